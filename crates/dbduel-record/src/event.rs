@@ -1,0 +1,171 @@
+//! The journal: one JSON object per line, the truth about a run's progress.
+//!
+//! To resume is to filter the plan by the journal; nothing else is consulted.
+
+use serde::{Deserialize, Serialize};
+
+/// An event with the moment it was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// What happened.
+    pub what: Event,
+}
+
+/// Which slice: a position in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SliceId {
+    /// `Block::id` of the plan.
+    pub block: u32,
+    /// Position in `Block::order`.
+    pub position: u32,
+}
+
+impl std::fmt::Display for SliceId {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}.{}", self.block, self.position)
+    }
+}
+
+/// What can happen in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// dbduel began to work on this record, for the first time or again.
+    Started {
+        /// Process number of dbduel.
+        pid: u32,
+        /// Version of dbduel.
+        dbduel: String,
+        /// Number of this start, from 0. All servers are started anew, so it is also the epoch.
+        epoch: u32,
+    },
+    /// A server answers.
+    ServerReady {
+        /// Name of the contender.
+        contender: String,
+        /// Version as the server states it.
+        version: String,
+        /// Seconds from its start to its first answer; absent for a server that we did not start.
+        #[serde(default)]
+        start_s: Option<f64>,
+    },
+    /// A contender's data are in place.
+    DatasetReady {
+        /// Name of the contender.
+        contender: String,
+        /// True when a snapshot was restored, false when the data were loaded.
+        restored: bool,
+        /// Rows of all tables.
+        rows: u64,
+        /// Seconds that it took.
+        seconds: f64,
+        /// Digest of the content; equal data have equal digests on every product.
+        digest: String,
+        /// Bytes of the data directory, as the file sizes say.
+        bytes: u64,
+        /// Bytes of the data directory, as allocated on the device.
+        allocated_bytes: u64,
+    },
+    /// Warm-up of a contender ended.
+    WarmedUp {
+        /// Name of the contender.
+        contender: String,
+        /// Seconds of load.
+        seconds: f64,
+        /// True when a steady state was detected, false when the cap ended the warm-up.
+        steady: bool,
+    },
+    /// A slice begins.
+    SliceStarted {
+        /// Which.
+        slice: SliceId,
+        /// Name of the contender.
+        contender: String,
+    },
+    /// A slice ended and all its rows are in the tables.
+    SliceFinished {
+        /// Which.
+        slice: SliceId,
+    },
+    /// A slice brought no result; its block does not count.
+    SliceLost {
+        /// Which.
+        slice: SliceId,
+        /// Why, as a sentence fragment.
+        why: String,
+    },
+    /// A server ended without being asked to.
+    ServerDied {
+        /// Name of the contender.
+        contender: String,
+        /// How it ended, and the last words of its log.
+        how: String,
+    },
+    /// A server that had died answers again.
+    ServerRecovered {
+        /// Name of the contender.
+        contender: String,
+        /// Seconds from its start to its first answer, crash recovery included.
+        seconds: f64,
+    },
+    /// A level needs no more blocks: every comparison with the baseline is decided.
+    LevelDecided {
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// Number of complete blocks at that moment.
+        blocks: u32,
+    },
+    /// Something that a reader of the result must be told.
+    Noticed {
+        /// The finding.
+        finding: Finding,
+    },
+    /// The run ended.
+    Ended {
+        /// Why.
+        reason: EndReason,
+    },
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Every duel is decided.
+    Decided,
+    /// The time budget is spent.
+    BudgetSpent,
+    /// The user asked to stop. The record can be resumed.
+    Interrupted,
+    /// The run could not go on; a finding says why. The record can be resumed.
+    Failed,
+}
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// To know.
+    Note,
+    /// Weakens the verdict.
+    Doubt,
+    /// No verdict may be based on this.
+    Void,
+}
+
+/// A statement about the contest with its evidence and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable name of the rule that found it.
+    pub rule: String,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// Contenders that it is about; empty means the whole contest.
+    pub about: Vec<String>,
+    /// One sentence, with the numbers in it.
+    pub claim: String,
+    /// What to change so that it would not be said next time.
+    pub remedy: String,
+}

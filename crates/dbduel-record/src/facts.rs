@@ -1,0 +1,85 @@
+//! Facts about machines and builds, kept as files of their own in the record.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine that the duel ran on: `host.json`. A field that could not be read is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Model name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processors that the system schedules on.
+    pub cpus: Option<u32>,
+    /// Threads per core; 1 when simultaneous multithreading is off.
+    pub threads_per_core: Option<u32>,
+    /// Sockets.
+    pub sockets: Option<u32>,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Name of the distribution.
+    pub distribution: Option<String>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// Name of the hypervisor, when the machine says it runs under one.
+    pub virtualisation: Option<String>,
+    /// File system of the sandboxes.
+    pub file_system: Option<String>,
+    /// Its mount options.
+    pub mount_options: Option<String>,
+    /// Its block device.
+    pub block_device: Option<String>,
+    /// True when the kernel takes the device for a rotating one.
+    pub rotational: Option<bool>,
+    /// The device's input/output scheduler.
+    pub io_scheduler: Option<String>,
+    /// The device's write cache as the kernel sees it: `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Open files that a process may have.
+    pub open_files_limit: Option<u64>,
+    /// Memory limit of the control group, bytes.
+    pub cgroup_memory_bytes: Option<u64>,
+    /// Processor limit of the control group, in processors.
+    pub cgroup_cpus: Option<f64>,
+}
+
+/// Which server a contender runs: `contenders/NAME/build.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Build {
+    /// `MariaDB`, `MySQL`, `Percona Server`.
+    pub product: String,
+    /// Version as the server states it.
+    pub version: String,
+    /// `@@version_comment`.
+    pub version_comment: String,
+    /// Where it came from: package names and versions, a path, an address.
+    pub origin: String,
+    /// The server program; absent when the server was not started by us.
+    pub daemon: Option<String>,
+    /// SHA-256 of the server program, hexadecimal.
+    pub daemon_sha256: Option<String>,
+    /// Instruction set that it was built for.
+    pub machine: Option<String>,
+    /// Memory allocator as the server states it.
+    pub allocator: Option<String>,
+    /// True when dbduel starts, freezes and stops the server.
+    pub managed: bool,
+}
+
+/// Size on disk: `contenders/NAME/size.json`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Size {
+    /// Sum of the file sizes before the first slice, bytes.
+    pub before_bytes: u64,
+    /// Allocated on the device before the first slice, bytes.
+    pub before_allocated_bytes: u64,
+    /// Sum of the file sizes after the last slice, bytes.
+    pub after_bytes: u64,
+    /// Allocated on the device after the last slice, bytes.
+    pub after_allocated_bytes: u64,
+}

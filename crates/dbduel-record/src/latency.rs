@@ -1,0 +1,197 @@
+//! Latency histograms and their log, `latency.hlog`.
+//!
+//! The log is a HdrHistogram interval log (version 1.3), so any tool that reads those reads it.
+//! Values are nanoseconds with three significant digits; every histogram of the project has the
+//! same bounds, so that neither recording nor merging can fail.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use crate::names::{percent_decode, percent_encode};
+
+/// Smallest distinguishable latency: 1 µs.
+pub const LOWEST_NS: u64 = 1_000;
+/// Largest recordable latency: one hour. Longer ones are recorded as this.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits.
+pub const DIGITS: u8 = 3;
+
+/// An empty histogram with the project's bounds.
+#[must_use]
+pub fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("the bounds above are valid")
+}
+
+/// The histogram as compressed V2 payload in base64.
+#[must_use]
+pub fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory does not fail");
+    STANDARD.encode(bytes)
+}
+
+/// The histogram that [`encode`] wrote.
+///
+/// # Errors
+/// Says which layer refused the text: base64 or the histogram's own format.
+pub fn decode(text: &str) -> Result<Histogram<u64>, String> {
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|error| format!("not base64: {error}"))?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| format!("not a HdrHistogram: {error:?}"))
+}
+
+/// One line of the log: the latencies of one class in one slice.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// Block of the slice.
+    pub block: u32,
+    /// Position of the slice in its block.
+    pub position: u32,
+    /// Name of the contender.
+    pub contender: String,
+    /// Clients of the load level.
+    pub clients: u32,
+    /// Transaction class.
+    pub class: String,
+    /// Start of the measured part, seconds since 1970-01-01 UTC.
+    pub start_s: f64,
+    /// Length of the measured part, seconds.
+    pub length_s: f64,
+    /// Latencies of the committed transactions, nanoseconds.
+    pub histogram: Histogram<u64>,
+}
+
+/// What stands at the top of the log.
+#[must_use]
+pub fn header(start_ms: u64) -> String {
+    let start_s = start_ms as f64 / 1e3;
+    format!(
+        "#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3} (seconds since epoch)]\n\
+         #[Tags: contender/clients/class/block.position; values: ns, maxima: ms]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+}
+
+/// One interval as a line, newline included.
+///
+/// A tag may hold neither comma nor space, so names are percent-encoded in it.
+#[must_use]
+pub fn line(interval: &Interval) -> String {
+    let Interval {
+        block,
+        position,
+        contender,
+        clients,
+        class,
+        start_s,
+        length_s,
+        histogram,
+    } = interval;
+    let (contender, class) = (percent_encode(contender), percent_encode(class));
+    let max_ms = histogram.max() as f64 / 1e6;
+    let payload = encode(histogram);
+    format!(
+        "Tag={contender}/{clients}/{class}/{block}.{position},{start_s:.3},{length_s:.3},{max_ms:.3},{payload}\n"
+    )
+}
+
+/// Reads one line back; `None` for comments and the legend.
+///
+/// # Errors
+/// Says what is wrong with the line.
+pub fn parse_line(line: &str) -> Result<Option<Interval>, String> {
+    if line.starts_with('#') || line.starts_with('"') || line.trim().is_empty() {
+        return Ok(None);
+    }
+    let fields: Vec<&str> = line.trim_end().split(',').collect();
+    let &[tag, start, length, _max, payload] = fields.as_slice() else {
+        return Err(format!("{} fields instead of 5", fields.len()));
+    };
+    let tag = tag.strip_prefix("Tag=").ok_or("no tag")?;
+    let parts: Vec<&str> = tag.rsplitn(4, '/').collect();
+    let &[slice, class, clients, contender] = parts.as_slice() else {
+        return Err(format!("the tag `{tag}` has no four parts"));
+    };
+    let (block, position) = slice.split_once('.').ok_or("the tag names no slice")?;
+    fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+        text.parse()
+            .map_err(|_| format!("`{text}` is not a number"))
+    }
+    Ok(Some(Interval {
+        block: number(block)?,
+        position: number(position)?,
+        contender: percent_decode(contender)?,
+        clients: number(clients)?,
+        class: percent_decode(class)?,
+        start_s: number(start)?,
+        length_s: number(length)?,
+        histogram: decode(payload)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval() -> Interval {
+        let mut histogram = new_histogram();
+        for latency in [12_000, 450_000, 7_000_000] {
+            histogram.saturating_record(latency);
+        }
+        Interval {
+            block: 3,
+            position: 1,
+            contender: "with/slash, and space".to_owned(),
+            clients: 16,
+            class: "all".to_owned(),
+            start_s: 1_700_000_000.25,
+            length_s: 14.5,
+            histogram,
+        }
+    }
+
+    #[test]
+    fn a_line_reads_back_as_what_was_written() {
+        let written = interval();
+        let read = parse_line(&line(&written)).unwrap().unwrap();
+        assert_eq!(read.histogram, written.histogram);
+        assert_eq!((read.block, read.position, read.clients), (3, 1, 16));
+        assert_eq!(read.contender, "with/slash, and space");
+        assert_eq!(read.length_s, 14.5);
+    }
+
+    #[test]
+    fn the_header_is_skipped() {
+        for text in header(5).lines() {
+            assert!(parse_line(text).unwrap().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_torn_line_never_reads_as_other_values() {
+        let written = interval();
+        let whole = line(&written);
+        for end in 1..whole.len() - 1 {
+            // Only the check sum behind the compressed data may be missing without a change of content.
+            match parse_line(&whole[..end]) {
+                Err(_) => {}
+                Ok(read) => assert_eq!(read.unwrap().histogram, written.histogram, "cut at {end}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_latency_beyond_the_bounds_is_kept_as_the_largest() {
+        let mut histogram = new_histogram();
+        histogram.saturating_record(u64::MAX);
+        assert_eq!(histogram.len(), 1);
+        assert!(histogram.max() >= HIGHEST_NS);
+    }
+}

@@ -1,0 +1,236 @@
+//! The plan: an experiment with every default resolved and every seed named.
+//!
+//! Written to `plan.json` before anything starts. Whoever executes or judges a plan applies no
+//! default of its own; what is not in here was not asked for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the record's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Raised when an older reader would misunderstand the record.
+    pub major: u32,
+    /// Raised when something was added that an older reader may ignore.
+    pub minor: u32,
+}
+
+impl FormatVersion {
+    /// What this crate writes.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+
+    /// True when a record of this version is understood by this crate.
+    #[must_use]
+    pub fn is_readable(self) -> bool {
+        self.major == Self::CURRENT.major
+    }
+}
+
+/// Parameters by name: numbers, strings or booleans.
+pub type Parameters = BTreeMap<String, serde_json::Value>;
+
+/// Everything that a run is going to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The format of the whole record.
+    pub format: FormatVersion,
+    /// Version of dbduel that wrote the plan.
+    pub dbduel: String,
+    /// When the plan was made, RFC 3339, UTC.
+    pub created: String,
+    /// What the experiment wants to know, in its author's words.
+    pub question: String,
+    /// The root of every random stream, see [`crate::seed::named_seed`].
+    pub seed: u64,
+    /// The root of the random streams that fill the tables. It does not follow from `seed`, so that
+    /// loaded data can be kept and used by the next contest.
+    pub dataset_seed: u64,
+    /// The contenders, in the order of the experiment.
+    pub contenders: Vec<Contender>,
+    /// Index into `contenders`: whom the others are compared with.
+    pub baseline: usize,
+    /// What the clients do.
+    pub workload: Workload,
+    /// The load levels; each is a duel of its own.
+    pub levels: Vec<LoadLevel>,
+    /// How the load process is run.
+    pub load: LoadProcess,
+    /// How long and in which pieces.
+    pub schedule: Schedule,
+    /// When a duel is decided.
+    pub decision: DecisionRule,
+    /// Deadlines, counts and bounds.
+    pub limits: Limits,
+    /// Every mirrored block that the budget could allow, in the order of each level. A level that
+    /// is decided earlier leaves the rest of its blocks unused.
+    pub blocks: Vec<Block>,
+}
+
+/// One configured server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contender {
+    /// Unique name; also the name of its directory in the record.
+    pub name: String,
+    /// Where the server comes from, as the experiment says it (`mariadb-10.11`, `path:/opt/mysql`).
+    pub server: String,
+    /// Settings asked for, in order.
+    pub settings: Vec<Setting>,
+}
+
+/// One server setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Name as written in the experiment.
+    pub name: String,
+    /// Value as it is written to the server's configuration file.
+    pub value: String,
+}
+
+/// A workload with its parameters complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Name in the table of workloads.
+    pub name: String,
+    /// Every parameter that the workload has.
+    pub parameters: Parameters,
+}
+
+/// How many clients, and how their transactions fall due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadLevel {
+    /// Connections, each with its own stream of transactions.
+    pub clients: u32,
+    /// When transactions fall due.
+    pub arrival: Arrival,
+}
+
+impl LoadLevel {
+    /// How people call the level: `16 clients`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let clients = match self.clients {
+            1 => "1 client".to_owned(),
+            count => format!("{count} clients"),
+        };
+        match self.arrival {
+            Arrival::Closed { think_ms: 0.0 } => clients,
+            Arrival::Closed { think_ms } => format!("{clients}, {think_ms} ms think time"),
+            Arrival::Constant { per_second } => format!("{clients}, {per_second}/s constant"),
+            Arrival::Poisson { per_second } => format!("{clients}, {per_second}/s Poisson"),
+        }
+    }
+}
+
+/// When transactions fall due.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Arrival {
+    /// A client's next transaction is due when its previous one is done, plus the think time.
+    Closed {
+        /// Think time, milliseconds.
+        think_ms: f64,
+    },
+    /// Equally spaced in time, whatever the server does.
+    Constant {
+        /// Transactions per second, all clients together.
+        per_second: f64,
+    },
+    /// Exponentially distributed gaps.
+    Poisson {
+        /// Transactions per second on average, all clients together.
+        per_second: f64,
+    },
+}
+
+/// How the load process is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadProcess {
+    /// Operating system threads that drive the clients.
+    pub threads: u32,
+    /// Processor numbers that the load process is confined to; empty means no confinement.
+    pub cores: Vec<u32>,
+    /// Processor numbers that managed servers are confined to; empty means no confinement.
+    pub server_cores: Vec<u32>,
+}
+
+/// How time is cut.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Time for warm-up and slices together, seconds.
+    pub budget_s: f64,
+    /// Middle of the measured part of a slice, seconds; blocks draw theirs around it.
+    pub slice_s: f64,
+    /// Half-width of that draw as a share of `slice_s`.
+    pub jitter: f64,
+    /// Not counted after a switch to another contender, seconds.
+    pub guard_s: f64,
+    /// Longest time to wait for transactions in flight at the end of a slice, seconds.
+    pub drain_s: f64,
+    /// Length of one look at the series inside a slice, seconds.
+    pub tick_s: f64,
+    /// Warm-up of one contender ends here at the latest, seconds.
+    pub warm_up_cap_s: f64,
+    /// A steady state is certified only after this much retained time, seconds.
+    pub warm_up_hold_s: f64,
+}
+
+/// When a duel is decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionRule {
+    /// Probability that all of a duel's statements are right, for example 0.95.
+    pub confidence: f64,
+    /// Two contenders within this relative difference are equivalent, for example 0.02.
+    pub horizon: f64,
+    /// No verdict before this many blocks.
+    pub blocks_min: u32,
+    /// Blocks per level that the error probability is spent over. Further blocks are decided by
+    /// the anytime-valid reserve.
+    pub blocks_max: u32,
+    /// Share of the error probability kept for looks after `blocks_max`.
+    pub reserve: f64,
+    /// Simulated sign paths of the randomisation test.
+    pub paths: u32,
+}
+
+/// Deadlines, counts and bounds of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// A server must answer within this time after its start, seconds.
+    pub server_start_s: f64,
+    /// A server must end within this time after it was asked to, seconds.
+    pub server_stop_s: f64,
+    /// One administrative statement, seconds.
+    pub statement_s: f64,
+    /// Loading one dataset, seconds.
+    pub dataset_s: f64,
+    /// How often one transaction is tried again after a deadlock or a lock timeout.
+    pub transaction_retries: u32,
+    /// How often a dead server is started again in one run.
+    pub server_restarts: u32,
+    /// The run stops when the file system of the sandboxes or of the record has less than this.
+    pub free_disk_bytes_min: u64,
+}
+
+/// One mirrored block: a permutation of the contenders and its reverse, one slice each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// Position in `Plan::blocks`.
+    pub id: u32,
+    /// Index into `Plan::levels`.
+    pub level: usize,
+    /// Number of the block within its level, from 0.
+    pub round: u32,
+    /// Contenders in running order, mirrored, so twice as long as there are contenders.
+    pub order: Vec<usize>,
+    /// Measured seconds of each slice of this block.
+    pub slice_s: f64,
+}
+
+impl Block {
+    /// True when the slice at `position` starts with the contender that ran just before it.
+    #[must_use]
+    pub fn continues(&self, position: usize) -> bool {
+        position > 0 && self.order[position] == self.order[position - 1]
+    }
+}

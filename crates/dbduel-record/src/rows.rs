@@ -1,0 +1,113 @@
+//! The rows of the record's tables.
+//!
+//! Units stand at the end of the column names. Times within a slice count from the end of its guard.
+
+use serde::{Deserialize, Serialize};
+
+/// One row of `slices.csv`: one transaction class in one slice. The class [`ALL_CLASSES`] holds
+/// the sum of all classes and is always present.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceRow {
+    /// `SliceId::block`.
+    pub block: u32,
+    /// `SliceId::position`.
+    pub position: u32,
+    /// Which start of the servers, from 0.
+    pub epoch: u32,
+    /// Name of the contender.
+    pub contender: String,
+    /// Clients of the load level.
+    pub clients: u32,
+    /// Transaction class.
+    pub class: String,
+    /// Start of the measured part, milliseconds since 1970-01-01 UTC.
+    pub start_ms: u64,
+    /// Guard before it, seconds.
+    pub guard_s: f64,
+    /// Length of the measured part, seconds.
+    pub measured_s: f64,
+    /// Transactions that fell due; always `ok + failed + skipped + unfinished`.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up, after retries where the error allows them.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when the measured part ended.
+    pub unfinished: u64,
+    /// Additional attempts after a deadlock, a lock timeout or a changed record.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+    /// Sum of the latencies of `ok`, microseconds.
+    pub latency_us_sum: f64,
+    /// Quantiles of the latency (done − due) of `ok`, microseconds; 0 when there was none.
+    pub latency_us_p50: f64,
+    /// 95 % quantile.
+    pub latency_us_p95: f64,
+    /// 99 % quantile.
+    pub latency_us_p99: f64,
+    /// 99.9 % quantile.
+    pub latency_us_p999: f64,
+    /// Largest latency.
+    pub latency_us_max: f64,
+}
+
+/// Name of the class that sums up all others.
+pub const ALL_CLASSES: &str = "all";
+
+/// One row of `ticks.csv`: one short piece of a slice, all classes together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TickRow {
+    /// `SliceId::block`.
+    pub block: u32,
+    /// `SliceId::position`.
+    pub position: u32,
+    /// Start of the tick after the end of the guard, seconds. Negative inside the guard.
+    pub offset_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// Committed in this tick.
+    pub ok: u64,
+    /// Given up in this tick.
+    pub failed: u64,
+    /// Sum of the latencies of `ok`, microseconds.
+    pub latency_us_sum: f64,
+    /// Largest latency, microseconds.
+    pub latency_us_max: f64,
+}
+
+/// One row of `readings.csv`: one value that a sampler read for one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadingRow {
+    /// `SliceId::block`.
+    pub block: u32,
+    /// `SliceId::position`.
+    pub position: u32,
+    /// Name of the contender that the slice belongs to.
+    pub contender: String,
+    /// Whose value: `server`, `load` or `host`.
+    pub source: String,
+    /// What was read, with its unit last, for example `cpu_user_s`.
+    pub metric: String,
+    /// The value; for a counter the increase during the slice.
+    pub value: f64,
+}
+
+/// One row of `errors.csv`: how often an error code came up in a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorRow {
+    /// `SliceId::block`.
+    pub block: u32,
+    /// `SliceId::position`.
+    pub position: u32,
+    /// Name of the contender.
+    pub contender: String,
+    /// The server's error number; 0 for a lost connection.
+    pub code: u32,
+    /// How often.
+    pub count: u64,
+    /// Text of the first of them.
+    pub example: String,
+}

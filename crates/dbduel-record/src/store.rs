@@ -1,0 +1,100 @@
+//! The record on disk: a directory that is written append-only and read leniently.
+//!
+//! ```text
+//! DIR/experiment.toml   as given          DIR/plan.json        before anything starts
+//! DIR/host.json         the machine       DIR/events.jsonl     the journal
+//! DIR/slices.csv        slice × class     DIR/ticks.csv        series inside slices
+//! DIR/readings.csv      sampler values    DIR/errors.csv       error codes
+//! DIR/latency.hlog      histograms        DIR/contenders/NAME/ facts about each server
+//! ```
+//!
+//! A slice counts when the journal says that it finished; rows of other slices are ignored. What
+//! was appended is synced before the journal mentions it, so no crash can make the journal lie.
+
+mod read;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+pub use read::{ContenderFiles, Record};
+pub use write::{RecordWriter, SliceResult};
+
+use crate::names::file_name;
+use crate::plan::FormatVersion;
+
+/// The experiment, byte for byte as it was given.
+pub const EXPERIMENT: &str = "experiment.toml";
+/// The plan.
+pub const PLAN: &str = "plan.json";
+/// Facts about the machine.
+pub const HOST: &str = "host.json";
+/// The journal.
+pub const EVENTS: &str = "events.jsonl";
+/// Results by slice and class.
+pub const SLICES: &str = "slices.csv";
+/// Series inside slices.
+pub const TICKS: &str = "ticks.csv";
+/// Sampler values.
+pub const READINGS: &str = "readings.csv";
+/// Errors by code.
+pub const ERRORS: &str = "errors.csv";
+/// Latency histograms.
+pub const LATENCY: &str = "latency.hlog";
+
+/// The directory of one contender's files.
+#[must_use]
+pub fn contender_dir(record: &Path, contender: &str) -> PathBuf {
+    record.join("contenders").join(file_name(contender))
+}
+
+/// Why a record could not be written or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A file operation failed.
+    #[error("could not {action} `{path}` of the record: {source}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The directory exists and holds something.
+    #[error("`{0}` is not empty; name a new directory, or resume the record with `dbduel run {0}`")]
+    NotEmpty(PathBuf),
+    /// There is no plan, so this is not a record.
+    #[error("`{0}` is not a record: it has no `plan.json`")]
+    NotARecord(PathBuf),
+    /// A file that must be whole is not.
+    #[error("`{path}` cannot be understood: {why}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The record is of another major version.
+    #[error(
+        "`{path}` has record format {}.{}, this dbduel reads format {}.x; use the version of dbduel \
+         that wrote it (see `dbduel` in its plan.json)",
+        found.major, found.minor, FormatVersion::CURRENT.major
+    )]
+    OtherFormat {
+        /// The record.
+        path: PathBuf,
+        /// Its version.
+        found: FormatVersion,
+    },
+}
+
+/// Something that could not be read and was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// File within the record.
+    pub file: String,
+    /// Line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong.
+    pub why: String,
+}

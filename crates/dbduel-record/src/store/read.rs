@@ -1,0 +1,327 @@
+//! Reading never fails on a part: what cannot be understood is left out and complained about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    contender_dir,
+};
+use crate::event::{Event, SliceId, Stamped};
+use crate::facts::{Build, Host, Size};
+use crate::latency::{self, Interval};
+use crate::plan::{FormatVersion, Plan};
+use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
+
+/// Files about one contender.
+#[derive(Debug, Clone, Default)]
+pub struct ContenderFiles {
+    /// `build.json`.
+    pub build: Option<Build>,
+    /// `size.json`.
+    pub size: Option<Size>,
+    /// `variables.before.tsv`: global variables when the first slice began.
+    pub variables_before: BTreeMap<String, String>,
+    /// `variables.after.tsv`: global variables after the last slice.
+    pub variables_after: BTreeMap<String, String>,
+    /// `status.before.tsv`: counters when the first slice began.
+    pub status_before: BTreeMap<String, String>,
+    /// `status.after.tsv`: counters after the last slice.
+    pub status_after: BTreeMap<String, String>,
+}
+
+/// A record as far as it could be read.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Where it was read from.
+    pub dir: PathBuf,
+    /// The plan; without one there is no record.
+    pub plan: Plan,
+    /// The machine.
+    pub host: Host,
+    /// The journal.
+    pub events: Vec<Stamped>,
+    /// Rows of finished slices.
+    pub slices: Vec<SliceRow>,
+    /// Ticks of finished slices.
+    pub ticks: Vec<TickRow>,
+    /// Readings of finished slices.
+    pub readings: Vec<ReadingRow>,
+    /// Errors of finished slices.
+    pub errors: Vec<ErrorRow>,
+    /// Latencies of finished slices.
+    pub latencies: Vec<Interval>,
+    /// Files about the contenders, in the plan's order.
+    pub contenders: Vec<ContenderFiles>,
+    /// What could not be read.
+    pub complaints: Vec<Complaint>,
+}
+
+impl Record {
+    /// Reads the record in `dir`.
+    ///
+    /// # Errors
+    /// Only when there is no plan, or none that this version understands.
+    pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        let plan = read_plan(dir)?;
+        let mut complaints = Vec::new();
+        let events = read_events(dir, &mut complaints);
+        let finished: BTreeSet<SliceId> = finished_slices(&events).collect();
+        let counts = |block, position| finished.contains(&SliceId { block, position });
+
+        let mut slices: Vec<SliceRow> = read_table(dir, SLICES, &mut complaints);
+        slices.retain(|row| counts(row.block, row.position));
+        let mut ticks: Vec<TickRow> = read_table(dir, TICKS, &mut complaints);
+        ticks.retain(|row| counts(row.block, row.position));
+        let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &mut complaints);
+        readings.retain(|row| counts(row.block, row.position));
+        let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &mut complaints);
+        errors.retain(|row| counts(row.block, row.position));
+        let mut latencies = read_latencies(dir, &mut complaints);
+        latencies.retain(|interval| counts(interval.block, interval.position));
+
+        let host = read_json(&dir.join(HOST), HOST, &mut complaints).unwrap_or_default();
+        let contenders = plan
+            .contenders
+            .iter()
+            .map(|contender| read_contender(dir, &contender.name, &mut complaints))
+            .collect();
+        let dir = dir.to_owned();
+        Ok(Self {
+            dir,
+            plan,
+            host,
+            events,
+            slices,
+            ticks,
+            readings,
+            errors,
+            latencies,
+            contenders,
+            complaints,
+        })
+    }
+
+    /// Slices that the journal says are finished.
+    pub fn finished_slices(&self) -> impl Iterator<Item = SliceId> + '_ {
+        finished_slices(&self.events)
+    }
+}
+
+fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
+    events.iter().filter_map(|event| match &event.what {
+        Event::SliceFinished { slice } => Some(*slice),
+        _ => None,
+    })
+}
+
+fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
+    let path = dir.join(PLAN);
+    let malformed = |why: String| RecordError::Malformed {
+        path: path.clone(),
+        why,
+    };
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(RecordError::NotARecord(dir.to_owned()));
+        }
+        Err(source) => {
+            return Err(RecordError::File {
+                action: "read",
+                path,
+                source,
+            });
+        }
+    };
+    // The version first: a plan of another version need not have the fields of this one.
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+    let format = value
+        .get("format")
+        .cloned()
+        .ok_or_else(|| malformed("it has no `format`".to_owned()))?;
+    let found: FormatVersion =
+        serde_json::from_value(format).map_err(|error| malformed(error.to_string()))?;
+    if !found.is_readable() {
+        return Err(RecordError::OtherFormat {
+            path: dir.to_owned(),
+            found,
+        });
+    }
+    let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+    check_indices(&plan).map_err(malformed)?;
+    Ok(plan)
+}
+
+/// Every index in the plan points to something, so that readers may use them.
+fn check_indices(plan: &Plan) -> Result<(), String> {
+    if plan.baseline >= plan.contenders.len() {
+        return Err(format!("the baseline {} is not a contender", plan.baseline));
+    }
+    for block in &plan.blocks {
+        if block.level >= plan.levels.len() {
+            return Err(format!(
+                "block {} is of level {}, which does not exist",
+                block.id, block.level
+            ));
+        }
+        if let Some(stranger) = block
+            .order
+            .iter()
+            .find(|&&contender| contender >= plan.contenders.len())
+        {
+            return Err(format!(
+                "block {} names contender {stranger}, which does not exist",
+                block.id
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn read_text(path: &Path, file: &str, complaints: &mut Vec<Complaint>) -> String {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            complaints.push(Complaint {
+                file: file.to_owned(),
+                line: 0,
+                why: error.to_string(),
+            });
+            String::new()
+        }
+    }
+}
+
+fn read_events(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Stamped> {
+    let text = read_text(&dir.join(EVENTS), EVENTS, complaints);
+    let mut events = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str(line) {
+            Ok(event) => events.push(event),
+            Err(error) => complaints.push(Complaint {
+                file: EVENTS.to_owned(),
+                line: index + 1,
+                why: error.to_string(),
+            }),
+        }
+    }
+    events
+}
+
+fn read_table<T: DeserializeOwned>(
+    dir: &Path,
+    file: &str,
+    complaints: &mut Vec<Complaint>,
+) -> Vec<T> {
+    let text = read_text(&dir.join(file), file, complaints);
+    let mut table = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    for row in table.deserialize() {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) => {
+                let line = error
+                    .position()
+                    .map_or(0, |position| position.line() as usize);
+                complaints.push(Complaint {
+                    file: file.to_owned(),
+                    line,
+                    why: error.to_string(),
+                });
+            }
+        }
+    }
+    rows
+}
+
+fn read_latencies(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Interval> {
+    let text = read_text(&dir.join(LATENCY), LATENCY, complaints);
+    let mut intervals = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        match latency::parse_line(line) {
+            Ok(interval) => intervals.extend(interval),
+            Err(why) => complaints.push(Complaint {
+                file: LATENCY.to_owned(),
+                line: index + 1,
+                why,
+            }),
+        }
+    }
+    intervals
+}
+
+fn read_json<T: DeserializeOwned>(
+    path: &Path,
+    file: &str,
+    complaints: &mut Vec<Complaint>,
+) -> Option<T> {
+    let text = read_text(path, file, complaints);
+    if text.is_empty() {
+        return None;
+    }
+    match serde_json::from_str(&text) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            complaints.push(Complaint {
+                file: file.to_owned(),
+                line: error.line(),
+                why: error.to_string(),
+            });
+            None
+        }
+    }
+}
+
+fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> ContenderFiles {
+    let dir = contender_dir(dir, name);
+    let mut named = |file: &str| -> BTreeMap<String, String> {
+        let text = read_text(&dir.join(file), file, complaints);
+        text.lines()
+            .filter_map(|line| line.split_once('\t'))
+            .map(|(k, v)| (k.to_owned(), unescape(v)))
+            .collect()
+    };
+    let variables_before = named("variables.before.tsv");
+    let variables_after = named("variables.after.tsv");
+    let status_before = named("status.before.tsv");
+    let status_after = named("status.after.tsv");
+    ContenderFiles {
+        build: read_json(&dir.join("build.json"), "build.json", complaints),
+        size: read_json(&dir.join("size.json"), "size.json", complaints),
+        variables_before,
+        variables_after,
+        status_before,
+        status_after,
+    }
+}
+
+/// Undoes the escapes of `mysql --batch`: `\n`, `\t`, `\\` and `\0`.
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            plain.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('0') => plain.push('\0'),
+            Some(other) => plain.push(other),
+            None => plain.push('\\'),
+        }
+    }
+    plain
+}

@@ -1,0 +1,272 @@
+//! Writing: append and sync, or write beside and rename. Nothing else touches the record.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{
+    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    contender_dir,
+};
+use crate::event::{Event, SliceId, Stamped};
+use crate::facts::Host;
+use crate::latency::{self, Interval};
+use crate::plan::Plan;
+use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
+
+/// Everything that one slice adds to the record.
+#[derive(Debug, Clone, Default)]
+pub struct SliceResult {
+    /// One row per class, [`crate::rows::ALL_CLASSES`] among them.
+    pub classes: Vec<SliceRow>,
+    /// The series inside the slice.
+    pub ticks: Vec<TickRow>,
+    /// What the samplers read.
+    pub readings: Vec<ReadingRow>,
+    /// Errors by code.
+    pub errors: Vec<ErrorRow>,
+    /// Histograms by class.
+    pub latencies: Vec<Interval>,
+}
+
+/// Writes one record. A record has one writer at a time; the caller sees to that.
+#[derive(Debug)]
+pub struct RecordWriter {
+    dir: PathBuf,
+    journal: File,
+}
+
+impl RecordWriter {
+    /// Makes a new record in `dir`, which must not exist or be empty, with its plan.
+    ///
+    /// # Errors
+    /// When the directory holds something, or a file cannot be written.
+    pub fn create(
+        dir: &Path,
+        experiment: &[u8],
+        plan: &Plan,
+        host: &Host,
+        now_ms: u64,
+    ) -> Result<Self, RecordError> {
+        fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        let mut entries = fs::read_dir(dir).map_err(failed("list", dir))?;
+        if entries.next().is_some() {
+            return Err(RecordError::NotEmpty(dir.to_owned()));
+        }
+        let writer = Self::open(dir)?;
+        writer.replace(Path::new(EXPERIMENT), experiment)?;
+        writer.replace_json(Path::new(HOST), host)?;
+        append(&dir.join(LATENCY), latency::header(now_ms).as_bytes())?;
+        for contender in &plan.contenders {
+            let path = contender_dir(dir, &contender.name);
+            fs::create_dir_all(&path).map_err(failed("create", &path))?;
+        }
+        // Last, because a directory with a plan is a record.
+        writer.replace_json(Path::new(PLAN), plan)?;
+        Ok(writer)
+    }
+
+    /// Opens an existing record to go on with it. Torn last lines are completed with a newline, so
+    /// that what is appended starts on a line of its own.
+    ///
+    /// # Errors
+    /// When a file cannot be opened or written.
+    pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        for name in [EVENTS, SLICES, TICKS, READINGS, ERRORS, LATENCY] {
+            end_torn_line(&dir.join(name))?;
+        }
+        let path = dir.join(EVENTS);
+        let journal = appending(&path)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            journal,
+        })
+    }
+
+    /// The record's directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Appends an event. After this returns, no crash can lose it.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn event(&mut self, at_ms: u64, what: Event) -> Result<(), RecordError> {
+        let path = self.dir.join(EVENTS);
+        let mut line = serde_json::to_string(&Stamped { at_ms, what }).map_err(|error| {
+            RecordError::Malformed {
+                path: path.clone(),
+                why: error.to_string(),
+            }
+        })?;
+        assert!(!line.contains('\n'), "an event is one line");
+        line.push('\n');
+        let written = self
+            .journal
+            .write_all(line.as_bytes())
+            .and_then(|()| self.journal.sync_data());
+        written.map_err(failed("append to", &path))
+    }
+
+    /// Appends a finished slice to the tables and then says so in the journal.
+    ///
+    /// # Errors
+    /// When a file cannot be written; the slice then does not count.
+    pub fn slice(
+        &mut self,
+        at_ms: u64,
+        slice: SliceId,
+        result: &SliceResult,
+    ) -> Result<(), RecordError> {
+        let SliceResult {
+            classes,
+            ticks,
+            readings,
+            errors,
+            latencies,
+        } = result;
+        self.rows(SLICES, classes)?;
+        self.rows(TICKS, ticks)?;
+        self.rows(READINGS, readings)?;
+        self.rows(ERRORS, errors)?;
+        let lines: String = latencies.iter().map(latency::line).collect();
+        append(&self.dir.join(LATENCY), lines.as_bytes())?;
+        self.event(at_ms, Event::SliceFinished { slice })
+    }
+
+    /// Writes or replaces a file of a contender.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn contender_file(
+        &self,
+        contender: &str,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), RecordError> {
+        let path = contender_dir(&self.dir, contender);
+        fs::create_dir_all(&path).map_err(failed("create", &path))?;
+        write_beside_and_rename(&path.join(name), bytes)
+    }
+
+    /// Writes or replaces a file of a contender as JSON.
+    ///
+    /// # Errors
+    /// When the value cannot be written.
+    pub fn contender_json<T: Serialize>(
+        &self,
+        contender: &str,
+        name: &str,
+        value: &T,
+    ) -> Result<(), RecordError> {
+        let bytes = to_json(&contender_dir(&self.dir, contender).join(name), value)?;
+        self.contender_file(contender, name, &bytes)
+    }
+
+    /// Writes or replaces a file of the record, for example a report.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn replace(&self, name: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+        write_beside_and_rename(&self.dir.join(name), bytes)
+    }
+
+    fn replace_json<T: Serialize>(&self, name: &Path, value: &T) -> Result<(), RecordError> {
+        let bytes = to_json(&self.dir.join(name), value)?;
+        self.replace(name, &bytes)
+    }
+
+    fn rows<T: Serialize>(&self, name: &str, rows: &[T]) -> Result<(), RecordError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let path = self.dir.join(name);
+        let is_new = fs::metadata(&path).map_or(true, |metadata| metadata.len() == 0);
+        let mut table = csv::WriterBuilder::new()
+            .has_headers(is_new)
+            .from_writer(Vec::new());
+        for row in rows {
+            table
+                .serialize(row)
+                .map_err(|error| malformed(&path, &error))?;
+        }
+        let bytes = table
+            .into_inner()
+            .map_err(|error| malformed(&path, &error))?;
+        append(&path, &bytes)
+    }
+}
+
+fn to_json<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, RecordError> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| malformed(path, &error))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn malformed(path: &Path, error: &dyn std::fmt::Display) -> RecordError {
+    RecordError::Malformed {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordError {
+    let path = path.to_owned();
+    move |source| RecordError::File {
+        action,
+        path,
+        source,
+    }
+}
+
+fn appending(path: &Path) -> Result<File, RecordError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(failed("open", path))
+}
+
+fn append(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut file = appending(path)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_data())
+        .map_err(failed("append to", path))
+}
+
+fn end_torn_line(path: &Path) -> Result<(), RecordError> {
+    match fs::read(path) {
+        Ok(bytes) if !bytes.is_empty() && !bytes.ends_with(b"\n") => append(path, b"\n"),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let beside = path.with_file_name(format!(".{name}.part"));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let result = written
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(failed("write", path));
+    if result.is_err() {
+        // Nothing more can be done about a half-written neighbour that cannot be removed either.
+        let _ = fs::remove_file(&beside);
+    }
+    result
+}

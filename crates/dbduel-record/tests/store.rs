@@ -1,0 +1,313 @@
+//! A record survives what happens to it: torn lines, unfinished slices, other versions.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::Write as _;
+
+use dbduel_record::event::{EndReason, SliceId};
+use dbduel_record::facts::{Build, Host};
+use dbduel_record::latency::{Interval, new_histogram};
+use dbduel_record::plan::{
+    Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
+    Workload,
+};
+use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
+use dbduel_record::store::{SliceResult, contender_dir};
+use dbduel_record::{Event, FormatVersion, Plan, Record, RecordError, RecordWriter};
+
+fn plan() -> Plan {
+    Plan {
+        format: FormatVersion::CURRENT,
+        dbduel: "0.1.0".to_owned(),
+        created: "2026-11-20T00:00:00Z".to_owned(),
+        question: "Which?".to_owned(),
+        seed: 7,
+        dataset_seed: 1,
+        contenders: ["old", "new, improved"]
+            .map(|name| Contender {
+                name: name.to_owned(),
+                server: "installed".to_owned(),
+                settings: Vec::new(),
+            })
+            .into(),
+        baseline: 0,
+        workload: Workload {
+            name: "oltp-point-select".to_owned(),
+            parameters: Parameters::new(),
+        },
+        levels: vec![LoadLevel {
+            clients: 4,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+        }],
+        load: LoadProcess {
+            threads: 1,
+            cores: Vec::new(),
+            server_cores: Vec::new(),
+        },
+        schedule: Schedule {
+            budget_s: 60.0,
+            slice_s: 2.0,
+            jitter: 0.3,
+            guard_s: 0.5,
+            drain_s: 10.0,
+            tick_s: 0.2,
+            warm_up_cap_s: 5.0,
+            warm_up_hold_s: 3.0,
+        },
+        decision: DecisionRule {
+            confidence: 0.95,
+            horizon: 0.02,
+            blocks_min: 6,
+            blocks_max: 8,
+            reserve: 0.2,
+            paths: 4999,
+        },
+        limits: Limits {
+            server_start_s: 60.0,
+            server_stop_s: 60.0,
+            statement_s: 60.0,
+            dataset_s: 60.0,
+            transaction_retries: 10,
+            server_restarts: 5,
+            free_disk_bytes_min: 1 << 20,
+        },
+        blocks: vec![Block {
+            id: 0,
+            level: 0,
+            round: 0,
+            order: vec![1, 0, 0, 1],
+            slice_s: 2.1,
+        }],
+    }
+}
+
+fn slice(position: u32) -> SliceResult {
+    let mut histogram = new_histogram();
+    histogram.saturating_record(1_000_000);
+    SliceResult {
+        classes: vec![SliceRow {
+            block: 0,
+            position,
+            epoch: 0,
+            contender: "new, improved".to_owned(),
+            clients: 4,
+            class: ALL_CLASSES.to_owned(),
+            start_ms: 1_700_000_000_000,
+            guard_s: 0.5,
+            measured_s: 2.1,
+            due: 1,
+            ok: 1,
+            failed: 0,
+            skipped: 0,
+            unfinished: 0,
+            retries: 0,
+            statements: 1,
+            latency_us_sum: 1000.0,
+            latency_us_p50: 1000.0,
+            latency_us_p95: 1000.0,
+            latency_us_p99: 1000.0,
+            latency_us_p999: 1000.0,
+            latency_us_max: 1000.0,
+        }],
+        ticks: vec![TickRow {
+            block: 0,
+            position,
+            offset_s: 0.0,
+            length_s: 0.2,
+            ok: 1,
+            failed: 0,
+            latency_us_sum: 1000.0,
+            latency_us_max: 1000.0,
+        }],
+        readings: Vec::new(),
+        errors: Vec::new(),
+        latencies: vec![Interval {
+            block: 0,
+            position,
+            contender: "new, improved".to_owned(),
+            clients: 4,
+            class: ALL_CLASSES.to_owned(),
+            start_s: 1_700_000_000.0,
+            length_s: 2.1,
+            histogram,
+        }],
+    }
+}
+
+fn id(position: u32) -> SliceId {
+    SliceId { block: 0, position }
+}
+
+fn append(path: &std::path::Path, text: &str) {
+    fs::OpenOptions::new()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(
+        dir.path(),
+        b"question = \"\"\n",
+        &plan(),
+        &Host::default(),
+        5,
+    )
+    .unwrap();
+    writer.slice(10, id(0), &slice(0)).unwrap();
+    let build = Build {
+        product: "MariaDB".to_owned(),
+        ..Build::default()
+    };
+    writer
+        .contender_json("new, improved", "build.json", &build)
+        .unwrap();
+    writer
+        .contender_file("new, improved", "variables.before.tsv", b"a\t1\\n2\nb\t\n")
+        .unwrap();
+    writer
+        .event(
+            20,
+            Event::Ended {
+                reason: EndReason::Decided,
+            },
+        )
+        .unwrap();
+
+    let record = Record::open(dir.path()).unwrap();
+    assert_eq!(record.plan, plan());
+    assert_eq!(record.complaints, []);
+    assert_eq!(record.slices, slice(0).classes);
+    assert_eq!(record.ticks, slice(0).ticks);
+    assert_eq!(
+        record.latencies[0].histogram,
+        slice(0).latencies[0].histogram
+    );
+    assert_eq!(record.contenders[1].build.as_ref(), Some(&build));
+    assert_eq!(record.contenders[1].variables_before["a"], "1\n2");
+    assert_eq!(record.events.len(), 2);
+}
+
+#[test]
+fn a_slice_that_the_journal_does_not_finish_does_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    writer.slice(10, id(0), &slice(0)).unwrap();
+    writer.slice(11, id(1), &slice(1)).unwrap();
+    // The journal loses its last line, as after a crash between the tables and the journal.
+    let journal = dir.path().join("events.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let first_line = text.lines().next().unwrap();
+    fs::write(&journal, format!("{first_line}\n")).unwrap();
+
+    let record = Record::open(dir.path()).unwrap();
+    assert_eq!(record.slices.len(), 1);
+    assert_eq!(record.latencies.len(), 1);
+    assert_eq!(record.complaints, []);
+}
+
+#[test]
+fn torn_last_lines_are_dropped_and_the_writer_starts_a_new_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    writer.slice(10, id(0), &slice(0)).unwrap();
+    drop(writer);
+    append(
+        &dir.path().join("events.jsonl"),
+        "{\"at_ms\":11,\"what\":{\"ev",
+    );
+    append(&dir.path().join("slices.csv"), "0,1,0,new");
+    append(&dir.path().join("latency.hlog"), "Tag=new/4/all/0.1,17");
+
+    let record = Record::open(dir.path()).unwrap();
+    assert_eq!(
+        (
+            record.events.len(),
+            record.slices.len(),
+            record.latencies.len()
+        ),
+        (1, 1, 1)
+    );
+    let files: Vec<&str> = record
+        .complaints
+        .iter()
+        .map(|complaint| complaint.file.as_str())
+        .collect();
+    assert_eq!(files, ["events.jsonl", "slices.csv", "latency.hlog"]);
+
+    let mut writer = RecordWriter::open(dir.path()).unwrap();
+    writer.slice(12, id(1), &slice(1)).unwrap();
+    let record = Record::open(dir.path()).unwrap();
+    assert_eq!(
+        (
+            record.events.len(),
+            record.slices.len(),
+            record.latencies.len()
+        ),
+        (2, 2, 2)
+    );
+}
+
+#[test]
+fn a_record_is_not_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    let again = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5);
+    assert!(matches!(again, Err(RecordError::NotEmpty(_))));
+}
+
+#[test]
+fn another_format_is_refused_by_name_and_a_missing_plan_is_no_record() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(
+        Record::open(dir.path()),
+        Err(RecordError::NotARecord(_))
+    ));
+
+    fs::write(
+        dir.path().join("plan.json"),
+        r#"{"format":{"major":99,"minor":0}}"#,
+    )
+    .unwrap();
+    let error = Record::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("99.0") && error.contains("1.x"), "{error}");
+
+    let mut broken = plan();
+    broken.blocks[0].order[0] = 9;
+    fs::write(
+        dir.path().join("plan.json"),
+        serde_json::to_vec(&broken).unwrap(),
+    )
+    .unwrap();
+    let error = Record::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("contender 9"), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    // A file that accepts no byte stands in for the disk.
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    std::os::unix::fs::symlink("/dev/full", dir.path().join("slices.csv")).unwrap();
+    let error = writer.slice(10, id(0), &slice(0)).unwrap_err().to_string();
+    assert!(error.contains("slices.csv"), "{error}");
+    fs::remove_file(dir.path().join("slices.csv")).unwrap();
+    // The journal does not claim the slice.
+    assert_eq!(
+        Record::open(dir.path()).unwrap().finished_slices().count(),
+        0
+    );
+}
+
+#[test]
+fn contenders_have_directories_whatever_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    assert!(contender_dir(dir.path(), "new, improved").is_dir());
+    assert!(contender_dir(dir.path(), "../../etc").starts_with(dir.path()));
+}
