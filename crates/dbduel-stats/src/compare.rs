@@ -1,0 +1,291 @@
+//! From mirrored blocks to paired differences, and plain summaries of those differences.
+//!
+//! A mirrored block is a random permutation of the contenders and its reverse, one slice each, so
+//! drift, neighbours and heat fall on all contenders alike and cancel in the difference of logarithms
+//! within the block. It does not know when to stop or what to call the result; see
+//! [`crate::sequential`].
+
+use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::estimate::Estimate;
+use crate::moments::{mean, median, t_point, variance};
+
+/// One slice's result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceValue {
+    /// Number of the contender that ran, from 0.
+    pub contender: usize,
+    /// A positive figure: a rate, or a quantile of latency.
+    pub value: f64,
+}
+
+/// The slices of one mirrored block in the order they ran, two per contender.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MirroredBlock {
+    /// Measured length of each slice; one length holds for the whole block.
+    pub length: f64,
+    /// The slices in running order.
+    pub slices: Vec<SliceValue>,
+}
+
+impl MirroredBlock {
+    /// Checks the mirrored shape for `contenders` contenders and that every value has a logarithm.
+    ///
+    /// # Errors
+    /// [`StatsError::Shape`] when a contender is missing, repeated or not mirrored;
+    /// [`StatsError::NotPositive`] for a zero, such as a slice in which nothing was completed.
+    pub fn check(&self, contenders: usize) -> Result<(), StatsError> {
+        let wrong = |problem: String| {
+            Err(StatsError::Shape {
+                what: "mirrored block",
+                problem,
+            })
+        };
+        if self.slices.len() != 2 * contenders || contenders < 2 {
+            return wrong(format!(
+                "{} slices for {contenders} contenders",
+                self.slices.len()
+            ));
+        }
+        if !(self.length > 0.0 && self.length.is_finite()) {
+            return wrong(format!("slice length {}", self.length));
+        }
+        let mut seen = vec![false; contenders];
+        for (slice, mirror) in self
+            .slices
+            .iter()
+            .take(contenders)
+            .zip(self.slices.iter().rev())
+        {
+            if slice.contender != mirror.contender {
+                return wrong("the second half is not the reverse of the first".to_owned());
+            }
+            match seen.get_mut(slice.contender) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    return wrong(format!(
+                        "contender {} is unknown or repeated",
+                        slice.contender
+                    ));
+                }
+            }
+        }
+        for (index, slice) in self.slices.iter().enumerate() {
+            if !slice.value.is_finite() {
+                return Err(StatsError::NotFinite {
+                    what: "mirrored block",
+                    index,
+                    value: slice.value,
+                });
+            }
+            if slice.value <= 0.0 {
+                return Err(StatsError::NotPositive {
+                    what: "mirrored block",
+                    index,
+                    value: slice.value,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Mean logarithm of the contender's two slices.
+    fn level(&self, contender: usize) -> f64 {
+        let own = self
+            .slices
+            .iter()
+            .filter(|slice| slice.contender == contender);
+        0.5 * own.map(|slice| slice.value.ln()).sum::<f64>()
+    }
+}
+
+/// Log ratios of every contender to `baseline`, one per block: `result[contender][block]`. The
+/// baseline's own row is all zeros.
+///
+/// # Errors
+/// An unknown baseline, or a block that [`MirroredBlock::check`] refuses.
+pub fn block_differences(
+    blocks: &[MirroredBlock],
+    contenders: usize,
+    baseline: usize,
+) -> Result<Vec<Vec<f64>>, StatsError> {
+    if baseline >= contenders {
+        return Err(StatsError::Parameter {
+            name: "baseline",
+            value: baseline as f64,
+            requirement: "the number of a contender",
+        });
+    }
+    for block in blocks {
+        block.check(contenders)?;
+    }
+    let difference =
+        |block: &MirroredBlock, contender| block.level(contender) - block.level(baseline);
+    Ok((0..contenders)
+        .map(|contender| {
+            blocks
+                .iter()
+                .map(|block| difference(block, contender))
+                .collect()
+        })
+        .collect())
+}
+
+/// ln of the ratio of total work done, contender ÷ baseline, over all blocks. Against the mean of the
+/// block differences it weights long and fast blocks more; the two should agree within their error.
+///
+/// # Errors
+/// No block, or a block that [`MirroredBlock::check`] refuses; an unknown contender.
+pub fn log_ratio_of_totals(
+    blocks: &[MirroredBlock],
+    contenders: usize,
+    baseline: usize,
+    contender: usize,
+) -> Result<f64, StatsError> {
+    at_least("mirrored blocks", 1, blocks.len())?;
+    if baseline.max(contender) >= contenders {
+        return Err(StatsError::Parameter {
+            name: "contender",
+            value: baseline.max(contender) as f64,
+            requirement: "the number of a contender",
+        });
+    }
+    let mut totals = vec![0.0; contenders];
+    for block in blocks {
+        block.check(contenders)?;
+        for slice in &block.slices {
+            totals[slice.contender] += block.length * slice.value;
+        }
+    }
+    Ok((totals[contender] / totals[baseline]).ln())
+}
+
+/// Median of all pairwise means, the differences themselves included (Hodges & Lehmann 1963). Far from
+/// the mean it tells of skewed differences: somebody stalls.
+///
+/// # Errors
+/// No difference, or one that is not finite.
+pub fn hodges_lehmann(differences: &[f64]) -> Result<f64, StatsError> {
+    at_least("paired differences", 1, differences.len())?;
+    all_finite("paired differences", differences)?;
+    let mut means = Vec::with_capacity(differences.len() * (differences.len() + 1) / 2);
+    for (index, first) in differences.iter().enumerate() {
+        means.extend(
+            differences[index..]
+                .iter()
+                .map(|second| 0.5 * (first + second)),
+        );
+    }
+    Ok(median(&mut means))
+}
+
+/// Mean of the differences with Student's interval, for a number of blocks fixed beforehand. Looking
+/// at it while blocks arrive and stopping on what it shows is not covered; use [`crate::sequential`].
+///
+/// # Errors
+/// Fewer than two differences, one that is not finite, or `alpha` outside (0, 1).
+pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsError> {
+    at_least("paired differences", 2, differences.len())?;
+    all_finite("paired differences", differences)?;
+    open_fraction("alpha", alpha)?;
+    let n = differences.len() as f64;
+    let value = mean(differences);
+    let half = t_point(n - 1.0, alpha) * (variance(differences) / n).sqrt();
+    Ok(Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: differences.len(),
+    })
+}
+
+/// The effect found with 80 % probability by a duel of `blocks` units, given the standard deviation
+/// of one unit: `2.9 σ / √n`. The factor is that of the sequential test at α = 0.05.
+pub fn minimum_detectable_effect(unit_deviation: f64, blocks: usize) -> f64 {
+    2.9 * unit_deviation / (blocks as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(order: &[usize], values: &[f64]) -> MirroredBlock {
+        let slices = order.iter().zip(values);
+        MirroredBlock {
+            length: 10.0,
+            slices: slices
+                .map(|(contender, value)| SliceValue {
+                    contender: *contender,
+                    value: *value,
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn linear_drift_of_the_logarithm_cancels() {
+        let drift = |step: usize| (0.1 * step as f64).exp();
+        let values: Vec<f64> = [1.0, 2.0, 3.0, 3.0, 2.0, 1.0]
+            .iter()
+            .enumerate()
+            .map(|(step, x)| x * drift(step))
+            .collect();
+        let differences = block_differences(&[block(&[0, 1, 2, 2, 1, 0], &values)], 3, 0).unwrap();
+        assert_eq!(differences[0], [0.0]);
+        assert!((differences[1][0] - 2_f64.ln()).abs() < 1e-12);
+        assert!((differences[2][0] - 3_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn blocks_of_the_wrong_shape_are_refused() {
+        for order in [
+            &[0, 1, 0, 1][..],
+            &[0, 0, 0, 0],
+            &[0, 2, 2, 0],
+            &[0, 1],
+            &[0, 1, 1],
+        ] {
+            let result = block_differences(&[block(order, &[1.0; 4])], 2, 0);
+            assert!(matches!(result, Err(StatsError::Shape { .. })), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_slice_without_completions_is_refused_by_position() {
+        let result = block_differences(&[block(&[0, 1, 1, 0], &[5.0, 0.0, 5.0, 5.0])], 2, 0);
+        assert!(matches!(
+            result,
+            Err(StatsError::NotPositive { index: 1, .. })
+        ));
+        let result = block_differences(&[block(&[0, 1, 1, 0], &[5.0, 4.0, f64::NAN, 5.0])], 2, 0);
+        assert!(matches!(
+            result,
+            Err(StatsError::NotFinite { index: 2, .. })
+        ));
+        assert!(block_differences(&[], 2, 2).is_err());
+    }
+
+    #[test]
+    fn totals_weight_blocks_by_their_length() {
+        let mut long = block(&[0, 1, 1, 0], &[1.0, 3.0, 3.0, 1.0]);
+        long.length = 30.0;
+        let short = block(&[1, 0, 0, 1], &[1.0, 1.0, 1.0, 1.0]);
+        let ratio = log_ratio_of_totals(&[long, short], 2, 0, 1).unwrap();
+        assert!((ratio - (200.0_f64 / 80.0).ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn hodges_lehmann_resists_one_outlier() {
+        assert_eq!(hodges_lehmann(&[1.0]).unwrap(), 1.0);
+        assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0]).unwrap(), 2.0);
+        assert!(hodges_lehmann(&[1.0, 1.1, 0.9, 1.0, 1.05, 500.0]).unwrap() < 1.2);
+        assert!(hodges_lehmann(&[]).is_err());
+    }
+
+    #[test]
+    fn students_interval_matches_a_hand_computed_case() {
+        let estimate = paired_mean(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.05).unwrap();
+        assert!((estimate.high - estimate.value - 2.776_445 * (2.5_f64 / 5.0).sqrt()).abs() < 1e-5);
+        assert!(paired_mean(&[1.0], 0.05).is_err());
+        assert_eq!(paired_mean(&[2.0, 2.0], 0.05).unwrap().low, 2.0);
+    }
+}

@@ -1,0 +1,72 @@
+//! Statistics of measurements that are taken in pairs, in random order, on machines that drift.
+//!
+//! Pure functions of data and seed: numbers in, numbers out. The crate has no clock, no files, no units
+//! and no names of servers; callers keep those and attach them to what comes back. Bad input is a
+//! [`StatsError`], never a panic. Same input, same seed, same output, on every machine and for ever.
+//!
+//! The stations, in the order a duel passes them:
+//!
+//! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
+//! * [`mean`], [`quantile`]: one run's estimate, with an interval that survives autocorrelation.
+//! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
+//!   [`order`], [`trend`]: does the running order leave traces, does the ratio drift?
+//! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
+//!   [`epochs`]: the same for servers that were restarted in between.
+//! * [`quantile_ratio`]: comparing latency quantiles, which differ in kind from rates.
+//! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
+//! * [`scaling`], [`crossover`], [`factors`], [`history`]: curves over concurrency, crossings over
+//!   sizes, shares of settings, changes over runs.
+//!
+//! ```
+//! use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
+//! use dbduel_stats::sequential::{SequentialPlan, Verdict, decide};
+//!
+//! # fn main() -> Result<(), dbduel_stats::StatsError> {
+//! // Twelve blocks, A B B A or B A A B, while the machine slows down; B is 5 % faster.
+//! let blocks: Vec<MirroredBlock> = (0..12_u32)
+//!     .map(|block| {
+//!         let order = if block % 3 == 0 { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
+//!         let slices = (0_u32..).zip(order).map(|(position, contender)| SliceValue {
+//!             contender,
+//!             value: 1000.0 * 1.05_f64.powi(contender as i32) - f64::from(4 * block + position),
+//!         });
+//!         MirroredBlock { length: 15.0, slices: slices.collect() }
+//!     })
+//!     .collect();
+//! let differences = block_differences(&blocks, 2, 0)?;
+//! let plan = SequentialPlan::new(40, 0.05, 1.02_f64.ln(), 7);
+//! let decision = decide(&differences[1], &plan)?;
+//! assert_eq!(decision.verdict, Verdict::Faster);
+//! assert!((decision.estimate.exp() - 1.05).abs() < 0.002);
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod autocorrelation;
+mod error;
+mod estimate;
+mod linear;
+mod moments;
+
+pub mod buckets;
+pub mod compare;
+pub mod crossover;
+pub mod epochs;
+pub mod factors;
+pub mod guard;
+pub mod history;
+pub mod mean;
+pub mod order;
+pub mod quantile;
+pub mod quantile_ratio;
+pub mod random;
+pub mod scaling;
+pub mod sequential;
+pub mod stalls;
+pub mod steady;
+pub mod trend;
+
+pub use error::StatsError;
+pub use estimate::Estimate;

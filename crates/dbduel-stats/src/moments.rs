@@ -1,0 +1,93 @@
+//! Sums that every other file needs: mean, variance, median, and the percentage points of the usual
+//! distributions. It knows nothing of time order.
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+
+/// Arithmetic mean; NaN for an empty slice.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sum of squared deviations from the mean.
+pub(crate) fn deviation_squares(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    values.iter().map(|value| (value - centre).powi(2)).sum()
+}
+
+/// Sample variance with n − 1; NaN below two values.
+pub(crate) fn variance(values: &[f64]) -> f64 {
+    deviation_squares(values) / (values.len() as f64 - 1.0)
+}
+
+/// Median of the values, which are reordered; NaN for an empty slice.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        0.5 * (values[middle - 1] + values[middle])
+    }
+}
+
+/// Two-sided percentage point of Student's t: |t| exceeds it with probability `alpha`.
+pub(crate) fn t_point(degrees: f64, alpha: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, degrees) {
+        Ok(t) => t.inverse_cdf(1.0 - 0.5 * alpha),
+        Err(_) => f64::INFINITY,
+    }
+}
+
+/// Two-sided p-value of a t statistic; 1 when there are no degrees of freedom.
+pub(crate) fn t_p_value(t: f64, degrees: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, degrees) {
+        Ok(distribution) if !t.is_nan() => 2.0 * distribution.cdf(-t.abs()),
+        _ => 1.0,
+    }
+}
+
+/// Upper-tail p-value of an F statistic; 1 when there are no degrees of freedom.
+pub(crate) fn f_p_value(f: f64, numerator: f64, denominator: f64) -> f64 {
+    match FisherSnedecor::new(numerator, denominator) {
+        Ok(distribution) if !f.is_nan() => distribution.sf(f.max(0.0)),
+        _ => 1.0,
+    }
+}
+
+/// Φ(z), the standard normal distribution function.
+pub(crate) fn normal_cdf(z: f64) -> f64 {
+    Normal::standard().cdf(z)
+}
+
+/// Φ⁻¹(p).
+pub(crate) fn normal_point(p: f64) -> f64 {
+    Normal::standard().inverse_cdf(p)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentage_points_match_printed_tables() {
+        for (degrees, expected) in [(1.0, 12.7062), (9.0, 2.2622), (59.0, 2.0010)] {
+            assert!((t_point(degrees, 0.05) - expected).abs() < 1e-4);
+        }
+        assert!((t_p_value(2.2622, 9.0) - 0.05).abs() < 1e-5);
+        assert!((f_p_value(4.2565, 2.0, 9.0) - 0.05).abs() < 1e-5);
+        assert!((normal_point(0.975) - 1.959_964).abs() < 1e-6);
+        assert!((normal_cdf(1.959_964) - 0.975).abs() < 1e-6);
+    }
+
+    #[test]
+    fn degenerate_arguments_do_not_panic() {
+        assert!(t_point(0.0, 0.05).is_infinite());
+        assert_eq!(t_p_value(f64::NAN, 3.0), 1.0);
+        assert!(t_p_value(f64::INFINITY, 3.0) < 1e-12);
+        assert!(f_p_value(f64::INFINITY, 3.0, 2.0) < 1e-12);
+        assert!(median(&mut []).is_nan());
+    }
+}

@@ -1,0 +1,145 @@
+//! Diagnostics of the running order: does a slice remember who ran before it, and does the second half
+//! of a block differ from the first? They inform; they never exclude a block.
+
+use crate::compare::{MirroredBlock, paired_mean};
+use crate::error::{StatsError, at_least, open_fraction};
+use crate::estimate::Estimate;
+use crate::moments::{mean, t_point, variance};
+
+/// Carry-over of every contender: mean log value of its slices that follow another contender minus
+/// that of its slices that follow itself, relative to the level of their block. Clearly below zero, a
+/// switch costs more than the guard covers: lengthen the guard. `None` for a contender with fewer than
+/// two slices of either kind. Entries overlap over contenders; `alpha` is per contender.
+///
+/// # Errors
+/// A block that [`MirroredBlock::check`] refuses, or `alpha` outside (0, 1).
+pub fn carry_over(
+    blocks: &[MirroredBlock],
+    contenders: usize,
+    alpha: f64,
+) -> Result<Vec<Option<Estimate>>, StatsError> {
+    open_fraction("alpha", alpha)?;
+    let mut after_other = vec![Vec::new(); contenders];
+    let mut after_self = vec![Vec::new(); contenders];
+    let mut previous = None;
+    for block in blocks {
+        block.check(contenders)?;
+        let logs: Vec<f64> = block.slices.iter().map(|slice| slice.value.ln()).collect();
+        let level = mean(&logs);
+        for (slice, log) in block.slices.iter().zip(logs) {
+            match previous {
+                Some(before) if before == slice.contender => {
+                    after_self[slice.contender].push(log - level);
+                }
+                Some(_) => after_other[slice.contender].push(log - level),
+                None => {}
+            }
+            previous = Some(slice.contender);
+        }
+    }
+    Ok(after_other
+        .iter()
+        .zip(&after_self)
+        .map(|(other, own)| difference_of_means(other, own, alpha))
+        .collect())
+}
+
+/// Difference of two means with Welch's interval (1947).
+fn difference_of_means(one: &[f64], other: &[f64], alpha: f64) -> Option<Estimate> {
+    if one.len() < 2 || other.len() < 2 {
+        return None;
+    }
+    let square_error = |values: &[f64]| variance(values) / values.len() as f64;
+    let (a, b) = (square_error(one), square_error(other));
+    let weight = |square: f64, values: &[f64]| square * square / (values.len() as f64 - 1.0);
+    let scatter = weight(a, one) + weight(b, other);
+    let half = if scatter > 0.0 {
+        t_point((a + b).powi(2) / scatter, alpha) * (a + b).sqrt()
+    } else {
+        0.0
+    };
+    let value = mean(one) - mean(other);
+    Some(Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: one.len() + other.len(),
+    })
+}
+
+/// Mean log value of the first half of the blocks minus that of their mirrored half: what running
+/// earlier is worth to everybody. It cancels in the differences and is shown for information.
+///
+/// # Errors
+/// Fewer than two blocks, one that [`MirroredBlock::check`] refuses, or `alpha` outside (0, 1).
+pub fn order_effect(
+    blocks: &[MirroredBlock],
+    contenders: usize,
+    alpha: f64,
+) -> Result<Estimate, StatsError> {
+    at_least("mirrored blocks", 2, blocks.len())?;
+    let mut differences = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        block.check(contenders)?;
+        let logs: Vec<f64> = block.slices.iter().map(|slice| slice.value.ln()).collect();
+        let (first, mirrored) = logs.split_at(contenders);
+        differences.push(mean(first) - mean(mirrored));
+    }
+    paired_mean(&differences, alpha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::SliceValue;
+    use crate::random::RandomStream;
+
+    /// Blocks in which every slice after another contender loses `cost` and later halves lose `decline`.
+    fn blocks(cost: f64, decline: f64) -> Vec<MirroredBlock> {
+        let mut random = RandomStream::new(8, 0);
+        let mut previous = None;
+        (0..60)
+            .map(|_| {
+                let first = random.below(2);
+                let order = [first, 1 - first, 1 - first, first];
+                let slices = order.iter().enumerate().map(|(position, contender)| {
+                    let switched = previous.is_some_and(|before| before != *contender);
+                    previous = Some(*contender);
+                    let log = 0.5 * *contender as f64 + 0.01 * random.normal()
+                        - if switched { cost } else { 0.0 }
+                        - if position > 1 { decline } else { 0.0 };
+                    SliceValue {
+                        contender: *contender,
+                        value: log.exp(),
+                    }
+                });
+                MirroredBlock {
+                    length: 15.0,
+                    slices: slices.collect(),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn carry_over_is_found_per_contender() {
+        for estimate in carry_over(&blocks(0.05, 0.0), 2, 0.01).unwrap() {
+            let estimate = estimate.unwrap();
+            assert!(estimate.high < 0.0 && estimate.low < -0.03, "{estimate:?}");
+        }
+        for estimate in carry_over(&blocks(0.0, 0.0), 2, 0.001).unwrap() {
+            assert!(estimate.unwrap().contains(0.0));
+        }
+    }
+
+    #[test]
+    fn a_declining_machine_shows_in_the_order() {
+        assert!(
+            order_effect(&blocks(0.0, 0.05), 2, 0.001)
+                .unwrap()
+                .contains(0.05)
+        );
+        assert!(order_effect(&[], 2, 0.05).is_err());
+        assert_eq!(carry_over(&[], 2, 0.05).unwrap(), [None, None]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Verdicts on a sequence of paired differences, looked at after every unit without inflating the
+//! error rate.
+//!
+//! Two tests share the error budget. The sign-flip test with alpha spending has four fifths and a
+//! declared largest number of units; the e-process has one fifth and no horizon, so a duel may be
+//! extended after its budget. All four verdicts follow from one confidence set, hence they are right
+//! together with probability at least 1 − α. One call answers for one pair and one metric; callers
+//! divide α when they ask several questions. It does not know what the differences measure: larger is
+//! called `Faster`, so differences of latencies go in with their sign turned.
+//!
+//! Limit: a kind of stall rarer than the measured time cannot be seen by any rule here; see
+//! [`crate::stalls`].
+
+mod coins;
+mod confidence_set;
+mod decision;
+mod flip_spend;
+mod plan;
+mod sign_e_process;
+
+pub use decision::{Decider, Decision, Interval, Method, Verdict, decide};
+pub use flip_spend::{Rejection, Side};
+pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, SequentialPlan};
+
+use crate::error::{StatsError, all_finite, open_fraction};
+use coins::Coins;
+use flip_spend::FlipSpend;
+use sign_e_process::SignEProcess;
+
+/// The sign-flip test with alpha spending alone, with the whole of the plan's α and without a margin:
+/// the first look at which "the differences are symmetric about zero" is rejected.
+///
+/// # Errors
+/// As for [`decide`].
+pub fn flip_spend(
+    differences: &[f64],
+    plan: &SequentialPlan,
+) -> Result<Option<Rejection>, StatsError> {
+    plan.check()?;
+    all_finite("paired differences", differences)?;
+    let mut coins = Coins::new(plan.seed, plan.paths);
+    let mut test = FlipSpend::new(plan.n_max, plan.n_min, plan.alpha, plan.paths);
+    for (number, difference) in differences.iter().enumerate() {
+        coins.extend_to(number + 1);
+        test.push(*difference, coins.row(number));
+    }
+    Ok(test.rejection())
+}
+
+/// The sign-flip test for differences that are all recomputed at each look, as when they refer to a
+/// pooled quantile that moves. `units_at(n)` gives the `n` differences of look `n`; it must not depend
+/// on which contender is which beyond the sign.
+pub(crate) fn flip_spend_recomputed(
+    looks: usize,
+    plan: &SequentialPlan,
+    units_at: impl Fn(usize) -> Vec<f64>,
+) -> Result<Option<Rejection>, StatsError> {
+    plan.check()?;
+    let mut coins = Coins::new(plan.seed, plan.paths);
+    let mut test = FlipSpend::new(plan.n_max, plan.n_min, plan.alpha, plan.paths);
+    for n in plan.n_min..=looks.min(plan.n_max) {
+        coins.extend_to(n);
+        test.replace(&units_at(n), &coins);
+        if test.rejection().is_some() {
+            break;
+        }
+    }
+    Ok(test.rejection())
+}
+
+/// The e-process alone, at level `alpha` and without a horizon.
+///
+/// # Errors
+/// A difference that is not finite, or `alpha` outside (0, 1).
+pub fn sign_e_process(differences: &[f64], alpha: f64) -> Result<Option<Rejection>, StatsError> {
+    open_fraction("alpha", alpha)?;
+    all_finite("paired differences", differences)?;
+    let mut process = SignEProcess::new(alpha);
+    for difference in differences {
+        process.push(*difference);
+    }
+    Ok(process.rejection())
+}

@@ -1,0 +1,23 @@
+//! The acceptance suite: every method against synthetic machines whose truth is known.
+//!
+//! Thresholds are binomial: of 1000 trials at a true 5 %, more than 73 happen once in a thousand
+//! builds, and the seeds are fixed, so a failure is a change of behaviour. Negative controls show that
+//! the machines are hard enough: a weaker method must fail on them.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a refusal here is a failed test"
+)]
+
+mod compare;
+mod crossover;
+mod epochs;
+mod factors;
+mod history;
+mod latency;
+mod queue;
+mod robustness;
+mod scaling;
+mod sequential;
+mod series;
+mod simulate;
+mod steady;

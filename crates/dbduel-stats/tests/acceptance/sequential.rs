@@ -1,0 +1,225 @@
+//! Error rates, power and coverage of the sequential verdicts.
+
+use crate::simulate::{
+    DEFAULT_DESIGN, Design, NASTY, Noise, QUIET, TYPICAL, autoregressive_series, mirrored_duel,
+};
+use dbduel_stats::compare::paired_mean;
+use dbduel_stats::random::RandomStream;
+use dbduel_stats::sequential::{
+    Decider, Decision, SequentialPlan, Verdict, decide, flip_spend, sign_e_process,
+};
+
+const BUDGET: usize = 56;
+
+fn plan(seed: u64, margin: f64) -> SequentialPlan {
+    SequentialPlan::new(BUDGET, 0.05, margin, seed)
+}
+
+/// Looks after every unit and stops at the first verdict, as a duel does.
+fn feed(units: &[f64], plan: SequentialPlan) -> Decider {
+    let mut decider = Decider::new(plan).unwrap();
+    for unit in units {
+        decider.push(*unit).unwrap();
+        if decider.has_verdict() {
+            break;
+        }
+    }
+    decider
+}
+
+fn run(units: &[f64], plan: SequentialPlan) -> Decision {
+    feed(units, plan).decision().unwrap()
+}
+
+fn false_positives(duels: u64, units: impl Fn(u64) -> Vec<f64>) -> usize {
+    let wrong = |seed: &u64| feed(&units(*seed), plan(*seed, 0.0)).has_verdict();
+    (0..duels).filter(wrong).count()
+}
+
+#[test]
+fn false_positives_stay_at_five_percent_whatever_the_noise() {
+    let normal = |seed| {
+        let mut random = RandomStream::new(seed, 1);
+        (0..BUDGET).map(|_| random.normal()).collect()
+    };
+    let heavy = |seed| {
+        let mut random = RandomStream::new(seed, 2);
+        // Student's t with two degrees of freedom: no variance.
+        (0..BUDGET)
+            .map(|_| random.normal() / (-(1.0 - random.uniform()).ln()).sqrt())
+            .collect()
+    };
+    let bursty = |seed| {
+        let mut random = RandomStream::new(seed, 3);
+        let sizes = autoregressive_series(0.9, BUDGET, &mut random);
+        sizes
+            .iter()
+            .map(|size| {
+                if random.bits() & 1 == 1 {
+                    size.abs()
+                } else {
+                    -size.abs()
+                }
+            })
+            .collect()
+    };
+    let shared = |seed| mirrored_duel(NASTY, DEFAULT_DESIGN, BUDGET, 0.0, seed);
+    assert!(false_positives(1000, normal) <= 73);
+    assert!(false_positives(1000, heavy) <= 73);
+    assert!(false_positives(1000, bursty) <= 73);
+    assert!(false_positives(1000, shared) <= 73);
+}
+
+/// Control: without our own coin no method is safe from slow noise.
+#[test]
+fn without_randomised_order_slow_noise_is_taken_for_an_effect() {
+    let drifting = |seed| {
+        let mut random = RandomStream::new(seed, 4);
+        autoregressive_series(0.9, BUDGET, &mut random)
+    };
+    let wrong = false_positives(1000, drifting);
+    assert!(wrong >= 700, "{wrong}");
+}
+
+/// Control: looking at a fixed-n interval after every block and stopping when it excludes zero.
+#[test]
+fn naive_peeking_multiplies_the_error_rate() {
+    let wrong = (0..1000)
+        .filter(|seed| {
+            let mut random = RandomStream::new(*seed, 5);
+            let units: Vec<f64> = (0..BUDGET).map(|_| random.normal()).collect();
+            (3..=BUDGET).any(|n| !paired_mean(&units[..n], 0.05).unwrap().contains(0.0))
+        })
+        .count();
+    assert!(wrong >= 200, "{wrong}");
+}
+
+#[test]
+fn the_whole_of_alpha_may_go_to_the_sign_flip_test() {
+    let rejected = (0..1000)
+        .filter(|seed| {
+            let mut random = RandomStream::new(*seed, 6);
+            let units: Vec<f64> = (0..BUDGET).map(|_| random.normal()).collect();
+            flip_spend(&units, &plan(*seed, 0.0)).unwrap().is_some()
+        })
+        .count();
+    // Also a lower bound: a test that never rejects would pass any other.
+    assert!((30..=73).contains(&rejected), "{rejected}");
+}
+
+#[test]
+fn the_reserve_keeps_one_percent_for_ever() {
+    let rejected = (0..1000)
+        .filter(|seed| {
+            let mut random = RandomStream::new(*seed, 7);
+            let units: Vec<f64> = (0..500).map(|_| random.normal()).collect();
+            sign_e_process(&units, 0.01).unwrap().is_some()
+        })
+        .count();
+    assert!(rejected <= 21, "{rejected}");
+}
+
+/// How many duels end with a verdict, and the median number of blocks they took.
+fn decided(noise: Noise, effect: f64, duels: u64) -> (usize, usize) {
+    let stop = |seed: u64| {
+        let units = mirrored_duel(noise, DEFAULT_DESIGN, BUDGET, effect, seed);
+        let decider = feed(&units, plan(seed, 0.0));
+        decider.has_verdict().then_some(decider.n())
+    };
+    let mut stops: Vec<usize> = (0..duels).filter_map(stop).collect();
+    stops.sort_unstable();
+    let median = stops.get(duels as usize / 2);
+    (stops.len(), median.copied().unwrap_or(BUDGET))
+}
+
+#[test]
+fn five_percent_are_found_within_sixteen_blocks_on_a_typical_machine() {
+    let (found, median) = decided(TYPICAL, 1.05_f64.ln(), 300);
+    assert!(found >= 285 && median <= 16, "{found} {median}");
+}
+
+#[test]
+fn two_percent_are_found_in_two_of_three_hours_on_a_typical_machine() {
+    let (found, _) = decided(TYPICAL, 1.02_f64.ln(), 300);
+    assert!(found >= 204, "{found}");
+}
+
+#[test]
+fn the_interval_at_the_stop_covers_the_truth() {
+    let truth = 1.02_f64.ln();
+    let covered = (0..200)
+        .filter(|seed| {
+            let units = mirrored_duel(TYPICAL, DEFAULT_DESIGN, BUDGET, truth, *seed);
+            let interval = run(&units, plan(*seed, 0.0)).interval;
+            interval.is_some_and(|interval| interval.low <= truth && truth <= interval.high)
+        })
+        .count();
+    // 95 % of 200, less the 0.1 % point of the binomial.
+    assert!(covered >= 180, "{covered}");
+}
+
+#[test]
+fn equal_contenders_on_a_quiet_machine_are_called_equivalent() {
+    let equivalent = (0..200)
+        .filter(|seed| {
+            let units = mirrored_duel(QUIET, DEFAULT_DESIGN, BUDGET, 0.0, *seed);
+            run(&units, plan(*seed, 0.02)).verdict == Verdict::Equivalent
+        })
+        .count();
+    assert!(equivalent >= 185, "{equivalent}");
+}
+
+#[test]
+fn a_five_percent_difference_is_never_called_equivalent() {
+    for noise in [QUIET, TYPICAL, NASTY] {
+        for seed in 0..100 {
+            let units = mirrored_duel(noise, DEFAULT_DESIGN, BUDGET, 1.05_f64.ln(), seed);
+            assert_ne!(run(&units, plan(seed, 0.02)).verdict, Verdict::Equivalent);
+        }
+    }
+}
+
+#[test]
+fn fixed_n_intervals_hold_their_level_on_every_machine() {
+    for noise in [QUIET, TYPICAL, NASTY] {
+        let rejected = (0..1000)
+            .filter(|seed| {
+                let units = mirrored_duel(noise, DEFAULT_DESIGN, 24, 0.0, *seed);
+                !paired_mean(&units, 0.05).unwrap().contains(0.0)
+            })
+            .count();
+        assert!(rejected <= 73, "{rejected}");
+    }
+}
+
+#[test]
+fn a_slice_grid_locked_to_a_dip_cycle_needs_jitter() {
+    let rejected = |jitter: f64| {
+        let design = Design {
+            slice: 13,
+            guard: 2,
+            jitter,
+        };
+        (0..1000)
+            .filter(|seed| {
+                let units = mirrored_duel(QUIET, design, 24, 0.0, *seed);
+                !paired_mean(&units, 0.05).unwrap().contains(0.0)
+            })
+            .count()
+    };
+    let (locked, jittered) = (rejected(0.0), rejected(0.3));
+    assert!(jittered <= 73, "{jittered}");
+    assert!(locked >= 150, "control: {locked}");
+}
+
+#[test]
+fn a_stop_by_the_loop_and_a_replay_of_the_record_agree() {
+    for seed in 0..20 {
+        let units = mirrored_duel(TYPICAL, DEFAULT_DESIGN, BUDGET, 0.03, seed);
+        let stopped = run(&units, plan(seed, 0.02));
+        assert_eq!(
+            decide(&units[..stopped.n], &plan(seed, 0.02)).unwrap(),
+            stopped
+        );
+    }
+}
