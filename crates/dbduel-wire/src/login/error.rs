@@ -1,0 +1,42 @@
+//! Why a login can fail.
+
+use super::PACKETS_LIMIT;
+use crate::error::{ServerError, WireError};
+
+/// Why a login failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
+    /// The server's bytes break the protocol.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The server said no.
+    #[error("login refused: {0}")]
+    Refused(ServerError),
+    /// TLS is required but not offered.
+    #[error(
+        "TLS is required but the server does not offer it; give it a certificate or turn TLS off"
+    )]
+    NoTls,
+    /// The server lacks something that every supported version has.
+    #[error("server `{version}` is too old: it lacks {lacking}")]
+    TooOld {
+        /// Its version text.
+        version: String,
+        /// What it lacks.
+        lacking: &'static str,
+    },
+    /// The user's authentication method is not spoken here.
+    #[error(
+        "the server asks for authentication method `{0}`, which this client does not speak; give the user another"
+    )]
+    UnknownMethod(String),
+    /// The server's public key cannot be used.
+    #[error("cannot encrypt the password: {0}; use TLS or the unix socket")]
+    PublicKey(&'static str),
+    /// Too many packets without a decision.
+    #[error("no decision about the login after {PACKETS_LIMIT} packets")]
+    Endless,
+    /// Bytes were fed after the end, or while TLS should have begun.
+    #[error("bytes arrived when none were due")]
+    Unexpected,
+}

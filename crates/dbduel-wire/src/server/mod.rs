@@ -1,0 +1,21 @@
+//! The protocol's other side, for servers that stand in for a database: one that answers at once, to measure the
+//! lab itself, and one that answers after a script, to prove clocks and error paths.
+//!
+//! Knows no sockets, clocks or SQL: delays are data that a driver obeys, and what a statement looks like
+//! (placeholders, columns, rows) is told by whoever owns the driver. TLS is not offered and every login is let in.
+
+mod command;
+mod handshake;
+mod null;
+mod reply;
+mod script;
+mod session;
+
+pub use command::{Command, ExecuteBody};
+pub use handshake::{
+    ClientLogin, ClientPacket, append_auth_switch, append_greeting, append_more_auth_data,
+};
+pub use null::{NullServer, Shape};
+pub use reply::{ReplyWriter, Terms};
+pub use script::{Act, Action, Answer, Effect, ScriptedServer};
+pub use session::{Session, Turn};

@@ -1,0 +1,188 @@
+//! A server that answers after a script: right or wrong, whole or torn, late or never.
+//!
+//! Owns no clock. It says what is to be sent and after which delay; the driver obeys.
+
+use std::time::Duration;
+
+use super::null::answer;
+use super::{Command, ReplyWriter, Session, Shape, Terms, Turn};
+use crate::capability::Status;
+use crate::error::{ServerError, WireError};
+use crate::reply::Completion;
+
+/// How one request is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// Delay between the arrival of the request and the answer.
+    pub after: Duration,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// As the null server would.
+    Proper,
+    /// OK, with so many rows affected, whatever was asked.
+    Ok {
+        /// Rows affected.
+        affected_rows: u64,
+    },
+    /// An error.
+    Error(ServerError),
+    /// One packet with this payload, which need not make sense.
+    Payload(Vec<u8>),
+    /// These bytes, without a header around them.
+    Bytes(Vec<u8>),
+    /// The proper answer, but only its first bytes; then the connection is closed.
+    Torn {
+        /// How many bytes to send.
+        bytes: usize,
+    },
+    /// Nothing, ever; later requests are not answered either.
+    Stall,
+    /// No answer: the connection is closed.
+    Close,
+}
+
+/// What the driver does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Send these bytes.
+    Send(Vec<u8>),
+    /// Close the connection.
+    Close,
+}
+
+/// An effect and when it is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Delay since the bytes arrived that were fed.
+    pub after: Duration,
+    /// What to do.
+    pub effect: Effect,
+}
+
+/// One session with the scripted server.
+///
+/// Queries and executions play the script, act by act; after the last act it begins again. Login, preparing and
+/// everything else is answered properly and at once.
+#[derive(Debug)]
+pub struct ScriptedServer {
+    session: Session,
+    prepared: Vec<Shape>,
+    script: Vec<Act>,
+    next_act: usize,
+    deaf: bool,
+}
+
+impl ScriptedServer {
+    /// A new session; appends the greeting to `out`. An empty script answers everything properly.
+    #[must_use]
+    pub fn begin(connection_id: u32, script: Vec<Act>, out: &mut Vec<u8>) -> Self {
+        ScriptedServer {
+            session: Session::begin(connection_id, "8.0.0-dbduel-scripted", out),
+            prepared: Vec::new(),
+            script,
+            next_act: 0,
+            deaf: false,
+        }
+    }
+
+    /// Takes bytes that arrived; returns what to do, in order. `shape` is used as by the
+    /// [null server](super::NullServer::feed).
+    ///
+    /// # Errors
+    /// [`WireError`] when the client breaks the protocol; the connection is to be closed.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        shape: &mut dyn FnMut(&[u8]) -> Shape,
+    ) -> Result<Vec<Action>, WireError> {
+        let mut actions = Vec::new();
+        let mut position = 0;
+        while !self.deaf {
+            let mut out = Vec::new();
+            let (after, end) = match self.session.next(bytes, &mut position, &mut out)? {
+                Turn::NeedMore => break,
+                Turn::LoggedIn => (Duration::ZERO, End::GoOn),
+                Turn::Request(Command::Quit, _) => (Duration::ZERO, End::Close),
+                Turn::Request(command, terms) => {
+                    answer(&command, terms, &mut self.prepared, shape, &mut out);
+                    match scripted(&command)
+                        .then(|| self.script.get(self.next_act))
+                        .flatten()
+                    {
+                        None => (Duration::ZERO, End::GoOn),
+                        Some(act) => {
+                            self.next_act = (self.next_act + 1) % self.script.len();
+                            (act.after, act.answer.replace(&mut out, terms))
+                        }
+                    }
+                }
+            };
+            self.deaf = end != End::GoOn;
+            if !out.is_empty() {
+                actions.push(Action {
+                    after,
+                    effect: Effect::Send(out),
+                });
+            }
+            if end == End::Close {
+                actions.push(Action {
+                    after,
+                    effect: Effect::Close,
+                });
+            }
+        }
+        Ok(actions)
+    }
+}
+
+fn scripted(command: &Command<'_>) -> bool {
+    matches!(
+        command,
+        Command::Query(_) | Command::Execute { .. } | Command::BulkExecute { .. }
+    )
+}
+
+/// How the session goes on after an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    GoOn,
+    Stall,
+    Close,
+}
+
+impl Answer {
+    /// Puts this answer in the place of the proper one, which `out` holds.
+    fn replace(&self, out: &mut Vec<u8>, terms: Terms) -> End {
+        if let Answer::Proper = self {
+            return End::GoOn;
+        }
+        if let Answer::Torn { bytes } = self {
+            out.truncate(*bytes);
+            return End::Close;
+        }
+        out.clear();
+        let mut reply = ReplyWriter::new(out, terms);
+        match self {
+            Answer::Ok { affected_rows } => {
+                let (affected_rows, status) = (*affected_rows, Status::AUTOCOMMIT);
+                reply.ok(&Completion {
+                    affected_rows,
+                    status,
+                    ..Completion::default()
+                });
+            }
+            Answer::Error(error) => reply.error(error),
+            Answer::Payload(payload) => reply.packet(|out| out.extend_from_slice(payload)),
+            Answer::Bytes(bytes) => out.extend_from_slice(bytes),
+            Answer::Stall => return End::Stall,
+            Answer::Close => return End::Close,
+            Answer::Proper | Answer::Torn { .. } => {}
+        }
+        End::GoOn
+    }
+}
