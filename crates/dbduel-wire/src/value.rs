@@ -421,6 +421,12 @@ mod tests {
             false,
             Value::DateTime(late),
         );
+        let mut written = Vec::new();
+        Value::DateTime(late).put(&mut written);
+        assert_eq!(
+            written, b"\x0b\xea\x07\x0b\x14\x0c\0\0\x01\0\0\0",
+            "one microsecond needs the long form"
+        );
         check(
             b"\x00",
             ColumnType::TIME,

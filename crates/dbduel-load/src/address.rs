@@ -1,0 +1,242 @@
+//! Where a server listens: `tcp://host:port` or `unix:/path`.
+//!
+//! Knows no server and opens nothing. An address never holds a password; one that is written into it is refused,
+//! and the refusal does not repeat it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The port of a server that names none.
+pub const DEFAULT_PORT: u16 = 3306;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Address {
+    /// A network address.
+    Tcp {
+        /// Name or number of the host; IPv6 without brackets.
+        host: String,
+        /// TCP port.
+        port: u16,
+    },
+    /// A socket in the file system.
+    Unix {
+        /// The socket's path.
+        path: PathBuf,
+    },
+}
+
+/// Why a text is not an address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It begins with neither scheme.
+    #[error("`{0}` is not a server address; write `tcp://host:3306` or `unix:/path/to/socket`")]
+    Scheme(String),
+    /// The part behind the last colon is no port.
+    #[error("`{0}` is not a port; write a number from 1 to 65535")]
+    Port(String),
+    /// No host between `tcp://` and the port.
+    #[error("the address names no host; write `tcp://host:3306`")]
+    NoHost,
+    /// A relative or empty path.
+    #[error("`{0}` is not an absolute path of a socket; write `unix:/path/to/socket`")]
+    Path(String),
+    /// A colon in the user part.
+    #[error("an address must not hold a password; give it in the place for passwords")]
+    Password,
+    /// A user where only the place is asked for.
+    #[error("the address names user `{0}` where only the place of the server is wanted")]
+    User(String),
+}
+
+impl Address {
+    /// Reads `tcp://[user@]host[:port]`, `unix:/path` or `unix://[user@]/path`; returns the user apart.
+    ///
+    /// # Errors
+    /// [`AddressError`], which says what to write instead.
+    pub fn parse_with_user(text: &str) -> Result<(Self, Option<String>), AddressError> {
+        if let Some(rest) = text.strip_prefix("tcp://") {
+            let (user, place) = split_user(rest)?;
+            return Ok((parse_tcp(place)?, user));
+        }
+        let Some(rest) = text.strip_prefix("unix:") else {
+            let harmless = if text.contains('@') { "…" } else { text };
+            return Err(AddressError::Scheme(harmless.to_owned()));
+        };
+        let (user, path) = match rest.strip_prefix("//") {
+            Some(rest) => split_user(rest)?,
+            None => (None, rest),
+        };
+        if !path.starts_with('/') {
+            return Err(AddressError::Path(path.to_owned()));
+        }
+        Ok((
+            Address::Unix {
+                path: PathBuf::from(path),
+            },
+            user,
+        ))
+    }
+}
+
+fn split_user(rest: &str) -> Result<(Option<String>, &str), AddressError> {
+    // A path may hold an @ of its own; a user cannot hold a slash.
+    let authority = rest.find('/').map_or(rest, |slash| &rest[..slash]);
+    match authority.rfind('@') {
+        Some(at) if rest[..at].contains(':') => Err(AddressError::Password),
+        Some(at) => Ok((Some(rest[..at].to_owned()), &rest[at + 1..])),
+        None => Ok((None, rest)),
+    }
+}
+
+fn parse_tcp(place: &str) -> Result<Address, AddressError> {
+    let (host, port) = match place
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'))
+    {
+        Some((host, "")) => (host, None),
+        Some((host, tail)) => (host, Some(tail.strip_prefix(':').unwrap_or(tail))),
+        None => match place.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    if host.is_empty() {
+        return Err(AddressError::NoHost);
+    }
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(text) => match text.parse() {
+            Ok(port) if port != 0 => port,
+            _ => return Err(AddressError::Port(text.to_owned())),
+        },
+    };
+    Ok(Address::Tcp {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match Address::parse_with_user(text)? {
+            (address, None) => Ok(address),
+            (_, Some(user)) => Err(AddressError::User(user)),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { host, port } if host.contains(':') => {
+                write!(formatter, "tcp://[{host}]:{port}")
+            }
+            Address::Tcp { host, port } => write!(formatter, "tcp://{host}:{port}"),
+            Address::Unix { path } => write!(formatter, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> Address {
+        Address::Tcp {
+            host: host.to_owned(),
+            port,
+        }
+    }
+
+    fn unix(path: &str) -> Address {
+        Address::Unix {
+            path: PathBuf::from(path),
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, address: &Address, user: Option<&str>) {
+        assert_eq!(
+            Address::parse_with_user(text),
+            Ok((address.clone(), user.map(str::to_owned))),
+            "{text}"
+        );
+        assert_eq!(
+            &address.to_string().parse::<Address>().unwrap(),
+            address,
+            "{text} does not come back"
+        );
+    }
+
+    #[test]
+    fn both_schemes_are_read_and_printed() {
+        check("tcp://db.example:3307", &tcp("db.example", 3307), None);
+        check(
+            "tcp://anna@db.example",
+            &tcp("db.example", DEFAULT_PORT),
+            Some("anna"),
+        );
+        check("tcp://[::1]:3306", &tcp("::1", 3306), None);
+        check("tcp://anna@[::1]", &tcp("::1", DEFAULT_PORT), Some("anna"));
+        check("unix:/run/db.sock", &unix("/run/db.sock"), None);
+        check("unix:///run/a@b.sock", &unix("/run/a@b.sock"), None);
+        check(
+            "unix://anna@/run/db.sock",
+            &unix("/run/db.sock"),
+            Some("anna"),
+        );
+    }
+
+    #[test]
+    fn a_password_is_refused_and_not_repeated() {
+        for text in [
+            "tcp://anna:s3cret@host",
+            "unix://anna:s3cret@/run/db.sock",
+            "mysql://anna:s3cret@host",
+        ] {
+            let error = Address::parse_with_user(text).unwrap_err();
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            "host:3306",
+            "tcp://",
+            "tcp://:3306",
+            "tcp://host:0",
+            "tcp://host:x",
+            "unix:",
+            "unix:relative",
+        ] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "tcp://anna@host".parse::<Address>(),
+            Err(AddressError::User("anna".to_owned()))
+        );
+    }
+
+    #[test]
+    fn the_written_form_names_its_transport() {
+        let text = serde_json::to_string(&tcp("host", 1)).unwrap();
+        assert_eq!(text, r#"{"transport":"tcp","host":"host","port":1}"#);
+        assert_eq!(
+            serde_json::from_str::<Address>(&text).unwrap(),
+            tcp("host", 1)
+        );
+        assert!(
+            serde_json::from_str::<Address>(r#"{"transport":"unix","path":"/s","port":1}"#)
+                .is_err()
+        );
+    }
+}

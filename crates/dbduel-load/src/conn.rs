@@ -1,0 +1,238 @@
+//! One client's connection: statements as `async` methods on the event loop.
+//!
+//! Knows the protocol through `dbduel-wire` and no workload. A statement costs one write and one read;
+//! rows are skipped without being looked at; nothing is allocated unless the server answers with an
+//! error or a statement grows beyond every earlier one.
+
+pub(crate) mod socket;
+mod statement;
+
+use std::rc::Rc;
+
+use dbduel_wire::{
+    Capabilities, Credentials, Login, LoginError, LoginOptions, LoginStep, PrepareParser, Prepared,
+    ReplyParser, RowFormat, ServerError, Skip, Step, Summary, Value, WireError, command,
+};
+
+use crate::address::Address;
+use crate::executor::{Reactor, Token};
+use socket::Socket;
+pub use statement::{Protocol, Statement};
+
+/// `ER_UNSUPPORTED_PS`: the server does not prepare this kind of statement.
+const CANNOT_PREPARE: u16 = 1295;
+
+/// Why a connection is of no use any more.
+#[derive(Debug, thiserror::Error)]
+pub enum LostError {
+    /// The system says so.
+    #[error("the connection broke: {0}")]
+    Io(#[from] std::io::Error),
+    /// The server's bytes make no sense.
+    #[error("the server broke the protocol: {0}")]
+    Wire(#[from] WireError),
+    /// The server refused the login.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// The server refuses the workload's statements.
+    #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
+    Prepare(ServerError),
+    /// The login cannot go on.
+    #[error(
+        "the server asked for TLS, which the clients of a load do not speak; use the unix socket"
+    )]
+    Tls,
+    /// A statement was given the wrong number of values.
+    #[error(transparent)]
+    Command(#[from] dbduel_wire::CommandError),
+}
+
+/// Why a statement brought no result.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// The server answered with an error; the connection can be used further.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The connection cannot be used further.
+    #[error(transparent)]
+    Lost(#[from] LostError),
+}
+
+impl From<std::io::Error> for StatementError {
+    fn from(error: std::io::Error) -> Self {
+        StatementError::Lost(error.into())
+    }
+}
+
+impl From<WireError> for StatementError {
+    fn from(error: WireError) -> Self {
+        StatementError::Lost(error.into())
+    }
+}
+
+/// A connection that is logged in.
+#[derive(Debug)]
+pub struct Conn {
+    socket: Socket,
+    reactor: Rc<Reactor>,
+    capabilities: Capabilities,
+    parser: ReplyParser,
+    out: Vec<u8>,
+    text: Vec<u8>,
+    statements: u64,
+}
+
+impl Conn {
+    /// Connects and logs in. Has no deadline of its own: whoever waits for it drops it when time is up.
+    ///
+    /// # Errors
+    /// [`LostError`] says whether there was no server, or it refused.
+    pub async fn open(
+        reactor: Rc<Reactor>,
+        token: Token,
+        address: &Address,
+        credentials: Credentials,
+        database: &str,
+    ) -> Result<Self, LostError> {
+        let mut socket = Socket::connect(&reactor, token, address).await?;
+        let mut login = Login::new(LoginOptions {
+            database: Some(database.to_owned()),
+            ..LoginOptions::new(credentials, socket.transport())
+        });
+        let mut fresh = Vec::new();
+        loop {
+            let (used, step) = login.feed(&fresh)?;
+            fresh.drain(..used);
+            match step {
+                LoginStep::NeedMore => {
+                    fresh.clear();
+                    socket.receive_into(&reactor, &mut fresh).await?;
+                }
+                LoginStep::Send(bytes) => socket.send(&reactor, &bytes).await?,
+                // Where a load over TLS would begin: the stream would change here, for all that follows.
+                LoginStep::StartTls(_) => return Err(LostError::Tls),
+                LoginStep::Done(logged_in) => {
+                    return Ok(Conn {
+                        socket,
+                        reactor,
+                        capabilities: logged_in.capabilities,
+                        parser: ReplyParser::new(logged_in.capabilities),
+                        out: Vec::with_capacity(1024),
+                        text: Vec::new(),
+                        statements: 0,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Statements sent so far.
+    #[inline]
+    #[must_use]
+    pub fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    /// Makes a statement ready for [`Conn::execute`]. A server that does not prepare this kind of
+    /// statement gets its text each time, as libmysqlclient's users do.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection.
+    pub async fn prepare(
+        &mut self,
+        sql: &str,
+        protocol: Protocol,
+    ) -> Result<Statement, StatementError> {
+        if protocol == Protocol::Text {
+            return Ok(Statement::text(sql));
+        }
+        self.out.clear();
+        command::prepare(&mut self.out, sql.as_bytes());
+        self.socket.send(&self.reactor, &self.out).await?;
+        let mut parser = PrepareParser::new(self.capabilities);
+        parser.begin();
+        let mut fresh = Vec::new();
+        loop {
+            fresh.clear();
+            self.socket.receive_into(&self.reactor, &mut fresh).await?;
+            match parser.feed(&fresh)? {
+                (_, Prepared::NeedMore) => {}
+                (used, Prepared::Done(_)) if used < fresh.len() => return Err(surplus().into()),
+                (_, Prepared::Done(Ok(prepared))) => return Ok(Statement::prepared(prepared)),
+                (_, Prepared::Done(Err(error))) if error.code == CANNOT_PREPARE => {
+                    return Ok(Statement::text(sql));
+                }
+                (_, Prepared::Done(Err(error))) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Runs a text query and skips its rows.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection.
+    pub async fn query(&mut self, sql: &[u8]) -> Result<Summary, StatementError> {
+        self.out.clear();
+        command::query(&mut self.out, sql);
+        self.round_trip(RowFormat::Text).await
+    }
+
+    /// Runs a statement with these values and skips its rows. A statement's values keep their types
+    /// from one execution to the next, except that any of them may be NULL.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection.
+    #[inline]
+    pub async fn execute(
+        &mut self,
+        statement: &mut Statement,
+        values: &[Value<'_>],
+    ) -> Result<Summary, StatementError> {
+        self.out.clear();
+        let format = statement
+            .put(&mut self.out, &mut self.text, values)
+            .map_err(LostError::from)?;
+        let outcome = self.round_trip(format).await;
+        if outcome.is_ok() {
+            statement.succeeded();
+        }
+        outcome
+    }
+
+    /// Sends what is in `out` and reads the reply.
+    #[inline]
+    async fn round_trip(&mut self, format: RowFormat) -> Result<Summary, StatementError> {
+        self.statements += 1;
+        self.socket.send(&self.reactor, &self.out).await?;
+        self.parser.begin(format);
+        loop {
+            crate::executor::turn().await;
+            let mut buffer = self.reactor.buffer();
+            while let Some(bytes) = self.socket.receive(&mut buffer)? {
+                let fed = self.parser.feed(bytes, &mut Skip)?;
+                match fed.step {
+                    Step::NeedMore => {}
+                    Step::LocalInfile => return Err(no_file().into()),
+                    Step::Done if fed.consumed < bytes.len() => return Err(surplus().into()),
+                    Step::Done => {
+                        return self.parser.outcome().map_err(|error| error.clone().into());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn surplus() -> WireError {
+    WireError::Malformed {
+        packet: "reply",
+        problem: "bytes follow its end",
+    }
+}
+
+fn no_file() -> WireError {
+    WireError::Malformed {
+        packet: "reply",
+        problem: "the server asks for a file that nobody offered",
+    }
+}

@@ -1,0 +1,232 @@
+//! A non-blocking socket on the event loop.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use dbduel_wire::Transport;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket,
+    sockopt::SocketError,
+};
+
+use crate::address::Address;
+use crate::executor::{Interest, Reactor, Token, turn};
+
+/// Pause before asking a unix socket again whose queue of connections is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connected socket, watched for its task.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    kind: Kind,
+    token: Token,
+}
+
+impl Socket {
+    pub(super) async fn connect(
+        reactor: &Rc<Reactor>,
+        token: Token,
+        address: &Address,
+    ) -> io::Result<Self> {
+        let kind = match address {
+            Address::Unix { path } => Kind::Unix(connect_unix(reactor, token, path).await?),
+            Address::Tcp { host, port } => {
+                Kind::Tcp(connect_tcp(reactor, token, host, *port).await?)
+            }
+        };
+        let socket = Socket { kind, token };
+        if let Kind::Unix(stream) = &socket.kind {
+            reactor.watch(stream, token, Interest::Read)?;
+        }
+        Ok(socket)
+    }
+
+    /// A connection that a listener accepted; it must be non-blocking.
+    pub(crate) fn accepted(
+        reactor: &Reactor,
+        token: Token,
+        stream: UnixStream,
+    ) -> io::Result<Self> {
+        reactor.watch(&stream, token, Interest::Read)?;
+        Ok(Socket {
+            kind: Kind::Unix(stream),
+            token,
+        })
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        match self.kind {
+            Kind::Tcp(_) => Transport::Tcp,
+            Kind::Unix(_) => Transport::UnixSocket,
+        }
+    }
+
+    /// Sends all bytes; nearly always with one system call.
+    #[inline]
+    pub(crate) async fn send(&mut self, reactor: &Reactor, bytes: &[u8]) -> io::Result<()> {
+        match self.write(bytes)? {
+            sent if sent == bytes.len() => Ok(()),
+            sent => self.send_rest(reactor, &bytes[sent..]).await,
+        }
+    }
+
+    #[cold]
+    async fn send_rest(&mut self, reactor: &Reactor, mut rest: &[u8]) -> io::Result<()> {
+        reactor.rewatch(&*self, self.token, Interest::ReadAndWrite)?;
+        while !rest.is_empty() {
+            turn().await;
+            rest = &rest[self.write(rest)?..];
+        }
+        reactor.rewatch(&*self, self.token, Interest::Read)
+    }
+
+    /// The bytes that have arrived; none when there are none now. A call that did not fill the buffer
+    /// has emptied the socket: the next bytes make an event of their own.
+    #[inline]
+    pub(crate) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+        loop {
+            let outcome = match &mut self.kind {
+                Kind::Tcp(stream) => stream.read(buffer),
+                Kind::Unix(stream) => stream.read(buffer),
+            };
+            match outcome {
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the server closed the connection",
+                    ));
+                }
+                Ok(length) => return Ok(Some(&buffer[..length])),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for bytes and appends them.
+    pub(super) async fn receive_into(
+        &mut self,
+        reactor: &Reactor,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        loop {
+            {
+                let mut buffer = reactor.buffer();
+                while let Some(fresh) = self.receive(&mut buffer)? {
+                    bytes.extend_from_slice(fresh);
+                }
+            }
+            if !bytes.is_empty() {
+                return Ok(());
+            }
+            turn().await;
+        }
+    }
+
+    /// Writes what the socket takes now; 0 when that is nothing.
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let outcome = match &mut self.kind {
+                Kind::Tcp(stream) => stream.write(bytes),
+                Kind::Unix(stream) => stream.write(bytes),
+            };
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Tcp(stream) => stream.as_fd(),
+            Kind::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+async fn connect_unix(reactor: &Reactor, token: Token, path: &Path) -> io::Result<UnixStream> {
+    let address = UnixAddr::new(path)?;
+    loop {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        match connect(socket.as_raw_fd(), &address) {
+            Ok(()) => return Ok(UnixStream::from(socket)),
+            // The queue is full. The kernel tells nobody when it is not any more, so ask again.
+            Err(Errno::EAGAIN) => {
+                let again = Instant::now() + QUEUE_PAUSE;
+                reactor.wake_at(token, again);
+                while Instant::now() < again {
+                    turn().await;
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Looking up a name blocks the thread; a load is better given a number.
+async fn connect_tcp(
+    reactor: &Reactor,
+    token: Token,
+    host: &str,
+    port: u16,
+) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match connect_tcp_to(reactor, token, address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+async fn connect_tcp_to(
+    reactor: &Reactor,
+    token: Token,
+    address: SocketAddr,
+) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = TcpStream::from(socket(family, SockType::Stream, flags, None)?);
+    match connect(stream.as_raw_fd(), &SockaddrStorage::from(address)) {
+        Ok(()) => reactor.watch(&stream, token, Interest::Read)?,
+        Err(Errno::EINPROGRESS) => {
+            reactor.watch(&stream, token, Interest::ReadAndWrite)?;
+            turn().await;
+            // Not connected means that the task was polled for another reason.
+            while stream.peer_addr().is_err() {
+                match getsockopt(&stream, SocketError)? {
+                    0 => turn().await,
+                    code => return Err(io::Error::from_raw_os_error(code)),
+                }
+            }
+            reactor.rewatch(&stream, token, Interest::Read)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

@@ -1,0 +1,178 @@
+//! A statement that is executed again and again, prepared by the server or written out as text.
+
+use std::io::Write as _;
+
+use dbduel_wire::{CommandError, RowFormat, Types, Value, command};
+
+/// How statements travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Prepared once by the server, then executed with binary values.
+    Prepared,
+    /// Written out as text each time.
+    Text,
+}
+
+/// A statement of one connection.
+#[derive(Debug)]
+pub struct Statement {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Prepared {
+        statement: dbduel_wire::Statement,
+        types: Types,
+    },
+    /// The text around the placeholders; one piece more than there are placeholders.
+    Text { pieces: Vec<Vec<u8>> },
+}
+
+impl Statement {
+    pub(super) fn prepared(statement: dbduel_wire::Statement) -> Self {
+        Statement {
+            kind: Kind::Prepared {
+                statement,
+                types: Types::Send,
+            },
+        }
+    }
+
+    /// Every question mark is taken for a placeholder, so the text must have none in a literal.
+    pub(super) fn text(sql: &str) -> Self {
+        Statement {
+            kind: Kind::Text {
+                pieces: sql
+                    .split('?')
+                    .map(|piece| piece.as_bytes().to_vec())
+                    .collect(),
+            },
+        }
+    }
+
+    /// Appends the request to `out`; `text` is scratch space.
+    #[inline]
+    pub(super) fn put(
+        &self,
+        out: &mut Vec<u8>,
+        text: &mut Vec<u8>,
+        values: &[Value<'_>],
+    ) -> Result<RowFormat, CommandError> {
+        match &self.kind {
+            Kind::Prepared { statement, types } => {
+                command::execute(out, statement, values, *types)?;
+                Ok(RowFormat::Binary)
+            }
+            Kind::Text { pieces } => {
+                let expected = pieces.len() - 1;
+                if values.len() != expected {
+                    return Err(CommandError::ParameterCount {
+                        statement: 0,
+                        expected,
+                        got: values.len(),
+                    });
+                }
+                text.clear();
+                for (index, piece) in pieces.iter().enumerate() {
+                    text.extend_from_slice(piece);
+                    if let Some(value) = values.get(index) {
+                        put_literal(text, value);
+                    }
+                }
+                command::query(out, text);
+                Ok(RowFormat::Text)
+            }
+        }
+    }
+
+    /// The server has executed the statement, so it knows the types of its values.
+    #[inline]
+    pub(super) fn succeeded(&mut self) {
+        if let Kind::Prepared { types, .. } = &mut self.kind {
+            *types = Types::AsBefore;
+        }
+    }
+}
+
+/// Appends a value as an SQL literal.
+fn put_literal(text: &mut Vec<u8>, value: &Value<'_>) {
+    // Writing to memory does not fail.
+    let _ = match *value {
+        Value::Null => text.write_all(b"NULL"),
+        Value::Signed(number) => write!(text, "{number}"),
+        Value::Unsigned(number) => write!(text, "{number}"),
+        Value::Float(number) => write!(text, "{number}"),
+        Value::Double(number) => write!(text, "{number}"),
+        Value::Bytes(bytes) => put_quoted(text, bytes),
+        Value::Text(string) => put_quoted(text, string.as_bytes()),
+        Value::Date(date) => write!(text, "'{:04}-{:02}-{:02}'", date.year, date.month, date.day),
+        Value::DateTime(moment) => write!(
+            text,
+            "'{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}'",
+            moment.date.year,
+            moment.date.month,
+            moment.date.day,
+            moment.hour,
+            moment.minute,
+            moment.second,
+            moment.microsecond
+        ),
+        Value::Time(span) => {
+            let sign = if span.negative { "-" } else { "" };
+            let hours = span.days * 24 + u32::from(span.hours);
+            write!(
+                text,
+                "'{sign}{hours:02}:{:02}:{:02}.{:06}'",
+                span.minutes, span.seconds, span.microseconds
+            )
+        }
+    };
+}
+
+fn put_quoted(text: &mut Vec<u8>, bytes: &[u8]) -> std::io::Result<()> {
+    text.push(b'\'');
+    for &byte in bytes {
+        match byte {
+            b'\'' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
+            0 => text.extend_from_slice(b"\\0"),
+            _ => text.push(byte),
+        }
+    }
+    text.push(b'\'');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(sql: &str, values: &[Value<'_>]) -> Result<String, CommandError> {
+        let (mut out, mut text) = (Vec::new(), Vec::new());
+        Statement::text(sql).put(&mut out, &mut text, values)?;
+        // A frame's header and the command byte stand before the text.
+        assert_eq!(&out[5..], text);
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    #[test]
+    fn text_statements_get_their_values_in_place() {
+        let values = [
+            Value::Signed(-7),
+            Value::Bytes(b"it's a \\ \0"),
+            Value::Null,
+            Value::Double(0.5),
+        ];
+        assert_eq!(
+            written("SELECT ?, ?, ?, ? + 1", &values).unwrap(),
+            r"SELECT -7, 'it\'s a \\ \0', NULL, 0.5 + 1"
+        );
+        assert_eq!(written("COMMIT", &[]).unwrap(), "COMMIT");
+    }
+
+    #[test]
+    fn a_wrong_number_of_values_is_refused() {
+        assert!(written("SELECT ?", &[]).is_err());
+        assert!(written("SELECT 1", &[Value::Null]).is_err());
+    }
+}

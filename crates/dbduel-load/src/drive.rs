@@ -1,0 +1,236 @@
+//! The load process: obeys orders, line by line, and answers.
+//!
+//! Every wait is for one inbox, into which orders and the reports of the load threads fall, and has a
+//! deadline; so a stop is obeyed during a slice, and the end of the input ends the process whatever it
+//! is doing.
+
+mod answer;
+mod input;
+mod open;
+mod slice;
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::executor::policy::confine_to;
+use crate::load_thread::{LoadThread, Report};
+use crate::order::{Answer, Order};
+use crate::tally::Tally;
+use crate::workloads::Workload;
+use input::Input;
+
+/// Time for a command that waits for nothing but the load threads themselves.
+const PROMPT: Duration = Duration::from_secs(10);
+
+/// Why the load process cannot go on. What goes wrong with one contender is an answer instead.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The answers cannot be written.
+    #[error("cannot write answers; has the process that gives the orders gone?")]
+    Output(#[source] io::Error),
+    /// The load threads cannot be started.
+    #[error("cannot start {threads} load threads")]
+    Threads {
+        /// How many were wanted.
+        threads: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The load cannot be confined.
+    #[error(
+        "cannot confine the load to processors {cores:?}; are they in this machine and allowed?"
+    )]
+    Cores {
+        /// The processors.
+        cores: Vec<u32>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A load thread has ended or does not answer.
+    #[error("a load thread failed: {0}")]
+    Thread(String),
+}
+
+/// Obeys the orders on `input` and answers on `output`, with so many load threads, confined to these
+/// processors unless the list is empty. Returns when the input ends.
+///
+/// # Errors
+/// [`DriveError`], after which the process must end.
+pub fn drive(
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+    threads: u32,
+    cores: &[u32],
+) -> Result<(), DriveError> {
+    confine_to(cores).map_err(|source| DriveError::Cores {
+        cores: cores.to_vec(),
+        source,
+    })?;
+    let (sender, inbox) = channel();
+    let started: io::Result<Vec<LoadThread>> = (0..threads.max(1))
+        .map(|number| {
+            let sender = sender.clone();
+            LoadThread::start(number as usize, move |report| {
+                // Nobody listens any more when the process is ending.
+                let _ = sender.send(Input::Report(report));
+            })
+        })
+        .collect();
+    let threads = started.map_err(|source| DriveError::Threads { threads, source })?;
+    input::read(input, sender).map_err(|source| DriveError::Threads { threads: 1, source })?;
+    let mut desk = Desk {
+        threads,
+        inbox,
+        output,
+        backlog: VecDeque::new(),
+        contenders: HashMap::new(),
+        sequences: HashMap::new(),
+        spare: Vec::new(),
+    };
+    match desk.serve() {
+        Err(Interruption::End) => {
+            desk.threads.into_iter().for_each(LoadThread::end);
+            Ok(())
+        }
+        // A thread that failed may never end, so they are left to the end of the process.
+        Err(Interruption::Failed(error)) => Err(error),
+        Ok(never) => match never {},
+    }
+}
+
+/// What ends everything.
+enum Interruption {
+    /// The input ended.
+    End,
+    /// Something is broken.
+    Failed(DriveError),
+}
+
+impl From<DriveError> for Interruption {
+    fn from(error: DriveError) -> Self {
+        Interruption::Failed(error)
+    }
+}
+
+/// What a wait for an event can bring besides reports about it.
+enum Event {
+    Report(Report),
+    Stop,
+    TimeUp,
+}
+
+/// A contender whose clients are connected.
+struct OpenContender {
+    workload: &'static dyn Workload,
+    clients: u32,
+    retries: u32,
+    /// Why its clients are gone, if they are.
+    lost: Option<String>,
+}
+
+struct Desk<O> {
+    threads: Vec<LoadThread>,
+    inbox: Receiver<Input>,
+    output: O,
+    backlog: VecDeque<Order>,
+    contenders: HashMap<String, OpenContender>,
+    /// Kept after a contender is closed, so that its clients never draw a number twice.
+    sequences: HashMap<String, Arc<AtomicU32>>,
+    /// Tallies of earlier slices, whose memory is used again.
+    spare: Vec<Tally>,
+}
+
+impl<O: Write> Desk<O> {
+    fn serve(&mut self) -> Result<std::convert::Infallible, Interruption> {
+        loop {
+            let answer = match self.next_order()? {
+                Order::Open(order) => self.open(order)?,
+                Order::Slice(order) => self.slice(&order)?,
+                Order::Close { contender } => {
+                    self.close(&contender)?;
+                    Answer::Closed { contender }
+                }
+                // The slice ended before the order arrived, and has been answered.
+                Order::Stop => continue,
+            };
+            self.answer(&answer)?;
+        }
+    }
+
+    fn next_order(&mut self) -> Result<Order, Interruption> {
+        loop {
+            if let Some(order) = self.backlog.pop_front() {
+                return Ok(order);
+            }
+            match self.inbox.recv() {
+                Ok(input) => match self.sort(input)? {
+                    Some(Event::Report(Report::Lost { contender, why })) => {
+                        self.remember_loss(&contender, &why);
+                    }
+                    _ => continue,
+                },
+                Err(_) => return Err(Interruption::End),
+            }
+        }
+    }
+
+    /// Waits for the next event of the order that is being carried out.
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, Interruption> {
+        loop {
+            match self
+                .inbox
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
+                Ok(input) => {
+                    if let Some(event) = self.sort(input)? {
+                        return Ok(event);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Ok(Event::TimeUp),
+                Err(RecvTimeoutError::Disconnected) => return Err(Interruption::End),
+            }
+        }
+    }
+
+    /// Orders other than a stop wait for their turn.
+    fn sort(&mut self, input: Input) -> Result<Option<Event>, Interruption> {
+        match input {
+            Input::End => Err(Interruption::End),
+            Input::Order(Order::Stop) => Ok(Some(Event::Stop)),
+            Input::Order(order) => {
+                self.backlog.push_back(order);
+                Ok(None)
+            }
+            Input::Nonsense(why) => {
+                self.answer(&Answer::Refused { why })?;
+                Ok(None)
+            }
+            Input::Report(Report::Ended(outcome)) => {
+                let why = outcome
+                    .err()
+                    .map_or_else(|| "it ended unasked".to_owned(), |error| error.to_string());
+                Err(DriveError::Thread(why).into())
+            }
+            Input::Report(report) => Ok(Some(Event::Report(report))),
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) -> Result<(), DriveError> {
+        let write = |output: &mut O| -> io::Result<()> {
+            serde_json::to_writer(&mut *output, answer)?;
+            output.write_all(b"\n")?;
+            output.flush()
+        };
+        write(&mut self.output).map_err(DriveError::Output)
+    }
+
+    fn remember_loss(&mut self, contender: &str, why: &dyn std::fmt::Display) {
+        if let Some(open) = self.contenders.get_mut(contender) {
+            open.lost.get_or_insert_with(|| why.to_string());
+        }
+    }
+}

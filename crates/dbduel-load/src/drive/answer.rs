@@ -1,0 +1,96 @@
+//! From what was counted to what is answered: names, and units of the record.
+
+use dbduel_record::latency::{encode, new_histogram};
+
+use crate::load_thread::SliceReport;
+use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
+use crate::tally::{ClassTally, TickTally};
+
+/// Class of transactions that fell due and were never sent, where there are several to choose from:
+/// which one it would have been is drawn when a transaction is sent.
+const UNDRAWN: &str = "undrawn";
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_US: f64 = 1e3;
+
+/// A slice of all threads.
+pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> SliceAnswer {
+    let SliceReport {
+        tally,
+        cpu,
+        drained,
+    } = report;
+    debug_assert!(tally.balances(), "a transaction was lost or counted twice");
+    let window = tally.window();
+    let mut answers: Vec<ClassAnswer> = classes
+        .iter()
+        .zip(tally.classes())
+        .map(|(name, class)| class_answer(name, class))
+        .collect();
+    if tally.undrawn() > 0 {
+        answers.push(undrawn(tally.undrawn()));
+    }
+    let errors = tally.errors().iter().map(|error| ErrorCount {
+        code: error.code,
+        count: error.count,
+        example: error.example.clone(),
+    });
+    SliceAnswer {
+        start_ms,
+        measured_s: (window.close_ns - window.open_ns) as f64 / NS_PER_S,
+        classes: answers,
+        ticks: tally
+            .ticks()
+            .iter()
+            .map(|counted| tick(counted, window.open_ns))
+            .collect(),
+        errors: errors.collect(),
+        cpu_user_s: cpu.user_s,
+        cpu_system_s: cpu.system_s,
+        cpu_wait_s: cpu.waited_s,
+        lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
+        drained_s: drained.as_secs_f64(),
+    }
+}
+
+/// One tick.
+pub(super) fn tick(tick: &TickTally, open_ns: u64) -> Tick {
+    Tick {
+        offset_s: (tick.start_ns as f64 - open_ns as f64) / NS_PER_S,
+        length_s: (tick.end_ns - tick.start_ns) as f64 / NS_PER_S,
+        ok: tick.ok,
+        failed: tick.failed,
+        latency_us_sum: tick.latency_ns_sum as f64 / NS_PER_US,
+        latency_us_max: tick.latency_ns_max as f64 / NS_PER_US,
+    }
+}
+
+fn class_answer(name: &str, class: &ClassTally) -> ClassAnswer {
+    ClassAnswer {
+        class: name.to_owned(),
+        due: class.due,
+        ok: class.ok,
+        failed: class.failed,
+        skipped: class.skipped,
+        unfinished: class.unfinished,
+        retries: class.retries,
+        statements: class.statements,
+        latency_us_sum: class.latency_ns_sum as f64 / NS_PER_US,
+        histogram: encode(&class.latencies),
+    }
+}
+
+fn undrawn(count: u64) -> ClassAnswer {
+    ClassAnswer {
+        class: UNDRAWN.to_owned(),
+        due: count,
+        ok: 0,
+        failed: 0,
+        skipped: count,
+        unfinished: 0,
+        retries: 0,
+        statements: 0,
+        latency_us_sum: 0.0,
+        histogram: encode(&new_histogram()),
+    }
+}

@@ -1,0 +1,183 @@
+//! What falls into the load process's inbox, and whether an order makes sense.
+
+use std::io::{self, BufRead};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use dbduel_record::plan::Arrival;
+
+use crate::load_thread::Report;
+use crate::order::{Order, SliceOrder};
+use crate::tally::Window;
+
+/// The longest time in an order: a day, so that sums of a few of them stay far from overflow.
+const SECONDS_MAX: f64 = 86_400.0;
+
+/// The most ticks of a slice; they are kept in memory.
+const TICKS_MAX: u64 = 1_000_000;
+
+/// One thing in the inbox.
+pub(super) enum Input {
+    /// An order.
+    Order(Order),
+    /// A line that is no order, and why.
+    Nonsense(String),
+    /// There will be no more orders.
+    End,
+    /// A load thread says something.
+    Report(Report),
+}
+
+/// Reads orders on a thread of its own, which ends with the input or with the process.
+pub(super) fn read(input: impl BufRead + Send + 'static, inbox: Sender<Input>) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name("orders".to_owned())
+        .spawn(move || {
+            for line in input.lines() {
+                let event = match line {
+                    Err(_) => break,
+                    Ok(line) if line.trim().is_empty() => continue,
+                    // The line is not repeated: it may hold a password.
+                    Ok(line) => serde_json::from_str(&line).map_or_else(
+                        |error| Input::Nonsense(format!("a line is no order: {error}")),
+                        Input::Order,
+                    ),
+                };
+                if inbox.send(event).is_err() {
+                    return;
+                }
+            }
+            let _ = inbox.send(Input::End);
+        })?;
+    Ok(())
+}
+
+/// The times of a slice order, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretches {
+    pub window: Window,
+    pub drain: Duration,
+}
+
+/// A number of seconds that makes sense as a time.
+pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
+    (0.0..=SECONDS_MAX)
+        .contains(&seconds)
+        .then_some((seconds * 1e9) as u64)
+}
+
+/// The times of a slice, if all of them make sense.
+pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
+    let read = |name: &str, seconds: f64| {
+        nanoseconds(seconds)
+            .ok_or_else(|| format!("`{name}` cannot be {seconds}; it takes seconds up to a day"))
+    };
+    let open_ns = read("guard_s", order.guard_s)?;
+    let measured_ns = read("measured_s", order.measured_s)?;
+    let tick_ns = read("tick_s", order.tick_s)?;
+    let drain = Duration::from_nanos(read("drain_s", order.drain_s)?);
+    if tick_ns == 0 || (open_ns + measured_ns) / tick_ns > TICKS_MAX {
+        return Err(format!(
+            "`tick_s` cannot be {}; a slice has at most {TICKS_MAX} ticks",
+            order.tick_s
+        ));
+    }
+    match order.arrival {
+        Arrival::Closed { think_ms } => {
+            read("think_ms", think_ms / 1e3)?;
+        }
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
+            if !(per_second > 0.0 && per_second <= 1e9) {
+                return Err(format!(
+                    "`per_second` cannot be {per_second}; it takes a rate above 0 and up to 1e9"
+                ));
+            }
+        }
+    }
+    Ok(Stretches {
+        window: Window {
+            open_ns,
+            close_ns: open_ns + measured_ns,
+            tick_ns,
+        },
+        drain,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> SliceOrder {
+        SliceOrder {
+            contender: "a".to_owned(),
+            clients: 1,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+            guard_s: 1.0,
+            measured_s: 2.0,
+            tick_s: 0.5,
+            drain_s: 3.0,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn times_become_borders() {
+        let window = Window {
+            open_ns: 1_000_000_000,
+            close_ns: 3_000_000_000,
+            tick_ns: 500_000_000,
+        };
+        assert_eq!(
+            stretches(&order()),
+            Ok(Stretches {
+                window,
+                drain: Duration::from_secs(3)
+            })
+        );
+    }
+
+    #[test]
+    fn numbers_without_sense_are_refused() {
+        for bad in [f64::NAN, -1.0, f64::INFINITY, 1e9] {
+            assert!(
+                stretches(&SliceOrder {
+                    guard_s: bad,
+                    ..order()
+                })
+                .is_err(),
+                "{bad}"
+            );
+            assert!(
+                stretches(&SliceOrder {
+                    measured_s: bad,
+                    ..order()
+                })
+                .is_err(),
+                "{bad}"
+            );
+            assert!(
+                stretches(&SliceOrder {
+                    tick_s: bad,
+                    ..order()
+                })
+                .is_err()
+                    || bad == 1e9,
+                "{bad}"
+            );
+        }
+        for tick_s in [0.0, 1e-9] {
+            assert!(
+                stretches(&SliceOrder { tick_s, ..order() }).is_err(),
+                "{tick_s}"
+            );
+        }
+        for per_second in [0.0, -5.0, f64::NAN, f64::INFINITY] {
+            let arrival = Arrival::Poisson { per_second };
+            assert!(
+                stretches(&SliceOrder { arrival, ..order() }).is_err(),
+                "{per_second}"
+            );
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Opening and closing a contender: its clients on all threads.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::input::nanoseconds;
+use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
+use crate::load_thread::{Command, Report};
+use crate::order::{Answer, OpenOrder};
+use crate::worker::Opening;
+use crate::workloads::{self, parameters};
+
+impl<O: Write> Desk<O> {
+    pub(super) fn open(&mut self, order: OpenOrder) -> Result<Answer, Interruption> {
+        let contender = order.contender.clone();
+        let refused = |why: String| {
+            Ok(Answer::Refused {
+                why: format!("cannot open `{contender}`: {why}"),
+            })
+        };
+        if self.contenders.contains_key(&contender) {
+            return refused("it is open already".to_owned());
+        }
+        let workload = match workloads::find(&order.workload.name) {
+            Ok(workload) => workload,
+            Err(error) => return refused(error.to_string()),
+        };
+        match parameters::resolve(workload, &order.workload.parameters) {
+            Err(error) => return refused(error.to_string()),
+            Ok(resolved) if resolved != order.workload.parameters => {
+                return refused(
+                    "its parameters are not complete; an order leaves nothing to default"
+                        .to_owned(),
+                );
+            }
+            Ok(_) => {}
+        }
+        let Some(connect_ns) = nanoseconds(order.connect_s) else {
+            return refused(format!(
+                "`{}` seconds is no time to connect",
+                order.connect_s
+            ));
+        };
+        let began = Instant::now();
+        let deadline = began + Duration::from_nanos(connect_ns);
+        let threads = self.threads.len() as u32;
+        let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
+        let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
+        let opening = Arc::new(Opening { order, sequence });
+        for (thread, number) in self.threads.iter().zip(0_u32..) {
+            let clients = (0..clients)
+                .filter(|client| client % threads == number)
+                .collect();
+            thread.command(Command::Open {
+                opening: Arc::clone(&opening),
+                workload,
+                clients,
+            });
+        }
+        let mut waiting = threads;
+        while waiting > 0 {
+            let why = match self.next_event(deadline)? {
+                Event::Report(Report::Opened) => {
+                    waiting -= 1;
+                    continue;
+                }
+                Event::Report(Report::Lost {
+                    contender: lost,
+                    why,
+                }) if lost == contender => why.to_string(),
+                Event::Report(Report::Lost { contender, why }) => {
+                    self.remember_loss(&contender, &why);
+                    continue;
+                }
+                Event::TimeUp => {
+                    format!("{clients} clients could not connect within {connect_s} s")
+                }
+                Event::Report(_) | Event::Stop => continue,
+            };
+            self.close(&contender)?;
+            return refused(why);
+        }
+        self.contenders.insert(
+            contender.clone(),
+            OpenContender {
+                workload,
+                clients,
+                retries,
+                lost: None,
+            },
+        );
+        Ok(Answer::Opened {
+            contender,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Drops the contender's clients on all threads.
+    pub(super) fn close(&mut self, contender: &str) -> Result<(), Interruption> {
+        self.contenders.remove(contender);
+        for thread in &self.threads {
+            thread.command(Command::Close {
+                contender: contender.to_owned(),
+            });
+        }
+        let deadline = Instant::now() + PROMPT;
+        let mut waiting = self.threads.len();
+        while waiting > 0 {
+            match self.next_event(deadline)? {
+                Event::Report(Report::Closed) => waiting -= 1,
+                Event::Report(Report::Lost { contender, why }) => {
+                    self.remember_loss(&contender, &why);
+                }
+                Event::TimeUp => {
+                    return Err(
+                        DriveError::Thread("it does not close its clients".to_owned()).into(),
+                    );
+                }
+                Event::Report(_) | Event::Stop => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Driving a slice on all threads.
+
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
+use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
+use crate::order::{Answer, SliceOrder};
+use crate::schedule::Share;
+use crate::tally::{Tally, TickTally};
+use crate::worker::SliceSpec;
+
+/// From the order until the slice starts, so that all threads have heard of it.
+const LEAD: Duration = Duration::from_millis(1);
+
+impl<O: Write> Desk<O> {
+    pub(super) fn slice(&mut self, order: &SliceOrder) -> Result<Answer, Interruption> {
+        let contender = &order.contender;
+        let refused = |why: String| {
+            Ok(Answer::Refused {
+                why: format!("cannot drive `{contender}`: {why}"),
+            })
+        };
+        let stretches = match input::stretches(order) {
+            Ok(stretches) => stretches,
+            Err(why) => return refused(why),
+        };
+        let Some(open) = self.contenders.get(contender) else {
+            return refused("it is not open".to_owned());
+        };
+        if order.clients == 0 || order.clients > open.clients {
+            return refused(format!(
+                "{} of its {} clients cannot take part",
+                order.clients, open.clients
+            ));
+        }
+        let (workload, retries) = (open.workload, open.retries);
+        if let Some(why) = open.lost.clone() {
+            return self.lose(contender, why);
+        }
+        if let Err(why) = self.settle(contender, stretches.drain)? {
+            return self.lose(contender, why);
+        }
+        let start = Instant::now() + LEAD;
+        let open_at = SystemTime::now() + LEAD + Duration::from_nanos(stretches.window.open_ns);
+        let threads = self.threads.len() as u32;
+        for thread in 0..threads {
+            let tally = match self.spare.pop() {
+                Some(mut tally) => {
+                    tally.restart(workload.classes().len(), stretches.window);
+                    tally
+                }
+                None => Tally::new(workload.classes().len(), stretches.window),
+            };
+            let share = Share {
+                thread,
+                threads,
+                clients: order.clients,
+            };
+            let spec = SliceSpec {
+                start,
+                arrival: order.arrival,
+                share,
+                retries,
+                seed: order.seed,
+            };
+            self.threads[thread as usize].command(Command::Begin(Box::new(BeginSlice {
+                contender: contender.clone(),
+                spec,
+                tally,
+                drain: stretches.drain,
+            })));
+        }
+        let deadline =
+            start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
+        let reports = match self.gather(contender, deadline, stretches.window.open_ns)? {
+            Ok(reports) => reports,
+            Err(why) => return self.lose(contender, why),
+        };
+        let mut reports = reports.into_iter();
+        let Some(mut whole) = reports.next() else {
+            return Err(DriveError::Thread("there is none".to_owned()).into());
+        };
+        for report in reports {
+            whole.merge(&report);
+            self.spare.push(report.tally);
+        }
+        let start_ms = open_at
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis() as u64;
+        let answer = answer::slice(&whole, workload.classes(), start_ms);
+        self.spare.push(whole.tally);
+        Ok(Answer::Slice(answer))
+    }
+
+    /// A contender whose clients are of no use is closed.
+    fn lose(&mut self, contender: &str, why: String) -> Result<Answer, Interruption> {
+        self.close(contender)?;
+        Ok(Answer::Lost { why })
+    }
+
+    /// Waits until the clients have the replies to what they sent in an earlier slice.
+    fn settle(
+        &mut self,
+        contender: &str,
+        patience: Duration,
+    ) -> Result<Result<(), String>, Interruption> {
+        for thread in &self.threads {
+            thread.command(Command::Settle {
+                contender: contender.to_owned(),
+            });
+        }
+        let deadline = Instant::now() + patience.max(Duration::from_secs(1));
+        let mut waiting = self.threads.len();
+        while waiting > 0 {
+            match self.next_event(deadline)? {
+                Event::Report(Report::Settled) => waiting -= 1,
+                Event::Report(Report::Lost {
+                    contender: lost,
+                    why,
+                }) if lost == contender => {
+                    return Ok(Err(why.to_string()));
+                }
+                Event::Report(Report::Lost { contender, why }) => {
+                    self.remember_loss(&contender, &why);
+                }
+                Event::TimeUp => {
+                    return Ok(Err(
+                        "clients still wait for replies to the slice before; is the server stuck?"
+                            .to_owned(),
+                    ));
+                }
+                Event::Report(_) | Event::Stop => {}
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Passes ticks on and collects what each thread brings, or why the slice is lost.
+    fn gather(
+        &mut self,
+        contender: &str,
+        deadline: Instant,
+        open_ns: u64,
+    ) -> Result<Result<Vec<SliceReport>, String>, Interruption> {
+        let threads = self.threads.len();
+        let mut reports = Vec::with_capacity(threads);
+        let mut ticks: Vec<(TickTally, usize)> = Vec::new();
+        while reports.len() < threads {
+            match self.next_event(deadline)? {
+                Event::Report(Report::Tick { index, tick }) => {
+                    match ticks.get_mut(index) {
+                        Some((merged, count)) => {
+                            merged.merge(&tick);
+                            *count += 1;
+                        }
+                        None => ticks.push((tick, 1)),
+                    }
+                    if let Some((merged, count)) = ticks.get(index)
+                        && *count == threads
+                    {
+                        let tick = answer::tick(merged, open_ns);
+                        self.answer(&Answer::Tick(tick))?;
+                    }
+                }
+                Event::Report(Report::Done(report)) => reports.push(*report),
+                Event::Report(Report::Lost {
+                    contender: lost,
+                    why,
+                }) if lost == contender => {
+                    return Ok(Err(why.to_string()));
+                }
+                Event::Report(Report::Lost { contender, why }) => {
+                    self.remember_loss(&contender, &why);
+                }
+                Event::Stop => self
+                    .threads
+                    .iter()
+                    .for_each(|thread| thread.command(Command::Stop)),
+                Event::TimeUp => {
+                    return Err(DriveError::Thread("it does not end the slice".to_owned()).into());
+                }
+                Event::Report(_) => {}
+            }
+        }
+        Ok(Ok(reports))
+    }
+}

@@ -1,0 +1,225 @@
+//! A single-threaded executor on epoll.
+//!
+//! One per load thread. A task is one boxed future for the whole life of a client; it is polled when its
+//! socket has news or its timer is due, and nothing is allocated, locked or boxed in between. There are
+//! no wakers: an event names its task by token. So every future in here must bear being polled without
+//! reason, and waits by [`turn`] in a loop around whatever it waits for.
+//!
+//! Knows no SQL, no slices and no clients.
+
+pub mod policy;
+mod reactor;
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollEvent;
+
+use reactor::Source;
+pub use reactor::{Bell, Interest, Reactor, Token};
+
+/// Events taken from the kernel at once. More would only make the last of them wait longer for the first.
+const EVENTS_PER_TURN: usize = 256;
+
+/// A task: it ends with what its owner wants to know.
+pub type Task<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// The tasks of one thread.
+pub struct Executor<T> {
+    tasks: Vec<Option<Task<T>>>,
+    reactor: Rc<Reactor>,
+    events: Vec<EpollEvent>,
+}
+
+/// What happened in a turn apart from the progress of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Another thread rang the bell.
+    pub rung: bool,
+}
+
+impl<T> Executor<T> {
+    /// An executor without tasks.
+    ///
+    /// # Errors
+    /// When the kernel refuses the descriptors that an event loop needs.
+    pub fn new() -> io::Result<Self> {
+        Ok(Executor {
+            tasks: Vec::new(),
+            reactor: Rc::new(Reactor::new()?),
+            events: vec![EpollEvent::empty(); EVENTS_PER_TURN],
+        })
+    }
+
+    /// What the tasks wait on.
+    #[must_use]
+    pub fn reactor(&self) -> &Rc<Reactor> {
+        &self.reactor
+    }
+
+    /// Adds a task, which is made knowing its own token. It is not polled yet.
+    pub fn insert(&mut self, make: impl FnOnce(Token) -> Task<T>) -> Token {
+        let free = self.tasks.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            self.tasks.push(None);
+            self.tasks.len() - 1
+        });
+        let token = Token(index);
+        self.tasks[index] = Some(make(token));
+        token
+    }
+
+    /// Ends a task where it stands; what it owns, such as its socket, is closed with it.
+    pub fn remove(&mut self, token: Token) {
+        if let Some(slot) = self.tasks.get_mut(token.0) {
+            *slot = None;
+        }
+    }
+
+    /// Lets a task go on. Returns what it ended with, if it did.
+    #[inline]
+    pub fn poll(&mut self, token: Token) -> Option<T> {
+        let slot = self.tasks.get_mut(token.0)?;
+        match slot
+            .as_mut()?
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Pending => None,
+            Poll::Ready(output) => {
+                *slot = None;
+                Some(output)
+            }
+        }
+    }
+
+    /// Waits until something happens, then polls every task that it concerns once. Tasks that ended are
+    /// appended to `ended`.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait, which means a broken descriptor.
+    pub fn turn(&mut self, ended: &mut Vec<(Token, T)>) -> io::Result<Turn> {
+        self.reactor.arm_timer()?;
+        let count = match self.reactor.wait(&mut self.events) {
+            Err(Errno::EINTR) => 0,
+            outcome => outcome?,
+        };
+        self.reactor.begin_turn(Instant::now());
+        let mut rung = false;
+        for index in 0..count {
+            match self.reactor.source(self.events[index]) {
+                Source::Bell => rung = true,
+                Source::Timer => {}
+                Source::Task(token) => self.poll_into(token, ended),
+            }
+        }
+        while let Some(token) = self.reactor.due_timer() {
+            self.poll_into(token, ended);
+        }
+        Ok(Turn { rung })
+    }
+
+    #[inline]
+    fn poll_into(&mut self, token: Token, ended: &mut Vec<(Token, T)>) {
+        if let Some(output) = self.poll(token) {
+            ended.push((token, output));
+        }
+    }
+}
+
+/// Gives the turn back once; the task goes on when it is polled again, for whatever reason.
+pub fn turn() -> impl Future<Output = ()> {
+    let mut waited = false;
+    poll_fn(move |_| {
+        if waited {
+            return Poll::Ready(());
+        }
+        waited = true;
+        Poll::Pending
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_timer_wakes_its_task_and_never_early() {
+        let mut executor = Executor::new().unwrap();
+        let reactor = Rc::clone(executor.reactor());
+        let began = Instant::now();
+        let at = began + Duration::from_millis(20);
+        let token = executor.insert(|token| {
+            Box::pin(async move {
+                reactor.wake_at(token, at);
+                turn().await;
+                Instant::now()
+            })
+        });
+        assert!(executor.poll(token).is_none());
+        let mut ended = Vec::new();
+        while ended.is_empty() {
+            executor.turn(&mut ended).unwrap();
+        }
+        assert_eq!(ended[0].0, token);
+        assert!(ended[0].1 >= at, "woken {:?} early", at - ended[0].1);
+    }
+
+    #[test]
+    fn timers_fire_in_the_order_of_their_instants() {
+        let mut executor = Executor::new().unwrap();
+        let began = Instant::now();
+        for wait_ms in [9, 3, 6] {
+            let reactor = Rc::clone(executor.reactor());
+            let token = executor.insert(|token| {
+                Box::pin(async move {
+                    reactor.wake_at(token, began + Duration::from_millis(wait_ms));
+                    turn().await;
+                    wait_ms
+                })
+            });
+            executor.poll(token);
+        }
+        let mut ended = Vec::new();
+        while ended.len() < 3 {
+            executor.turn(&mut ended).unwrap();
+        }
+        assert_eq!(
+            ended
+                .iter()
+                .map(|(_, wait_ms)| *wait_ms)
+                .collect::<Vec<_>>(),
+            [3, 6, 9]
+        );
+    }
+
+    #[test]
+    fn the_bell_ends_a_wait() {
+        let mut executor: Executor<()> = Executor::new().unwrap();
+        let bell = executor.reactor().bell();
+        let ringer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            bell.ring();
+        });
+        while !executor.turn(&mut Vec::new()).unwrap().rung {}
+        ringer.join().unwrap();
+    }
+
+    #[test]
+    fn the_place_of_an_ended_task_is_used_again() {
+        let mut executor = Executor::new().unwrap();
+        let first = executor.insert(|_| Box::pin(async { 1 }));
+        assert_eq!(executor.poll(first), Some(1));
+        assert_eq!(executor.poll(first), None);
+        let second = executor.insert(|_| Box::pin(async { 2 }));
+        assert_eq!(first, second);
+        executor.remove(second);
+        assert_eq!(executor.poll(second), None);
+    }
+}

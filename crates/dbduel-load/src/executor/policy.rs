@@ -1,0 +1,120 @@
+//! How the kernel schedules a load thread, and what it has used.
+
+use std::io;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
+
+/// Puts the calling thread under `SCHED_BATCH` and lets its timers be exact.
+///
+/// Under the ordinary policy every reply that arrives preempts whatever runs on its core, and on a
+/// machine shared with the server that is the server: measured with 64 clients on two cores, the load
+/// takes about twice the processor time and the server gives 15 % less. A batch thread finishes its
+/// pause first and then finds many replies at once.
+///
+/// # Errors
+/// When the kernel refuses; the load is then driven under the ordinary policy.
+pub fn become_load_thread() -> io::Result<()> {
+    // One nanosecond; the default would let a timer be up to 50 µs late.
+    nix::sys::prctl::set_timerslack(1)?;
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 names the calling thread and the structure lives until the call returns.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Confines the calling thread, and all that it starts from now on, to these processors.
+///
+/// # Errors
+/// When a number is too large or names no processor that the process may use.
+pub fn confine_to(cores: &[u32]) -> io::Result<()> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &core in cores {
+        set.set(core as usize)?;
+    }
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Processor time of a thread so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuTime {
+    /// In user mode, seconds.
+    pub user_s: f64,
+    /// In the kernel, seconds.
+    pub system_s: f64,
+    /// Ready to run but waiting for a processor, seconds.
+    pub waited_s: f64,
+}
+
+impl CpuTime {
+    /// Of the calling thread; zero where the kernel does not say.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
+            return CpuTime::default();
+        };
+        CpuTime {
+            user_s: usage.user_time().num_microseconds() as f64 / 1e6,
+            system_s: usage.system_time().num_microseconds() as f64 / 1e6,
+            waited_s: waited_ns().unwrap_or_default() as f64 / 1e9,
+        }
+    }
+
+    /// The sum of two threads.
+    #[must_use]
+    pub fn plus(self, other: CpuTime) -> Self {
+        CpuTime {
+            user_s: self.user_s + other.user_s,
+            system_s: self.system_s + other.system_s,
+            waited_s: self.waited_s + other.waited_s,
+        }
+    }
+
+    /// What was used since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: CpuTime) -> Self {
+        CpuTime {
+            user_s: self.user_s - earlier.user_s,
+            system_s: self.system_s - earlier.system_s,
+            waited_s: self.waited_s - earlier.waited_s,
+        }
+    }
+}
+
+/// The second number of `schedstat`: time in the run queue, nanoseconds.
+fn waited_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_shows_up_as_processor_time() {
+        let before = CpuTime::of_this_thread();
+        let began = std::time::Instant::now();
+        let mut sum = 0_u64;
+        while began.elapsed() < std::time::Duration::from_millis(50) {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let used = CpuTime::of_this_thread().since(before);
+        let all_s = used.user_s + used.system_s + used.waited_s;
+        assert!((0.03..0.2).contains(&all_s), "{used:?}");
+    }
+
+    #[test]
+    fn a_processor_that_does_not_exist_is_refused() {
+        // On a thread of its own, since a success would confine the thread.
+        let outcome = std::thread::spawn(|| confine_to(&[1_000])).join();
+        assert!(outcome.is_ok_and(|outcome| outcome.is_err()));
+    }
+}

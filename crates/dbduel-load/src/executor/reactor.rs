@@ -1,0 +1,206 @@
+//! What tasks wait on: sockets, instants, and a bell for other threads.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+/// Names a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub(super) usize);
+
+/// The bell's and the timer's marks among the tokens of tasks.
+const BELL: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+
+/// Bytes that one read can bring. All sockets of a thread share the buffer: a reply is consumed as it is
+/// read, so with many clients one warm buffer beats many cold ones.
+const READ_BUFFER: usize = 64 << 10;
+
+/// What a task wants to hear about its socket.
+///
+/// Always edge-triggered: a level-triggered descriptor is asked once more by the kernel after every
+/// reply, and one whose peer has gone while its client is parked would never let the loop sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Bytes arrived.
+    Read,
+    /// Bytes arrived or can be sent again.
+    ReadAndWrite,
+}
+
+impl Interest {
+    fn flags(self) -> EpollFlags {
+        match self {
+            Interest::Read => EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET,
+            Interest::ReadAndWrite => Interest::Read.flags() | EpollFlags::EPOLLOUT,
+        }
+    }
+}
+
+/// Where an event came from.
+pub(super) enum Source {
+    Bell,
+    Timer,
+    Task(Token),
+}
+
+/// Rings a load thread from another thread.
+#[derive(Debug, Clone)]
+pub struct Bell(Arc<EventFd>);
+
+impl Bell {
+    /// Makes the thread look at its commands.
+    pub fn ring(&self) {
+        // Fails only when 2^64 rings are pending, and then the thread is being called anyway.
+        let _ = self.0.write(1);
+    }
+}
+
+/// The waits of one thread.
+#[derive(Debug)]
+pub struct Reactor {
+    epoll: Epoll,
+    bell: Arc<EventFd>,
+    timer: TimerFd,
+    timers: RefCell<BinaryHeap<Reverse<(Instant, Token)>>>,
+    armed: Cell<Option<Instant>>,
+    owner_timer: Cell<Option<Instant>>,
+    turn_began: Cell<Instant>,
+    buffer: RefCell<Box<[u8]>>,
+}
+
+impl Reactor {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let bell = Arc::new(EventFd::from_flags(
+            EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
+        )?);
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
+        )?;
+        // Edge-triggered, so that neither has to be read.
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        epoll.add(&bell, EpollEvent::new(flags, BELL))?;
+        epoll.add(timer.as_fd(), EpollEvent::new(flags, TIMER))?;
+        Ok(Reactor {
+            epoll,
+            bell,
+            timer,
+            timers: RefCell::default(),
+            armed: Cell::new(None),
+            owner_timer: Cell::new(None),
+            turn_began: Cell::new(Instant::now()),
+            buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
+        })
+    }
+
+    /// The thread's bell, for other threads.
+    #[must_use]
+    pub fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.bell))
+    }
+
+    /// Watches a socket for a task.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn watch(&self, socket: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
+        Ok(self
+            .epoll
+            .add(socket, EpollEvent::new(interest.flags(), token.0 as u64))?)
+    }
+
+    /// Changes what a watched socket is watched for.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn rewatch(&self, socket: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
+        let mut event = EpollEvent::new(interest.flags(), token.0 as u64);
+        Ok(self.epoll.modify(socket, &mut event)?)
+    }
+
+    /// Polls the task at `at`, in addition to whatever else it waits for.
+    pub fn wake_at(&self, token: Token, at: Instant) {
+        self.timers.borrow_mut().push(Reverse((at, token)));
+    }
+
+    /// Forgets the timers of all tasks.
+    pub fn forget_timers(&self) {
+        self.timers.borrow_mut().clear();
+    }
+
+    /// Ends the wait of a turn at `at` for the executor's owner; replaces an earlier wish.
+    pub fn wake_owner_at(&self, at: Option<Instant>) {
+        self.owner_timer.set(at);
+    }
+
+    /// When the running batch of events was taken from the kernel. What passes from here until a task's
+    /// turn is the load process's own delay.
+    #[inline]
+    #[must_use]
+    pub fn turn_began(&self) -> Instant {
+        self.turn_began.get()
+    }
+
+    /// The read buffer of the thread; not to be kept across a [`turn`](super::turn).
+    pub fn buffer(&self) -> std::cell::RefMut<'_, Box<[u8]>> {
+        self.buffer.borrow_mut()
+    }
+
+    pub(super) fn wait(&self, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        self.epoll.wait(events, EpollTimeout::NONE)
+    }
+
+    pub(super) fn begin_turn(&self, now: Instant) {
+        self.turn_began.set(now);
+    }
+
+    #[inline]
+    pub(super) fn source(&self, event: EpollEvent) -> Source {
+        match event.data() {
+            BELL => Source::Bell,
+            TIMER => {
+                self.armed.set(None);
+                Source::Timer
+            }
+            token => Source::Task(Token(token as usize)),
+        }
+    }
+
+    /// The next task whose instant has come.
+    pub(super) fn due_timer(&self) -> Option<Token> {
+        let mut timers = self.timers.borrow_mut();
+        let Reverse((at, _)) = timers.peek()?;
+        if *at > self.turn_began.get() {
+            return None;
+        }
+        timers.pop().map(|Reverse((_, token))| token)
+    }
+
+    /// Sets the kernel's timer to the earliest instant, if it is not set to it already.
+    pub(super) fn arm_timer(&self) -> io::Result<()> {
+        let task = self.timers.borrow().peek().map(|Reverse((at, _))| *at);
+        let earliest = [task, self.owner_timer.get()].into_iter().flatten().min();
+        let Some(at) = earliest.filter(|_| earliest != self.armed.get()) else {
+            return Ok(());
+        };
+        // A timer set to zero would never fire.
+        let wait = at
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_nanos(1));
+        let expiration = Expiration::OneShot(TimeSpec::from_duration(wait));
+        self.timer.set(expiration, TimerSetTimeFlags::empty())?;
+        self.armed.set(Some(at));
+        Ok(())
+    }
+}

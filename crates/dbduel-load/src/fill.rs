@@ -1,0 +1,288 @@
+//! Brings a workload's tables into being, proves what is in them, and takes them away again.
+//!
+//! Over blocking connections and apart from any measurement. The content follows from the seed alone, in
+//! chunks whose borders depend on nothing else, so every contender gets the same rows over any number of
+//! connections. Knows no workload's statements; they come with [`Table`].
+
+mod crew;
+mod digest;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dbduel_record::plan::Parameters;
+use dbduel_record::seed::named_seed;
+use dbduel_wire::Credentials;
+
+use crate::address::Address;
+use crate::blocking::{ConnectError, Connection, QueryError};
+use crate::random::Random;
+use crate::workloads::{Table, Workload};
+use crew::Crew;
+pub use digest::{Digest, digest};
+
+/// Rows that are drawn from one random stream. Part of the definition of every dataset: another number
+/// would make another content.
+const CHUNK_ROWS: u64 = 10_000;
+
+/// Largest INSERT, bytes; as large as sysbench's.
+const INSERT_BYTES: usize = 512 << 10;
+
+/// Room in a packet for what is not the statement itself.
+const PACKET_MARGIN: usize = 1 << 10;
+
+/// `ER_TABLE_EXISTS_ERROR`.
+const TABLE_EXISTS: u16 = 1050;
+
+/// Where the tables are, and how they are reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Where the server listens.
+    pub address: &'a Address,
+    /// Who works on the tables.
+    pub credentials: &'a Credentials,
+    /// The database, which exists.
+    pub database: &'a str,
+    /// Connections that work at the same time.
+    pub connections: u32,
+    /// Time for everything together.
+    pub deadline: Duration,
+}
+
+/// How far a fill has got, and whether it is still wanted. Shared with whoever shows progress.
+#[derive(Debug, Default)]
+pub struct FillWatch {
+    /// Rows that the server has taken.
+    pub rows_done: AtomicU64,
+    /// Rows to fill in altogether; 0 until that is known.
+    pub rows_total: AtomicU64,
+    /// Set it to end the work after the statements that are running.
+    pub cancelled: AtomicBool,
+}
+
+/// What a fill did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FillReport {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Seconds, indexes included.
+    pub seconds: f64,
+}
+
+/// Why the tables are not as they should be.
+#[derive(Debug, thiserror::Error)]
+pub enum FillError {
+    /// No connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A statement failed.
+    #[error("table `{table}`: {source}")]
+    Statement {
+        /// The table it was about.
+        table: String,
+        /// What happened.
+        source: QueryError,
+    },
+    /// A table of that name is there already, with unknown content.
+    #[error(
+        "table `{table}` exists already in database `{database}`; drop it, or name an empty database"
+    )]
+    Exists {
+        /// The table.
+        table: String,
+        /// The database.
+        database: String,
+    },
+    /// The server takes no packets that are long enough for a row.
+    #[error("max_allowed_packet is {bytes} bytes; raise it to at least 64 kB")]
+    SmallPackets {
+        /// What the server allows.
+        bytes: usize,
+    },
+    /// An answer makes no sense.
+    #[error("table `{table}`: the server's answer to a sum has no numbers")]
+    Answer {
+        /// The table.
+        table: String,
+    },
+    /// [`FillWatch::cancelled`] was set.
+    #[error("cancelled")]
+    Cancelled,
+    /// [`Place::deadline`] passed.
+    #[error("not done within {seconds} s; fill fewer rows or allow more time")]
+    TimeUp {
+        /// The deadline.
+        seconds: f64,
+    },
+}
+
+/// A piece of the work.
+enum Job<'a> {
+    Rows { table: &'a Table, chunk: u64 },
+    Finish { table: &'a Table, sql: &'a str },
+}
+
+/// Creates the workload's tables and fills them, then does what is to be done after the rows are in.
+/// `parameters` are resolved.
+///
+/// # Errors
+/// [`FillError`]; tables may then exist in part, and [`clear`] takes them away.
+pub fn fill(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    seed: u64,
+    watch: &FillWatch,
+) -> Result<FillReport, FillError> {
+    let began = Instant::now();
+    let tables = workload.tables(parameters);
+    let rows = tables.iter().map(|table| table.rows).sum();
+    watch.rows_total.store(rows, Ordering::Relaxed);
+    let crew = Crew::new(place, watch);
+    let insert_bytes = create(&crew, &tables, place.database)?;
+
+    let chunks = tables.iter().flat_map(|table| {
+        (0..table.rows.div_ceil(CHUNK_ROWS)).map(move |chunk| Job::Rows { table, chunk })
+    });
+    let finishes = tables.iter().flat_map(|table| {
+        table
+            .finish
+            .iter()
+            .map(move |sql| Job::Finish { table, sql })
+    });
+    let work = |connection: &mut Connection, job: &Job<'_>| match job {
+        Job::Rows { table, chunk } => {
+            fill_chunk(connection, table, *chunk, seed, insert_bytes, watch)
+        }
+        Job::Finish { table, sql } => run(connection, table, sql),
+    };
+    crew.work_through(&chunks.collect::<Vec<_>>(), work)?;
+    // Indexes are built on complete tables.
+    crew.work_through(&finishes.collect::<Vec<_>>(), work)?;
+    Ok(FillReport {
+        rows,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Drops the workload's tables, as far as they exist.
+///
+/// # Errors
+/// [`FillError`].
+pub fn clear(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+) -> Result<(), FillError> {
+    let watch = FillWatch::default();
+    let tables = workload.tables(parameters);
+    Crew::new(place, &watch).work_through(&tables, |connection, table| {
+        run(
+            connection,
+            table,
+            &format!("DROP TABLE IF EXISTS {}", table.name),
+        )
+    })
+}
+
+/// Creates the tables; returns how long an INSERT may be.
+fn create(crew: &Crew<'_>, tables: &[Table], database: &str) -> Result<usize, FillError> {
+    let mut connection = crew.connect()?;
+    for table in tables {
+        run(&mut connection, table, &table.create).map_err(|error| match error {
+            FillError::Statement { table, source } if source.code() == Some(TABLE_EXISTS) => {
+                FillError::Exists {
+                    table,
+                    database: database.to_owned(),
+                }
+            }
+            error => error,
+        })?;
+    }
+    let sql = "SELECT @@max_allowed_packet";
+    let answer = connection
+        .query(sql)
+        .map_err(|source| FillError::Statement {
+            table: String::new(),
+            source,
+        })?;
+    let bytes = answer
+        .text(0, 0)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0_usize);
+    if bytes < 64 << 10 {
+        return Err(FillError::SmallPackets { bytes });
+    }
+    Ok(INSERT_BYTES.min(bytes - PACKET_MARGIN))
+}
+
+fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {
+    match connection.execute(sql) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(FillError::Statement {
+            table: table.name.clone(),
+            source,
+        }),
+    }
+}
+
+/// Fills one chunk of a table with as few statements as fit.
+fn fill_chunk(
+    connection: &mut Connection,
+    table: &Table,
+    chunk: u64,
+    seed: u64,
+    insert_bytes: usize,
+    watch: &FillWatch,
+) -> Result<(), FillError> {
+    let mut random = Random::new(named_seed(seed, &format!("fill/{}/{chunk}", table.name)));
+    let first = chunk * CHUNK_ROWS + 1;
+    let last = (first + CHUNK_ROWS - 1).min(table.rows);
+    let head = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns);
+    let mut insert = Insert {
+        sql: head.into_bytes(),
+        head: 0,
+        rows: 0,
+    };
+    insert.head = insert.sql.len();
+    let mut values = Vec::new();
+    for row in first..=last {
+        values.clear();
+        table.content.write(row, &mut random, &mut values);
+        if insert.rows > 0 && insert.sql.len() + 1 + values.len() > insert_bytes {
+            insert.send(connection, table, watch)?;
+        }
+        if insert.rows > 0 {
+            insert.sql.push(b',');
+        }
+        insert.sql.extend_from_slice(&values);
+        insert.rows += 1;
+    }
+    insert.send(connection, table, watch)
+}
+
+/// A multi-row INSERT in the making.
+struct Insert {
+    sql: Vec<u8>,
+    /// Length of the part before the first row.
+    head: usize,
+    rows: u64,
+}
+
+impl Insert {
+    fn send(
+        &mut self,
+        connection: &mut Connection,
+        table: &Table,
+        watch: &FillWatch,
+    ) -> Result<(), FillError> {
+        if watch.cancelled.load(Ordering::Relaxed) {
+            return Err(FillError::Cancelled);
+        }
+        run(connection, table, &String::from_utf8_lossy(&self.sql))?;
+        watch.rows_done.fetch_add(self.rows, Ordering::Relaxed);
+        self.sql.truncate(self.head);
+        self.rows = 0;
+        Ok(())
+    }
+}

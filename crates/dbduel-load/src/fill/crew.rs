@@ -1,0 +1,89 @@
+//! Several connections that work through a list of jobs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{FillError, FillWatch, Place};
+use crate::blocking::{ConnectError, ConnectOptions, Connection};
+
+/// Longest wait for one connection.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// Connections to one place, which all stop at the first error.
+pub(super) struct Crew<'a> {
+    place: &'a Place<'a>,
+    watch: &'a FillWatch,
+    deadline: Instant,
+}
+
+impl<'a> Crew<'a> {
+    /// The deadline begins to run now.
+    pub(super) fn new(place: &'a Place<'a>, watch: &'a FillWatch) -> Self {
+        Crew {
+            place,
+            watch,
+            deadline: Instant::now() + place.deadline,
+        }
+    }
+
+    /// One more connection. What it runs must end within the time that is left.
+    pub(super) fn connect(&self) -> Result<Connection, ConnectError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let options = ConnectOptions {
+            deadline: CONNECT.min(left),
+            statement_deadline: left,
+            database: Some(self.place.database.to_owned()),
+            ..ConnectOptions::default()
+        };
+        Connection::connect(self.place.address, self.place.credentials, &options)
+    }
+
+    /// Does all jobs, in no particular order. After an error no new job is begun.
+    pub(super) fn work_through<J: Sync>(
+        &self,
+        jobs: &[J],
+        work: impl Fn(&mut Connection, &J) -> Result<(), FillError> + Sync,
+    ) -> Result<(), FillError> {
+        let next = AtomicUsize::new(0);
+        let first_error = Mutex::new(None);
+        let member = || -> Result<(), FillError> {
+            let mut connection = None;
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.watch.cancelled.load(Ordering::Relaxed) {
+                    return Err(FillError::Cancelled);
+                }
+                if Instant::now() >= self.deadline {
+                    return Err(FillError::TimeUp {
+                        seconds: self.place.deadline.as_secs_f64(),
+                    });
+                }
+                let connection = match &mut connection {
+                    Some(connection) => connection,
+                    empty => empty.insert(self.connect()?),
+                };
+                work(connection, job)?;
+            }
+            Ok(())
+        };
+        let members = (self.place.connections.max(1) as usize).min(jobs.len());
+        std::thread::scope(|scope| {
+            for _ in 0..members {
+                scope.spawn(|| {
+                    if let Err(error) = member() {
+                        // The list is over for everyone.
+                        next.store(jobs.len(), Ordering::Relaxed);
+                        let mut first = first_error
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner);
+                        first.get_or_insert(error);
+                    }
+                });
+            }
+        });
+        let first = first_error
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.map_or(Ok(()), Err)
+    }
+}

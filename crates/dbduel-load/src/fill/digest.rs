@@ -1,0 +1,99 @@
+//! Proof that contenders hold the same data.
+
+use std::sync::Mutex;
+
+use dbduel_record::plan::Parameters;
+
+use super::crew::Crew;
+use super::{FillError, FillWatch, Place};
+use crate::blocking::{Connection, ResultSet};
+use crate::workloads::{Table, Workload};
+
+/// What the tables hold, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// BLAKE3 over the counts and sums of all tables, hexadecimal.
+    pub hex: String,
+    /// Rows of all tables.
+    pub rows: u64,
+}
+
+/// Reads all rows of the workload's tables on the server and sums them up.
+///
+/// Per table: the number of rows, the sum of the CRC-32 of each row's columns joined by commas, and the
+/// same of the text reversed. The sums do not depend on the order of the rows, and the functions exist
+/// with the same meaning in every version of MySQL and MariaDB (MD5 and SHA do not: newer MySQL has
+/// moved them into a component).
+///
+/// # Errors
+/// [`FillError`].
+pub fn digest(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    watch: &FillWatch,
+) -> Result<Digest, FillError> {
+    let tables = workload.tables(parameters);
+    let sums = Mutex::new(vec![None; tables.len()]);
+    let jobs: Vec<(usize, &Table)> = tables.iter().enumerate().collect();
+    Crew::new(place, watch).work_through(&jobs, |connection, &(index, table)| {
+        let sum = Sum::read(connection, table)?;
+        sums.lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(sum);
+        Ok(())
+    })?;
+    let mut hasher = blake3::Hasher::new();
+    let mut rows = 0;
+    let sums = sums
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    for (table, sum) in tables.iter().zip(sums.into_iter().flatten()) {
+        hasher.update(
+            format!(
+                "{} {} {} {}\n",
+                table.name, sum.rows, sum.forwards, sum.backwards
+            )
+            .as_bytes(),
+        );
+        rows += sum.rows;
+    }
+    Ok(Digest {
+        hex: hasher.finalize().to_hex().to_string(),
+        rows,
+    })
+}
+
+/// What one table holds. The sums are decimals that may exceed 64 bits, so they stay text.
+#[derive(Debug, Clone)]
+struct Sum {
+    rows: u64,
+    forwards: String,
+    backwards: String,
+}
+
+impl Sum {
+    fn read(connection: &mut Connection, table: &Table) -> Result<Self, FillError> {
+        let text = format!("CONCAT_WS(',', {})", table.digest_columns);
+        let sql = format!(
+            "SELECT COUNT(*), COALESCE(SUM(CRC32({text})), 0), COALESCE(SUM(CRC32(REVERSE({text}))), 0) FROM {}",
+            table.name
+        );
+        let answer = connection
+            .query(&sql)
+            .map_err(|source| FillError::Statement {
+                table: table.name.clone(),
+                source,
+            })?;
+        Self::from_answer(&answer).ok_or_else(|| FillError::Answer {
+            table: table.name.clone(),
+        })
+    }
+
+    fn from_answer(answer: &ResultSet) -> Option<Self> {
+        Some(Sum {
+            rows: answer.text(0, 0)?.parse().ok()?,
+            forwards: answer.text(0, 1)?,
+            backwards: answer.text(0, 2)?,
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! Turns an order into load.
+//!
+//! The load process obeys orders and never chooses: how many clients, which statements, when each
+//! transaction is due and for how long are numbers that it is given. It starts no server and judges
+//! nothing; what it brings back are counts and histograms.
+//!
+//! ```text
+//! order ─► drive ─► load_thread ─► executor ─► worker ─► workloads ─► conn ─► server
+//!            ▲                                   │  ▲
+//! answer ◄───┴────────────── tally ◄─────────────┘  └── schedule
+//! ```
+
+pub mod address;
+pub mod blocking;
+pub mod conn;
+pub mod distributions;
+pub mod drive;
+pub mod executor;
+pub mod fill;
+pub mod load_thread;
+pub mod order;
+pub mod random;
+pub mod schedule;
+pub mod stand_in;
+pub mod tally;
+pub mod worker;
+pub mod workloads;

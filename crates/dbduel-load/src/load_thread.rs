@@ -1,0 +1,396 @@
+//! One load thread: an executor, the clients on it, and the commands that reach it.
+//!
+//! Knows neither the text of orders nor of answers; it obeys [`Command`] and sends [`Report`], and waits
+//! for nothing but its event loop.
+
+mod running;
+
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::conn::LostError;
+use crate::executor::policy::become_load_thread;
+use crate::executor::{Bell, Executor, Token};
+use crate::tally::{Tally, TickTally};
+use crate::worker::{Group, Opening, Seat, SliceSpec};
+use crate::workloads::Workload;
+use running::RunningSlice;
+pub use running::SliceReport;
+
+/// What a load thread is told.
+pub enum Command {
+    /// Connect those clients of a contender that are this thread's.
+    Open {
+        /// The order, with resolved parameters.
+        opening: Arc<Opening>,
+        /// What the clients do.
+        workload: &'static dyn Workload,
+        /// Numbers of the clients.
+        clients: Vec<u32>,
+    },
+    /// Report when no client of the contender is inside a transaction of an earlier slice.
+    Settle {
+        /// Name of the contender.
+        contender: String,
+    },
+    /// Drive a slice.
+    Begin(Box<BeginSlice>),
+    /// End the running slice now.
+    Stop,
+    /// Drop a contender's clients wherever they are.
+    Close {
+        /// Name of the contender.
+        contender: String,
+    },
+}
+
+/// A slice to be driven.
+#[derive(Debug)]
+pub struct BeginSlice {
+    /// Name of the contender.
+    pub contender: String,
+    /// This thread's part.
+    pub spec: SliceSpec,
+    /// An empty tally with the slice's window.
+    pub tally: Tally,
+    /// Longest wait for transactions in flight at the end.
+    pub drain: Duration,
+}
+
+/// What a load thread says.
+#[derive(Debug)]
+pub enum Report {
+    /// Its clients of the contender are connected and prepared.
+    Opened,
+    /// None of its clients of the contender is busy.
+    Settled,
+    /// A tick of the running slice is over.
+    Tick {
+        /// Position of the tick in the slice.
+        index: usize,
+        /// What was counted.
+        tick: TickTally,
+    },
+    /// The slice is over.
+    Done(Box<SliceReport>),
+    /// A client's connection is of no use any more.
+    Lost {
+        /// Name of its contender.
+        contender: String,
+        /// What happened.
+        why: LostError,
+    },
+    /// The contender's clients are gone.
+    Closed,
+    /// The thread has ended.
+    Ended(io::Result<()>),
+}
+
+/// A load thread as others see it.
+pub struct LoadThread {
+    commands: Sender<Command>,
+    bell: Bell,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl LoadThread {
+    /// Starts thread `number`; `report` is called on it.
+    ///
+    /// # Errors
+    /// When the system gives no thread or no event loop.
+    pub fn start(number: usize, report: impl Fn(Report) + Send + 'static) -> io::Result<Self> {
+        let (commands, receiver) = std::sync::mpsc::channel();
+        let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
+        let handle = std::thread::Builder::new()
+            .name(format!("load-{number}"))
+            .spawn(move || {
+                let last_words = LastWords {
+                    report: &report,
+                    outcome: None,
+                };
+                last_words.speak(State::run(&receiver, &bell_sender, &report));
+            })?;
+        let bell = bell_receiver.recv().map_err(|_| {
+            io::Error::other("a load thread could not make its event loop; are descriptors left?")
+        })?;
+        Ok(LoadThread {
+            commands,
+            bell,
+            handle: Some(handle),
+        })
+    }
+
+    /// Gives the thread a command. One that has ended has said so in a report.
+    pub fn command(&self, command: Command) {
+        let _ = self.commands.send(command);
+        self.bell.ring();
+    }
+
+    /// Ends the thread and waits for it.
+    pub fn end(self) {
+        let LoadThread {
+            commands,
+            bell,
+            handle,
+        } = self;
+        drop(commands);
+        bell.ring();
+        if let Some(handle) = handle {
+            // A panic of the thread has been reported.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Says that the thread has ended, also when it panicked.
+struct LastWords<'a, R: Fn(Report)> {
+    report: &'a R,
+    outcome: Option<io::Result<()>>,
+}
+
+impl<R: Fn(Report)> LastWords<'_, R> {
+    fn speak(mut self, outcome: io::Result<()>) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl<R: Fn(Report)> Drop for LastWords<'_, R> {
+    fn drop(&mut self) {
+        let panicked = || {
+            Err(io::Error::other(
+                "a load thread panicked; this is a fault of dbduel",
+            ))
+        };
+        let outcome = self.outcome.take().unwrap_or_else(panicked);
+        (self.report)(Report::Ended(outcome));
+    }
+}
+
+/// The clients of one contender.
+struct Crew {
+    group: Rc<Group>,
+    tokens: Vec<Token>,
+    reported_open: bool,
+}
+
+struct State<'a, R> {
+    executor: Executor<LostError>,
+    crews: HashMap<String, Crew>,
+    running: Option<RunningSlice>,
+    settling: Option<String>,
+    /// A crew has not reported yet that it is open.
+    opening: bool,
+    report: &'a R,
+}
+
+impl<'a, R: Fn(Report)> State<'a, R> {
+    fn run(commands: &Receiver<Command>, bell: &Sender<Bell>, report: &'a R) -> io::Result<()> {
+        let executor = Executor::new()?;
+        // Without the policy the load still runs, only dearer; the cost is measured and reported.
+        let _ = become_load_thread();
+        let _ = bell.send(executor.reactor().bell());
+        let mut state = State {
+            executor,
+            crews: HashMap::new(),
+            running: None,
+            settling: None,
+            opening: false,
+            report,
+        };
+        let mut ended = Vec::new();
+        let mut rung = true;
+        loop {
+            if rung && !state.obey(commands, &mut ended) {
+                return Ok(());
+            }
+            for (token, why) in ended.drain(..) {
+                state.lose(token, why);
+            }
+            state.look_after_opening();
+            state.look_after_slice();
+            rung = state.executor.turn(&mut ended)?.rung;
+        }
+    }
+
+    /// Carries out all commands; false when there will be no more.
+    fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, LostError)>) -> bool {
+        loop {
+            match commands.try_recv() {
+                Ok(Command::Open {
+                    opening,
+                    workload,
+                    clients,
+                }) => self.open(opening, workload, &clients, ended),
+                Ok(Command::Settle { contender }) => self.settling = Some(contender),
+                Ok(Command::Begin(begin)) => self.begin(*begin, ended),
+                Ok(Command::Stop) => self.stop(ended),
+                Ok(Command::Close { contender }) => self.close(&contender),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        opening: Arc<Opening>,
+        workload: &'static dyn Workload,
+        clients: &[u32],
+        ended: &mut Vec<(Token, LostError)>,
+    ) {
+        let contender = opening.order.contender.clone();
+        let parameters = opening.order.workload.parameters.clone();
+        let group = Group::new(opening);
+        let mut tokens = Vec::with_capacity(clients.len());
+        for &client in clients {
+            let reactor = Rc::clone(self.executor.reactor());
+            let group = Rc::clone(&group);
+            let token = self.executor.insert(|token| {
+                workload.client(
+                    &parameters,
+                    Seat {
+                        client,
+                        token,
+                        reactor,
+                        group,
+                    },
+                )
+            });
+            tokens.push(token);
+        }
+        self.poll_all(&tokens, ended);
+        self.opening = true;
+        self.crews.insert(
+            contender,
+            Crew {
+                group,
+                tokens,
+                reported_open: false,
+            },
+        );
+    }
+
+    fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, LostError)>) {
+        self.executor.reactor().forget_timers();
+        let running = RunningSlice::new(begin);
+        let crew = self.crews.get(running.contender());
+        let tokens = crew.map(|crew| {
+            crew.group.begin(Rc::clone(running.slice()));
+            crew.tokens.clone()
+        });
+        self.running = Some(running);
+        // A guard of zero length ends before anything is sent.
+        self.look_after_slice();
+        self.poll_all(&tokens.unwrap_or_default(), ended);
+    }
+
+    fn stop(&mut self, ended: &mut Vec<(Token, LostError)>) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        running.stop();
+        // Those that wait for an instant learn that it will not come.
+        let crew = self.crews.get(running.contender());
+        let tokens = crew.map(|crew| crew.tokens.clone());
+        self.poll_all(&tokens.unwrap_or_default(), ended);
+    }
+
+    fn close(&mut self, contender: &str) {
+        self.drop_crew(contender);
+        (self.report)(Report::Closed);
+    }
+
+    fn drop_crew(&mut self, contender: &str) {
+        for token in self
+            .crews
+            .remove(contender)
+            .into_iter()
+            .flat_map(|crew| crew.tokens)
+        {
+            self.executor.remove(token);
+        }
+        if self
+            .running
+            .as_ref()
+            .is_some_and(|running| running.contender() == contender)
+        {
+            self.running = None;
+            self.executor.reactor().wake_owner_at(None);
+        }
+        if self.settling.as_deref() == Some(contender) {
+            self.settling = None;
+        }
+    }
+
+    /// A client's connection is lost: all clients of its contender stop.
+    fn lose(&mut self, token: Token, why: LostError) {
+        let owner = self
+            .crews
+            .iter()
+            .find(|(_, crew)| crew.tokens.contains(&token));
+        // None, when an earlier loss took the crew with it.
+        let Some(contender) = owner.map(|(contender, _)| contender.clone()) else {
+            return;
+        };
+        self.drop_crew(&contender);
+        (self.report)(Report::Lost { contender, why });
+    }
+
+    fn poll_all(&mut self, tokens: &[Token], ended: &mut Vec<(Token, LostError)>) {
+        for &token in tokens {
+            if let Some(why) = self.executor.poll(token) {
+                ended.push((token, why));
+            }
+        }
+    }
+
+    fn look_after_opening(&mut self) {
+        if self.opening {
+            self.opening = false;
+            for crew in self.crews.values_mut().filter(|crew| !crew.reported_open) {
+                crew.reported_open = crew.group.opened() as usize == crew.tokens.len();
+                match crew.reported_open {
+                    true => (self.report)(Report::Opened),
+                    false => self.opening = true,
+                }
+            }
+        }
+        let Some(contender) = &self.settling else {
+            return;
+        };
+        if self
+            .crews
+            .get(contender)
+            .is_none_or(|crew| crew.group.is_parked())
+        {
+            self.settling = None;
+            (self.report)(Report::Settled);
+        }
+    }
+
+    fn look_after_slice(&mut self) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let reactor = self.executor.reactor();
+        let now = reactor.turn_began();
+        if !running.is_due(now) {
+            return;
+        }
+        let crew = self.crews.get(running.contender());
+        let parked = crew.is_none_or(|crew| crew.group.is_parked());
+        let next = running.look(now, parked, self.report);
+        reactor.wake_owner_at(next);
+        if next.is_none() {
+            if let Some(crew) = crew {
+                crew.group.end();
+            }
+            self.running = None;
+        }
+    }
+}

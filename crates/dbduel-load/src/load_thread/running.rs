@@ -1,0 +1,150 @@
+//! The slice that a load thread drives: its borders, its ticks, its processor time, its end.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::{BeginSlice, Report};
+use crate::executor::policy::CpuTime;
+use crate::tally::Tally;
+use crate::worker::Slice;
+
+/// What a slice brought on one thread, or on several after merging.
+#[derive(Debug)]
+pub struct SliceReport {
+    /// Counters and histograms.
+    pub tally: Tally,
+    /// Processor time of the thread during the measured part.
+    pub cpu: CpuTime,
+    /// From the end of the measured part until the last transaction in flight was done, or the drain
+    /// was over.
+    pub drained: Duration,
+}
+
+impl SliceReport {
+    /// Adds what another thread brought.
+    pub fn merge(&mut self, other: &SliceReport) {
+        let SliceReport {
+            tally,
+            cpu,
+            drained,
+        } = other;
+        self.tally.merge(tally);
+        self.cpu = self.cpu.plus(*cpu);
+        self.drained = self.drained.max(*drained);
+    }
+}
+
+/// A slice between its order and its report.
+pub(super) struct RunningSlice {
+    contender: String,
+    slice: Rc<Slice>,
+    drain: Duration,
+    /// Before this there is nothing to look after.
+    next_look: Option<Instant>,
+    ticks_reported: usize,
+    cpu_at_open: Option<CpuTime>,
+    cpu_at_close: Option<CpuTime>,
+}
+
+impl RunningSlice {
+    pub(super) fn new(begin: BeginSlice) -> Self {
+        let BeginSlice {
+            contender,
+            spec,
+            tally,
+            drain,
+        } = begin;
+        RunningSlice {
+            contender,
+            slice: Rc::new(Slice::new(spec, tally)),
+            drain,
+            next_look: None,
+            ticks_reported: 0,
+            cpu_at_open: None,
+            cpu_at_close: None,
+        }
+    }
+
+    pub(super) fn contender(&self) -> &str {
+        &self.contender
+    }
+
+    pub(super) fn slice(&self) -> &Rc<Slice> {
+        &self.slice
+    }
+
+    /// Ends the measured part now.
+    pub(super) fn stop(&mut self) {
+        self.slice.stop();
+        self.next_look = None;
+    }
+
+    /// True when [`RunningSlice::look`] has something to do. While the slice drains it always has,
+    /// because any turn may have been the last client's last.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.next_look.is_none_or(|at| now >= at)
+    }
+
+    /// Passes the borders of ticks, guard and measured part, and reports when all is done, which is when
+    /// all clients are parked or the drain is over. Returns when to look again; not at all, when the
+    /// slice has been reported.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        parked: bool,
+        report: &impl Fn(Report),
+    ) -> Option<Instant> {
+        let now_ns = self.slice.ns_of(now);
+        let border_ns = self.pass_borders(now_ns, report);
+        let end_ns = self.slice.end_ns();
+        if now_ns < end_ns {
+            self.next_look = Some(self.slice.instant(border_ns.min(end_ns)));
+            return self.next_look;
+        }
+        self.next_look = None;
+        let cpu_at_close = *self
+            .cpu_at_close
+            .get_or_insert_with(CpuTime::of_this_thread);
+        let end = self.slice.instant(end_ns);
+        let drained = now.saturating_duration_since(end);
+        if !parked && drained < self.drain {
+            return Some(end + self.drain);
+        }
+        let cpu = self
+            .cpu_at_open
+            .map(|open| cpu_at_close.since(open))
+            .unwrap_or_default();
+        if let Some(tally) = self.slice.finish() {
+            let drained = drained.min(self.drain);
+            report(Report::Done(Box::new(SliceReport {
+                tally,
+                cpu,
+                drained,
+            })));
+        }
+        None
+    }
+
+    /// Reports the ticks that are over; returns when the next one will be.
+    fn pass_borders(&mut self, now_ns: u64, report: &impl Fn(Report)) -> u64 {
+        let look = self.slice.look(now_ns, |tally| {
+            for (index, &tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
+                report(Report::Tick { index, tick });
+            }
+            (
+                tally.ticks().len(),
+                tally.window().open_ns,
+                tally.border_ns(),
+            )
+        });
+        let Some((ticks, open_ns, border_ns)) = look else {
+            return u64::MAX;
+        };
+        self.ticks_reported = ticks;
+        if now_ns >= open_ns {
+            self.cpu_at_open.get_or_insert_with(CpuTime::of_this_thread);
+        }
+        border_ns
+    }
+}

@@ -1,0 +1,214 @@
+//! What the load process is told and what it answers: one JSON object per line.
+//!
+//! The load process obeys and never chooses: every number that shapes the load is in the order.
+//! Passwords travel here, on a pipe that only the two processes hold, and nowhere else.
+
+use std::fmt;
+
+use dbduel_record::plan::{Arrival, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::address::Address;
+
+/// One line on the load process's standard input. The end of the input ends the process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum Order {
+    /// Connect the clients of one contender and prepare their statements. Answered by
+    /// [`Answer::Opened`] or [`Answer::Refused`].
+    Open(OpenOrder),
+    /// Drive one slice. Answered by any number of [`Answer::Tick`], then [`Answer::Slice`] or
+    /// [`Answer::Lost`].
+    Slice(SliceOrder),
+    /// Close a contender's connections. Answered by [`Answer::Closed`], also when there are none.
+    Close {
+        /// Name of the contender.
+        contender: String,
+    },
+    /// End the running slice now: no new transactions; what was measured so far is answered.
+    Stop,
+}
+
+/// Connect the clients of one contender. Its debug output leaves the password out.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenOrder {
+    /// Name of the contender; later orders refer to it.
+    pub contender: String,
+    /// Where its server listens.
+    pub address: Address,
+    /// Account.
+    pub user: String,
+    /// Its password; empty for none.
+    pub password: String,
+    /// Database with the workload's tables.
+    pub database: String,
+    /// What the clients do.
+    pub workload: Workload,
+    /// Connections to open: the largest number of clients of any slice.
+    pub clients: u32,
+    /// Attempts after the first one for a transaction that met a deadlock or a lock timeout.
+    pub retries: u32,
+    /// Deadline for connecting all clients, seconds.
+    pub connect_s: f64,
+}
+
+impl fmt::Debug for OpenOrder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpenOrder {
+            contender,
+            address,
+            user,
+            password: _,
+            database,
+            workload,
+            clients,
+            retries,
+            connect_s,
+        } = self;
+        out.debug_struct("OpenOrder")
+            .field("contender", contender)
+            .field("address", address)
+            .field("user", user)
+            .field("database", database)
+            .field("workload", workload)
+            .field("clients", clients)
+            .field("retries", retries)
+            .field("connect_s", connect_s)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Drive one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceOrder {
+    /// Name of the contender.
+    pub contender: String,
+    /// How many of its clients take part.
+    pub clients: u32,
+    /// When transactions fall due.
+    pub arrival: Arrival,
+    /// Load that is not counted, at the start, seconds.
+    pub guard_s: f64,
+    /// Load that is counted, seconds.
+    pub measured_s: f64,
+    /// Resolution of the series, seconds.
+    pub tick_s: f64,
+    /// Longest wait for transactions in flight at the end, seconds.
+    pub drain_s: f64,
+    /// Root of the clients' random streams in this slice.
+    pub seed: u64,
+}
+
+/// One line on the load process's standard output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// The clients are connected.
+    Opened {
+        /// Name of the contender.
+        contender: String,
+        /// Seconds that it took.
+        seconds: f64,
+    },
+    /// The clients could not be connected, or an order made no sense.
+    Refused {
+        /// What was tried, what happened.
+        why: String,
+    },
+    /// A piece of the running slice.
+    Tick(Tick),
+    /// The slice is over.
+    Slice(SliceAnswer),
+    /// The slice ended without a result: the server's connections broke.
+    Lost {
+        /// What happened.
+        why: String,
+    },
+    /// The connections are closed.
+    Closed {
+        /// Name of the contender.
+        contender: String,
+    },
+}
+
+/// A piece of a slice, all classes together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tick {
+    /// Start after the end of the guard, seconds; negative inside the guard.
+    pub offset_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// Committed in this piece.
+    pub ok: u64,
+    /// Given up in this piece.
+    pub failed: u64,
+    /// Sum of the latencies of `ok`, microseconds.
+    pub latency_us_sum: f64,
+    /// Largest latency of `ok`, microseconds.
+    pub latency_us_max: f64,
+}
+
+/// What a slice brought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceAnswer {
+    /// Start of the measured part, milliseconds since 1970-01-01 UTC.
+    pub start_ms: u64,
+    /// Real length of the measured part, seconds; shorter than ordered after a stop.
+    pub measured_s: f64,
+    /// Tally by transaction class.
+    pub classes: Vec<ClassAnswer>,
+    /// Every piece of the slice, guard included.
+    pub ticks: Vec<Tick>,
+    /// Errors by code, retried ones included.
+    pub errors: Vec<ErrorCount>,
+    /// Processor time of the load process in user mode during the measured part, seconds.
+    pub cpu_user_s: f64,
+    /// Processor time of the load process in the kernel during the measured part, seconds.
+    pub cpu_system_s: f64,
+    /// Time that the load threads were ready to run and waited for a processor during the measured
+    /// part, seconds. It is in the latencies and is not the server's doing.
+    #[serde(default)]
+    pub cpu_wait_s: f64,
+    /// 99 % quantile of the load process's own lag, microseconds: how long after its due instant a
+    /// transaction was sent whose client was free in time, and how long a reply waited for its turn
+    /// behind others that arrived with it.
+    pub lag_us_p99: f64,
+    /// Seconds from the end of the measured part until the last transaction in flight was done.
+    pub drained_s: f64,
+}
+
+/// Tally of one transaction class in one slice; `due = ok + failed + skipped + unfinished`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassAnswer {
+    /// Name of the class.
+    pub class: String,
+    /// Fell due.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when the measured part ended.
+    pub unfinished: u64,
+    /// Additional attempts.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+    /// Sum of the latencies of `ok`, microseconds.
+    pub latency_us_sum: f64,
+    /// Latencies of `ok` as `dbduel_record::latency::encode` writes them.
+    pub histogram: String,
+}
+
+/// How often an error came up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// The server's error number; 0 for a lost connection.
+    pub code: u32,
+    /// How often.
+    pub count: u64,
+    /// Text of the first.
+    pub example: String,
+}

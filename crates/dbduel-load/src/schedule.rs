@@ -1,0 +1,313 @@
+//! Decides when each transaction is due.
+//!
+//! Knows nothing of sockets, SQL or histograms: numbers in, instants out, so that an hour of schedule is
+//! tested in a millisecond. Instants are nanoseconds since the start of the slice.
+//!
+//! A due instant is never moved and never dropped. A client that comes late finds a past instant and
+//! runs at once; the wait is part of the latency, which is the point.
+
+use dbduel_record::plan::Arrival;
+use dbduel_record::seed::named_seed;
+
+use crate::random::Random;
+
+/// Nanoseconds of a second.
+const NS_PER_S: f64 = 1e9;
+
+/// The part of the load that one thread drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Number of the thread, from 0.
+    pub thread: u32,
+    /// Threads in all.
+    pub threads: u32,
+    /// Clients of all threads; client n runs on thread n mod `threads`.
+    pub clients: u32,
+}
+
+impl Share {
+    /// True when the arrival belongs to this thread. Each thread gets arrivals in proportion to its
+    /// clients, and none when it has none.
+    fn owns(&self, arrival: u64) -> bool {
+        let client = arrival % u64::from(self.clients.max(1));
+        client % u64::from(self.threads.max(1)) == u64::from(self.thread)
+    }
+}
+
+/// When the transactions of one thread's clients fall due.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    end_ns: u64,
+    rule: Rule,
+}
+
+#[derive(Debug, Clone)]
+enum Rule {
+    /// Due when the client's previous transaction is done, plus the think time.
+    Closed { think_ns: u64 },
+    /// Due at instants of their own; whoever is free takes the earliest.
+    Open {
+        arrivals: Arrivals,
+        share: Share,
+        next_ns: u64,
+    },
+}
+
+impl Schedule {
+    /// The schedule of one thread in a slice that ends at `end_ns`.
+    ///
+    /// All threads derive the same arrivals from `seed` and take disjoint shares of them, so that the
+    /// whole load is the same for any number of threads and for every contender.
+    #[must_use]
+    pub fn new(arrival: Arrival, share: Share, end_ns: u64, seed: u64) -> Self {
+        let open = |gap: Gap, per_second: f64| {
+            let arrivals = Arrivals {
+                gap,
+                per_second,
+                count: 0,
+                at_s: 0.0,
+            };
+            let mut schedule = Schedule {
+                end_ns,
+                rule: Rule::Open {
+                    arrivals,
+                    share,
+                    next_ns: 0,
+                },
+            };
+            schedule.find_next();
+            schedule
+        };
+        match arrival {
+            Arrival::Closed { think_ms } => Schedule {
+                end_ns,
+                rule: Rule::Closed {
+                    think_ns: (think_ms * 1e6) as u64,
+                },
+            },
+            Arrival::Constant { per_second } => open(Gap::Constant, per_second),
+            Arrival::Poisson { per_second } => open(
+                Gap::Exponential(Random::new(named_seed(seed, "arrivals"))),
+                per_second,
+            ),
+        }
+    }
+
+    /// When the next transaction of a client that is free since `free_ns` is due; none when that would
+    /// be at or after the end of the slice.
+    #[inline]
+    pub fn take(&mut self, free_ns: u64) -> Option<u64> {
+        let due_ns = match &self.rule {
+            Rule::Closed { think_ns } => free_ns.saturating_add(*think_ns),
+            Rule::Open { next_ns, .. } => *next_ns,
+        };
+        if due_ns >= self.end_ns {
+            return None;
+        }
+        if let Rule::Open { .. } = self.rule {
+            self.find_next();
+        }
+        Some(due_ns)
+    }
+
+    /// Moves the end of the slice forward to `end_ns`; it is never moved back.
+    pub fn end_at(&mut self, end_ns: u64) {
+        self.end_ns = self.end_ns.min(end_ns);
+    }
+
+    /// Counts the arrivals before the end that nobody took, and takes them.
+    pub fn drop_rest(&mut self) -> u64 {
+        match self.rule {
+            Rule::Closed { .. } => 0,
+            Rule::Open { .. } => std::iter::from_fn(|| self.take(0)).count() as u64,
+        }
+    }
+
+    fn find_next(&mut self) {
+        let Rule::Open {
+            arrivals,
+            share,
+            next_ns,
+        } = &mut self.rule
+        else {
+            return;
+        };
+        loop {
+            let number = arrivals.count;
+            *next_ns = arrivals.next();
+            // Beyond the end ownership does not matter: nobody takes it.
+            if *next_ns >= self.end_ns || share.owns(number) {
+                return;
+            }
+        }
+    }
+}
+
+/// Instants at which transactions of the whole load fall due, in order.
+#[derive(Debug, Clone)]
+struct Arrivals {
+    gap: Gap,
+    per_second: f64,
+    count: u64,
+    at_s: f64,
+}
+
+#[derive(Debug, Clone)]
+enum Gap {
+    Constant,
+    Exponential(Random),
+}
+
+impl Arrivals {
+    fn next(&mut self) -> u64 {
+        let at_s = match &mut self.gap {
+            // From the number, not by adding gaps, so that rounding does not pile up.
+            Gap::Constant => self.count as f64 / self.per_second,
+            Gap::Exponential(random) => {
+                self.at_s += random.exponential() / self.per_second;
+                self.at_s
+            }
+        };
+        self.count += 1;
+        // A rate of zero gives an infinite instant, which the conversion turns into "never".
+        (at_s * NS_PER_S) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: Share = Share {
+        thread: 0,
+        threads: 1,
+        clients: 1,
+    };
+    const SECOND: u64 = 1_000_000_000;
+
+    fn all(arrival: Arrival, share: Share, end_ns: u64, seed: u64) -> Vec<u64> {
+        let mut schedule = Schedule::new(arrival, share, end_ns, seed);
+        std::iter::from_fn(|| schedule.take(0)).collect()
+    }
+
+    #[test]
+    fn a_closed_client_is_due_when_it_is_done_plus_think_time() {
+        let mut schedule = Schedule::new(Arrival::Closed { think_ms: 0.0 }, ALONE, SECOND, 1);
+        assert_eq!(schedule.take(5), Some(5));
+        assert_eq!(schedule.take(SECOND), None);
+        let mut thinking = Schedule::new(Arrival::Closed { think_ms: 2.5 }, ALONE, SECOND, 1);
+        assert_eq!(thinking.take(5), Some(2_500_005));
+        assert_eq!(thinking.take(SECOND - 1), None);
+    }
+
+    #[test]
+    fn constant_arrivals_are_equally_spaced_however_late_the_client_is() {
+        let mut schedule =
+            Schedule::new(Arrival::Constant { per_second: 1000.0 }, ALONE, SECOND, 1);
+        assert_eq!(schedule.take(0), Some(0));
+        assert_eq!(
+            schedule.take(700_000_000),
+            Some(1_000_000),
+            "a due instant was moved"
+        );
+        let rest = std::iter::from_fn(|| schedule.take(900_000_000)).collect::<Vec<_>>();
+        assert_eq!(rest.len(), 998, "an arrival was dropped");
+        assert!(
+            rest.windows(2)
+                .all(|pair| pair[1].abs_diff(pair[0] + 1_000_000) <= 1)
+        );
+    }
+
+    #[test]
+    fn threads_share_the_arrivals_without_gap_or_overlap() {
+        for arrival in [
+            Arrival::Poisson { per_second: 3000.0 },
+            Arrival::Constant { per_second: 3000.0 },
+        ] {
+            let whole = all(
+                arrival,
+                Share {
+                    thread: 0,
+                    threads: 1,
+                    clients: 7,
+                },
+                SECOND,
+                9,
+            );
+            for threads in [2, 3, 8] {
+                let mut merged: Vec<u64> = (0..threads)
+                    .flat_map(|thread| {
+                        all(
+                            arrival,
+                            Share {
+                                thread,
+                                threads,
+                                clients: 7,
+                            },
+                            SECOND,
+                            9,
+                        )
+                    })
+                    .collect();
+                merged.sort_unstable();
+                assert_eq!(merged, whole, "{threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_without_clients_gets_no_arrivals() {
+        let share = Share {
+            thread: 3,
+            threads: 4,
+            clients: 2,
+        };
+        assert!(all(Arrival::Constant { per_second: 100.0 }, share, SECOND, 1).is_empty());
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        // Kolmogorov-Smirnov against the exponential law; 1.95 / sqrt(n) is the 0.1 % point.
+        let rate = 10_000.0;
+        let instants = all(Arrival::Poisson { per_second: rate }, ALONE, 10 * SECOND, 3);
+        let mut gaps: Vec<f64> = instants
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64 * rate / NS_PER_S)
+            .collect();
+        gaps.sort_by(f64::total_cmp);
+        let count = gaps.len() as f64;
+        assert!((count - 100_000.0).abs() < 1_600.0, "{count} arrivals");
+        let distance = gaps
+            .iter()
+            .enumerate()
+            .map(|(index, gap)| ((index as f64 + 0.5) / count - (1.0 - (-gap).exp())).abs())
+            .fold(0.0, f64::max);
+        assert!(distance < 1.95 / count.sqrt(), "{distance}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_every_contender_the_same_arrivals() {
+        let poisson = Arrival::Poisson { per_second: 500.0 };
+        assert_eq!(
+            all(poisson, ALONE, SECOND, 4),
+            all(poisson, ALONE, SECOND, 4)
+        );
+        assert_ne!(
+            all(poisson, ALONE, SECOND, 4),
+            all(poisson, ALONE, SECOND, 5)
+        );
+    }
+
+    #[test]
+    fn what_nobody_took_is_counted_up_to_the_end() {
+        let mut schedule =
+            Schedule::new(Arrival::Constant { per_second: 1000.0 }, ALONE, SECOND, 1);
+        for _ in 0..10 {
+            schedule.take(0);
+        }
+        schedule.end_at(SECOND / 2);
+        assert_eq!(schedule.drop_rest(), 490);
+        assert_eq!(schedule.drop_rest(), 0);
+        assert_eq!(schedule.take(0), None);
+    }
+}

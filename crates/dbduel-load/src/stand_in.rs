@@ -1,0 +1,261 @@
+//! Servers that stand in for a database, on a unix socket and a thread of their own.
+//!
+//! The null server answers at once: what is left in a measurement against it is the lab's own cost. The
+//! scripted server answers after exact delays, with errors, or not at all, and so proves the clocks and
+//! the error paths. What they say is decided in `dbduel-wire`; here are the sockets and the delays.
+
+use std::cell::Cell;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use dbduel_wire::server::{Act, Effect, NullServer, ScriptedServer, Shape};
+
+use crate::address::Address;
+use crate::conn::socket::Socket;
+use crate::executor::{Bell, Executor, Interest, Reactor, Task, Token, turn};
+
+/// Text statements that a scripted server remembers.
+const HEARD_MAX: usize = 10_000;
+
+/// How a stand-in answers.
+#[derive(Debug, Clone)]
+pub enum Role {
+    /// At once.
+    Null,
+    /// By these acts, see [`ScriptedServer`]; each connection begins with the first one.
+    Scripted(Vec<Act>),
+}
+
+/// A running stand-in. Dropping it ends it.
+#[derive(Debug)]
+pub struct StandIn {
+    path: PathBuf,
+    bell: Bell,
+    stage: Arc<Stage>,
+    handle: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner share.
+#[derive(Debug, Default)]
+struct Stage {
+    over: AtomicBool,
+    connections: AtomicU64,
+    heard: Mutex<Vec<String>>,
+}
+
+impl Stage {
+    fn heard(&self) -> MutexGuard<'_, Vec<String>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StandIn {
+    /// Listens on `path`, which must not exist.
+    ///
+    /// # Errors
+    /// When the socket or the event loop cannot be made.
+    pub fn start(path: &Path, role: Role) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        let stage = Arc::new(Stage::default());
+        let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
+        let shared = Arc::clone(&stage);
+        let handle = std::thread::Builder::new()
+            .name("stand-in".to_owned())
+            .spawn(move || {
+                // Clients notice a broken event loop as a lost connection.
+                let _ = serve(&listener, &role, &shared, |bell| {
+                    let _ = bell_sender.send(bell);
+                });
+            })?;
+        let bell = bell_receiver
+            .recv()
+            .map_err(|_| io::Error::other("a stand-in could not make its event loop"))?;
+        Ok(StandIn {
+            path: path.to_owned(),
+            bell,
+            stage,
+            handle: Some(handle),
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        Address::Unix {
+            path: self.path.clone(),
+        }
+    }
+
+    /// Connections so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.stage.connections.load(Ordering::Relaxed)
+    }
+
+    /// The statements that a scripted server got as text or to prepare, the first ten thousand of them.
+    #[must_use]
+    pub fn heard(&self) -> Vec<String> {
+        self.stage.heard().clone()
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.stage.over.store(true, Ordering::Relaxed);
+        self.bell.ring();
+        if let Some(handle) = self.handle.take() {
+            let _ = handle.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn serve(
+    listener: &UnixListener,
+    role: &Role,
+    stage: &Arc<Stage>,
+    ready: impl FnOnce(Bell),
+) -> io::Result<()> {
+    let mut executor: Executor<()> = Executor::new()?;
+    let reactor = Rc::clone(executor.reactor());
+    // A task cannot add tasks, so the listener's only says that somebody is at the door.
+    let knocked = Rc::new(Cell::new(false));
+    let door = executor.insert(|_| watch_door(Rc::clone(&knocked)));
+    executor.poll(door);
+    reactor.watch(listener, door, Interest::Read)?;
+    ready(reactor.bell());
+    while !stage.over.load(Ordering::Relaxed) {
+        executor.turn(&mut Vec::new())?;
+        while knocked.get() {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    knocked.set(false);
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            stream.set_nonblocking(true)?;
+            let number = stage.connections.fetch_add(1, Ordering::Relaxed) as u32;
+            let (reactor, stage) = (Rc::clone(&reactor), Arc::clone(stage));
+            let token = executor.insert(|token| match role {
+                Role::Null => Box::pin(until_closed(play_null(reactor, token, stream, number))),
+                Role::Scripted(acts) => Box::pin(until_closed(play_script(
+                    reactor,
+                    token,
+                    stream,
+                    number,
+                    acts.clone(),
+                    stage,
+                ))),
+            });
+            executor.poll(token);
+        }
+    }
+    Ok(())
+}
+
+fn watch_door(knocked: Rc<Cell<bool>>) -> Task<()> {
+    Box::pin(async move {
+        loop {
+            turn().await;
+            knocked.set(true);
+        }
+    })
+}
+
+/// A connection that breaks is the client's business; to the stand-in it is over.
+async fn until_closed(connection: impl Future<Output = io::Result<()>>) {
+    let _ = connection.await;
+}
+
+async fn play_null(
+    reactor: Rc<Reactor>,
+    token: Token,
+    stream: UnixStream,
+    number: u32,
+) -> io::Result<()> {
+    let mut socket = Socket::accepted(&reactor, token, stream)?;
+    let mut out = Vec::new();
+    let mut server = NullServer::begin(number, &mut out);
+    loop {
+        socket.send(&reactor, &out).await?;
+        out.clear();
+        turn().await;
+        let mut buffer = reactor.buffer();
+        while let Some(bytes) = socket.receive(&mut buffer)? {
+            let goes_on = server
+                .feed(bytes, &mut shape, &mut out)
+                .map_err(io::Error::other)?;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn play_script(
+    reactor: Rc<Reactor>,
+    token: Token,
+    stream: UnixStream,
+    number: u32,
+    acts: Vec<Act>,
+    stage: Arc<Stage>,
+) -> io::Result<()> {
+    let mut socket = Socket::accepted(&reactor, token, stream)?;
+    let mut greeting = Vec::new();
+    let mut server = ScriptedServer::begin(number, acts, &mut greeting);
+    socket.send(&reactor, &greeting).await?;
+    let mut hear = |sql: &[u8]| {
+        let mut heard = stage.heard();
+        if heard.len() < HEARD_MAX {
+            heard.push(String::from_utf8_lossy(sql).into_owned());
+        }
+        shape(sql)
+    };
+    loop {
+        turn().await;
+        let arrived = Instant::now();
+        let mut actions = Vec::new();
+        {
+            let mut buffer = reactor.buffer();
+            while let Some(bytes) = socket.receive(&mut buffer)? {
+                actions.extend(server.feed(bytes, &mut hear).map_err(io::Error::other)?);
+            }
+        }
+        for action in actions {
+            let at = arrived + action.after;
+            if Instant::now() < at {
+                reactor.wake_at(token, at);
+            }
+            while Instant::now() < at {
+                turn().await;
+            }
+            match action.effect {
+                Effect::Send(bytes) => socket.send(&reactor, &bytes).await?,
+                Effect::Close => return Ok(()),
+            }
+        }
+    }
+}
+
+/// What a statement looks like, as far as the stand-ins care: a query has one row of one number.
+fn shape(sql: &[u8]) -> Shape {
+    let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
+    let is_query = sql
+        .get(..6)
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"SELECT"));
+    let size = u32::from(is_query);
+    Shape {
+        parameters: u16::try_from(parameters).unwrap_or(u16::MAX),
+        columns: size as u16,
+        rows: size,
+    }
+}

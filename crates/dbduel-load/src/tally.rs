@@ -1,0 +1,588 @@
+//! What a slice brings: counters that obey an identity, latencies, ticks and errors.
+//!
+//! Knows no sockets, no SQL and no clock: it is told instants, in nanoseconds since the start of the
+//! slice, that never go back. Recording neither fails nor allocates, except for the first error of a
+//! code; a tally is used again for the next slice.
+//!
+//! A transaction belongs to the measured part when it ends there, or when it is still running at its end.
+//! How many that must be is counted separately, when transactions begin:
+//!
+//! > due = running at the end of the guard + begun in the measured part + never sent
+//! >     = ok + failed + skipped + unfinished
+
+mod errors;
+mod ticks;
+
+pub use errors::{ErrorTally, Errors};
+pub use ticks::TickTally;
+
+use dbduel_record::latency::new_histogram;
+use hdrhistogram::Histogram;
+
+use ticks::Ticks;
+
+/// The stretches of a slice, nanoseconds since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// End of the guard: from here on transactions count.
+    pub open_ns: u64,
+    /// End of the measured part.
+    pub close_ns: u64,
+    /// Length of a tick.
+    pub tick_ns: u64,
+}
+
+/// A transaction class, as an index into the workload's list of classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class(pub usize);
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Committed.
+    Ok,
+    /// Given up.
+    Failed,
+}
+
+/// All about a transaction that ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Its class.
+    pub class: Class,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it was due.
+    pub due_ns: u64,
+    /// When it was done.
+    pub done_ns: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+}
+
+/// Counters of one class.
+#[derive(Debug, Clone)]
+pub struct ClassTally {
+    /// Fell due.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when the measured part ended.
+    pub unfinished: u64,
+    /// Additional attempts.
+    pub retries: u64,
+    /// Statements sent by transactions that ended in the measured part.
+    pub statements: u64,
+    /// Sum of the latencies of `ok`, nanoseconds.
+    pub latency_ns_sum: u64,
+    /// Latencies of `ok`, nanoseconds.
+    pub latencies: Histogram<u64>,
+}
+
+impl ClassTally {
+    fn new() -> Self {
+        ClassTally {
+            due: 0,
+            ok: 0,
+            failed: 0,
+            skipped: 0,
+            unfinished: 0,
+            retries: 0,
+            statements: 0,
+            latency_ns_sum: 0,
+            latencies: new_histogram(),
+        }
+    }
+
+    /// True when every transaction that fell due ended in exactly one way.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        self.due == self.ok + self.failed + self.skipped + self.unfinished
+    }
+
+    /// Taken apart by name, so that a new counter cannot be forgotten.
+    fn merge(&mut self, other: &ClassTally) {
+        let ClassTally {
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+            latency_ns_sum,
+            latencies,
+        } = other;
+        self.due += due;
+        self.ok += ok;
+        self.failed += failed;
+        self.skipped += skipped;
+        self.unfinished += unfinished;
+        self.retries += retries;
+        self.statements += statements;
+        self.latency_ns_sum += latency_ns_sum;
+        self.latencies
+            .add(latencies)
+            .expect("all histograms of the project have the same bounds");
+    }
+
+    fn clear(&mut self) {
+        let ClassTally {
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+            latency_ns_sum,
+            latencies,
+        } = self;
+        let counters = [
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+            latency_ns_sum,
+        ];
+        counters.into_iter().for_each(|counter| *counter = 0);
+        latencies.reset();
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Phase {
+    Guard,
+    Measured,
+    Over,
+}
+
+/// What one thread's clients did in one slice; merged over the threads at the end.
+#[derive(Debug)]
+pub struct Tally {
+    window: Window,
+    phase: Phase,
+    running: Vec<u64>,
+    classes: Vec<ClassTally>,
+    ticks: Ticks,
+    errors: Errors,
+    lags: Histogram<u64>,
+    undrawn: u64,
+}
+
+impl Tally {
+    /// An empty tally for a workload with so many classes.
+    #[must_use]
+    pub fn new(classes: usize, window: Window) -> Self {
+        let mut tally = Tally {
+            window,
+            phase: Phase::Guard,
+            running: Vec::new(),
+            classes: Vec::new(),
+            ticks: Ticks::default(),
+            errors: Errors::default(),
+            lags: new_histogram(),
+            undrawn: 0,
+        };
+        tally.restart(classes, window);
+        tally
+    }
+
+    /// Empties the tally for another slice, keeping its memory.
+    pub fn restart(&mut self, classes: usize, window: Window) {
+        let window = Window {
+            close_ns: window.close_ns.max(window.open_ns),
+            ..window
+        };
+        self.window = window;
+        self.phase = if window.open_ns == 0 {
+            Phase::Measured
+        } else {
+            Phase::Guard
+        };
+        self.running.clear();
+        self.running.resize(classes, 0);
+        self.classes.truncate(classes);
+        self.classes.iter_mut().for_each(ClassTally::clear);
+        self.classes.resize_with(classes, ClassTally::new);
+        self.ticks.restart(window);
+        self.errors.clear();
+        self.lags.reset();
+        self.undrawn = 0;
+    }
+
+    /// A transaction is sent.
+    #[inline]
+    pub fn began(&mut self, class: Class, now_ns: u64) {
+        self.advance(now_ns);
+        self.running[class.0] += 1;
+        if self.phase == Phase::Measured {
+            self.classes[class.0].due += 1;
+        }
+    }
+
+    /// A transaction is done.
+    #[inline]
+    pub fn ended(&mut self, ended: Ended) {
+        let Ended {
+            class,
+            outcome,
+            due_ns,
+            done_ns,
+            retries,
+            statements,
+        } = ended;
+        self.advance(done_ns);
+        self.running[class.0] -= 1;
+        if self.phase == Phase::Over {
+            return;
+        }
+        let latency_ns = done_ns.saturating_sub(due_ns);
+        self.ticks.count(outcome, latency_ns);
+        if self.phase == Phase::Guard {
+            return;
+        }
+        let tally = &mut self.classes[class.0];
+        tally.retries += retries;
+        tally.statements += statements;
+        match outcome {
+            Outcome::Ok => {
+                tally.ok += 1;
+                tally.latency_ns_sum += latency_ns;
+                tally.latencies.saturating_record(latency_ns);
+            }
+            Outcome::Failed => tally.failed += 1,
+        }
+    }
+
+    /// How late the load process itself was with one transaction, nanoseconds.
+    #[inline]
+    pub fn lagged(&mut self, lag_ns: u64) {
+        if self.phase == Phase::Measured {
+            self.lags.saturating_record(lag_ns);
+        }
+    }
+
+    /// The server answered a statement with an error; retried ones count too.
+    pub fn erred(&mut self, code: u16, message: &str) {
+        if self.phase == Phase::Measured {
+            self.errors.count(u32::from(code), 1, message);
+        }
+    }
+
+    /// Transactions that fell due in time and were never sent. A class is drawn when a transaction is
+    /// sent, so with several classes these have none, and are kept apart in [`Tally::undrawn`].
+    pub fn skip(&mut self, count: u64) {
+        match self.classes.as_mut_slice() {
+            [only] => {
+                only.due += count;
+                only.skipped += count;
+            }
+            _ => self.undrawn += count,
+        }
+    }
+
+    /// Time went on to `now_ns`: passes the borders of the stretches and ticks up to there.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) {
+        if now_ns >= self.ticks.border_ns() {
+            self.cross(now_ns);
+        }
+    }
+
+    /// Every change of phase lies on a border between two ticks.
+    #[cold]
+    fn cross(&mut self, now_ns: u64) {
+        self.ticks.advance(now_ns);
+        if self.phase == Phase::Guard && now_ns >= self.window.open_ns {
+            self.phase = Phase::Measured;
+            for (class, running) in self.classes.iter_mut().zip(&self.running) {
+                class.due += running;
+            }
+        }
+        if self.phase == Phase::Measured && now_ns >= self.window.close_ns {
+            self.phase = Phase::Over;
+            for (class, running) in self.classes.iter_mut().zip(&self.running) {
+                class.unfinished += running;
+            }
+        }
+    }
+
+    /// Ends the measured part at `now_ns` unless it ended earlier.
+    pub fn close(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        if self.phase == Phase::Over {
+            return;
+        }
+        self.window.close_ns = now_ns;
+        self.window.open_ns = self.window.open_ns.min(now_ns);
+        self.ticks.close(now_ns);
+        self.cross(now_ns);
+    }
+
+    /// Adds what another thread counted in the same slice.
+    pub fn merge(&mut self, other: &Tally) {
+        let Tally {
+            window,
+            phase: _,
+            running,
+            classes,
+            ticks,
+            errors,
+            lags,
+            undrawn,
+        } = other;
+        debug_assert_eq!(
+            self.classes.len(),
+            classes.len(),
+            "both are of the same workload"
+        );
+        // After an early stop each thread ended its measured part a moment apart.
+        self.window.close_ns = self.window.close_ns.max(window.close_ns);
+        self.running
+            .iter_mut()
+            .zip(running)
+            .for_each(|(mine, theirs)| *mine += theirs);
+        self.classes
+            .iter_mut()
+            .zip(classes)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
+        self.ticks.merge(ticks);
+        self.errors.merge(errors);
+        self.undrawn += undrawn;
+        self.lags
+            .add(lags)
+            .expect("all histograms of the project have the same bounds");
+    }
+
+    /// True when every class balances.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        self.classes.iter().all(ClassTally::balances)
+    }
+
+    /// The stretches, shortened by [`Tally::close`].
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Counters by class.
+    #[must_use]
+    pub fn classes(&self) -> &[ClassTally] {
+        &self.classes
+    }
+
+    /// Transactions of a workload with several classes that fell due and were never sent.
+    #[must_use]
+    pub fn undrawn(&self) -> u64 {
+        self.undrawn
+    }
+
+    /// The next instant at which something ends: a tick, the guard or the measured part.
+    #[must_use]
+    pub fn border_ns(&self) -> u64 {
+        self.ticks.border_ns()
+    }
+
+    /// The ticks that are over, guard included.
+    #[must_use]
+    pub fn ticks(&self) -> &[TickTally] {
+        self.ticks.finished()
+    }
+
+    /// Errors by code.
+    #[must_use]
+    pub fn errors(&self) -> &Errors {
+        &self.errors
+    }
+
+    /// How late the load process itself was, nanoseconds.
+    #[must_use]
+    pub fn lags(&self) -> &Histogram<u64> {
+        &self.lags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const WINDOW: Window = Window {
+        open_ns: 1_000,
+        close_ns: 11_000,
+        tick_ns: 2_500,
+    };
+    const ONLY: Class = Class(0);
+
+    fn end(tally: &mut Tally, due_ns: u64, done_ns: u64) {
+        let class = ONLY;
+        tally.ended(Ended {
+            class,
+            outcome: Outcome::Ok,
+            due_ns,
+            done_ns,
+            retries: 0,
+            statements: 1,
+        });
+    }
+
+    #[test]
+    fn a_transaction_counts_where_it_ends() {
+        let mut tally = Tally::new(1, WINDOW);
+        tally.began(ONLY, 100);
+        end(&mut tally, 100, 900); // all in the guard: does not count
+        tally.began(ONLY, 950);
+        end(&mut tally, 950, 1_200); // carried into the measured part
+        tally.began(ONLY, 1_200);
+        end(&mut tally, 1_200, 10_999);
+        tally.began(ONLY, 10_999);
+        end(&mut tally, 10_999, 11_000); // still running at the end
+        let class = &tally.classes()[0];
+        assert_eq!((class.due, class.ok, class.unfinished), (3, 2, 1));
+        assert_eq!(class.latency_ns_sum, 250 + 9_799);
+        assert!(tally.balances());
+    }
+
+    #[test]
+    fn the_ticks_add_up_to_the_slice_and_to_its_transactions() {
+        let mut tally = Tally::new(1, WINDOW);
+        for begin in (0..12_000).step_by(100) {
+            tally.began(ONLY, begin);
+            end(&mut tally, begin, begin + 50);
+        }
+        let lengths: Vec<_> = tally
+            .ticks()
+            .iter()
+            .map(|tick| (tick.start_ns, tick.end_ns))
+            .collect();
+        let expected = [
+            (0, 1_000),
+            (1_000, 3_500),
+            (3_500, 6_000),
+            (6_000, 8_500),
+            (8_500, 11_000),
+        ];
+        assert_eq!(lengths, expected);
+        let measured: u64 = tally.ticks()[1..].iter().map(|tick| tick.ok).sum();
+        assert_eq!(measured, tally.classes()[0].ok);
+        assert_eq!(tally.ticks()[0].ok, 10);
+    }
+
+    #[test]
+    fn an_early_stop_shortens_the_measured_part() {
+        let mut tally = Tally::new(1, WINDOW);
+        tally.began(ONLY, 1_500);
+        tally.close(4_000);
+        end(&mut tally, 1_500, 5_000);
+        assert_eq!(tally.window().close_ns, 4_000);
+        assert_eq!(tally.classes()[0].unfinished, 1);
+        assert_eq!(
+            tally
+                .ticks()
+                .last()
+                .map(|tick| (tick.start_ns, tick.end_ns)),
+            Some((3_500, 4_000))
+        );
+        assert!(tally.balances());
+        let mut early = Tally::new(1, WINDOW);
+        early.began(ONLY, 10);
+        early.close(500);
+        assert_eq!(
+            (early.window().open_ns, early.window().close_ns),
+            (500, 500)
+        );
+        assert!(early.balances());
+    }
+
+    #[test]
+    fn counters_balance_for_any_history_and_after_merging() {
+        let mut random = Random::new(3);
+        let mut whole = Tally::new(2, WINDOW);
+        whole.close(u64::MAX);
+        for _ in 0..50 {
+            let mut tally = Tally::new(2, WINDOW);
+            let mut clients = [None; 5];
+            let mut now_ns = 0;
+            while now_ns < 15_000 {
+                now_ns += random.below(200);
+                let slot = &mut clients[random.below(5) as usize];
+                match slot.take() {
+                    Some((class, due_ns)) => {
+                        let outcome = if random.below(4) == 0 {
+                            Outcome::Failed
+                        } else {
+                            Outcome::Ok
+                        };
+                        tally.ended(Ended {
+                            class,
+                            outcome,
+                            due_ns,
+                            done_ns: now_ns,
+                            retries: 1,
+                            statements: 2,
+                        });
+                    }
+                    None => {
+                        let class = Class(random.below(2) as usize);
+                        tally.began(class, now_ns);
+                        *slot = Some((class, now_ns));
+                    }
+                }
+            }
+            tally.skip(3);
+            tally.close(now_ns);
+            assert!(tally.balances());
+            whole.merge(&tally);
+        }
+        assert!(whole.balances());
+        assert!(
+            whole
+                .classes()
+                .iter()
+                .all(|class| class.ok > 0 && class.failed > 0 && class.unfinished > 0)
+        );
+        assert_eq!(whole.undrawn(), 150);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_due_and_skipped() {
+        let mut tally = Tally::new(1, WINDOW);
+        tally.close(u64::MAX);
+        tally.skip(7);
+        assert_eq!((tally.classes()[0].due, tally.classes()[0].skipped), (7, 7));
+        assert!(tally.balances());
+    }
+
+    #[test]
+    fn a_restarted_tally_is_empty() {
+        let mut tally = Tally::new(1, WINDOW);
+        tally.began(ONLY, 2_000);
+        tally.erred(1213, "Deadlock found");
+        tally.lagged(10);
+        end(&mut tally, 2_000, 3_000);
+        tally.restart(2, WINDOW);
+        assert!(
+            tally
+                .classes()
+                .iter()
+                .all(|class| class.due == 0 && class.latencies.is_empty())
+        );
+        assert_eq!(tally.classes().len(), 2);
+        assert!(
+            tally.ticks().is_empty()
+                && tally.errors().iter().next().is_none()
+                && tally.lags().is_empty()
+        );
+    }
+}

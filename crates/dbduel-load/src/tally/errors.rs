@@ -1,0 +1,53 @@
+//! Errors by code.
+
+/// How often each error code came up, with the text of the first.
+#[derive(Debug, Default)]
+pub struct Errors {
+    /// Few codes come up in one slice, so a list beats a map. Bounded by the number of codes.
+    by_code: Vec<ErrorTally>,
+}
+
+/// One error code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorTally {
+    /// The server's error number.
+    pub code: u32,
+    /// How often it came up.
+    pub count: u64,
+    /// Text of the first.
+    pub example: String,
+}
+
+impl Errors {
+    /// Adds `count` errors of a code. Allocates only for a code that was not seen before.
+    pub fn count(&mut self, code: u32, count: u64, message: &str) {
+        match self.by_code.iter_mut().find(|error| error.code == code) {
+            Some(error) => error.count += count,
+            None => self.by_code.push(ErrorTally {
+                code,
+                count,
+                example: message.to_owned(),
+            }),
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Errors) {
+        for ErrorTally {
+            code,
+            count,
+            example,
+        } in &other.by_code
+        {
+            self.count(*code, *count, example);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_code.clear();
+    }
+
+    /// The codes in the order of their first appearance.
+    pub fn iter(&self) -> impl Iterator<Item = &ErrorTally> {
+        self.by_code.iter()
+    }
+}

@@ -1,0 +1,199 @@
+//! What the clients do: one trait and one line in a table per workload.
+//!
+//! A workload knows its tables, its statements and how its values are drawn. It does not time, retry,
+//! print or know a histogram.
+
+mod oltp;
+pub mod parameters;
+mod random_points;
+mod sbtest;
+mod unique;
+
+use dbduel_record::plan::Parameters;
+
+use crate::conn::LostError;
+use crate::executor::Task;
+use crate::random::Random;
+use crate::worker::Seat;
+use parameters::{ParameterError, ParameterSpec};
+
+/// A workload.
+pub trait Workload: Sync {
+    /// Its name in experiments and records.
+    fn name(&self) -> &'static str;
+
+    /// One sentence about it.
+    fn about(&self) -> &'static str;
+
+    /// Its transaction classes; [`crate::tally::Class`] is an index into them.
+    fn classes(&self) -> &'static [&'static str] {
+        &["transaction"]
+    }
+
+    /// Its parameters.
+    fn parameters(&self) -> Vec<ParameterSpec>;
+
+    /// Refuses resolved parameters that are each allowed but make no sense together.
+    ///
+    /// # Errors
+    /// Names the parameter to change.
+    fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
+        let _ = parameters;
+        Ok(())
+    }
+
+    /// Its tables, for resolved parameters.
+    fn tables(&self, parameters: &Parameters) -> Vec<Table>;
+
+    /// One client as a task, for resolved parameters.
+    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
+}
+
+/// Every workload.
+pub const WORKLOADS: &[&dyn Workload] = &[
+    &oltp::Oltp::POINT_SELECT,
+    &oltp::Oltp::READ_ONLY,
+    &oltp::Oltp::READ_WRITE,
+    &oltp::Oltp::WRITE_ONLY,
+    &oltp::Oltp::UPDATE_INDEX,
+    &oltp::Oltp::UPDATE_NON_INDEX,
+    &oltp::Oltp::INSERT,
+    &oltp::Oltp::DELETE,
+    &random_points::SelectRandom::POINTS,
+    &random_points::SelectRandom::RANGES,
+];
+
+/// There is no workload of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no workload `{name}`; did you mean `{nearest}`?")]
+pub struct UnknownWorkload {
+    /// What was asked for.
+    pub name: String,
+    /// The most similar name.
+    pub nearest: &'static str,
+}
+
+/// The workload of that name; `_` is as good as `-`.
+///
+/// # Errors
+/// Names the most similar workload.
+pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
+    let wanted = name.replace('_', "-");
+    if let Some(workload) = WORKLOADS.iter().find(|workload| workload.name() == wanted) {
+        return Ok(*workload);
+    }
+    let names = WORKLOADS.iter().map(|workload| workload.name());
+    Err(UnknownWorkload {
+        name: name.to_owned(),
+        nearest: parameters::nearest(&wanted, names).unwrap_or_default(),
+    })
+}
+
+/// A table to be created and filled.
+pub struct Table {
+    /// Its name, which needs no quoting.
+    pub name: String,
+    /// The statement that creates it.
+    pub create: String,
+    /// Columns that are filled, separated by commas.
+    pub columns: &'static str,
+    /// Rows to fill in.
+    pub rows: u64,
+    /// Writes the values of a row.
+    pub content: Box<dyn RowContent>,
+    /// Statements after the rows are in, such as those that create secondary indexes.
+    pub finish: Vec<String>,
+    /// Columns that the digest covers, separated by commas.
+    pub digest_columns: &'static str,
+}
+
+/// The content of a table.
+pub trait RowContent: Send + Sync {
+    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
+    /// row give the same text.
+    fn write(&self, row: u64, random: &mut Random, sql: &mut Vec<u8>);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_workload_has_a_unique_name_and_a_sentence() {
+        let mut seen = BTreeSet::new();
+        for workload in WORKLOADS {
+            let name = workload.name();
+            assert!(seen.insert(name), "`{name}` stands twice");
+            assert!(
+                name.chars()
+                    .all(|letter| letter.is_ascii_lowercase() || letter == '-'),
+                "{name}"
+            );
+            assert!(
+                workload.about().ends_with('.'),
+                "`{name}`: about() is a sentence"
+            );
+            assert!(!workload.classes().is_empty(), "`{name}` has no class");
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_described_and_has_a_default_in_its_range() {
+        for workload in WORKLOADS {
+            let mut seen = BTreeSet::new();
+            for spec in workload.parameters() {
+                let label = format!("{}: {}", workload.name(), spec.name);
+                assert!(seen.insert(spec.name), "{label} stands twice");
+                assert!(spec.about.ends_with('.'), "{label}: about is a sentence");
+                assert!(
+                    !spec.name.contains('-'),
+                    "{label}: the canonical spelling has underscores"
+                );
+                assert!(
+                    spec.check(&spec.default.value()).is_ok(),
+                    "{label}: default out of range"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_resolve_and_resolve_again_to_themselves() {
+        for workload in WORKLOADS {
+            let resolved = parameters::resolve(*workload, &Parameters::new()).unwrap();
+            assert_eq!(resolved.len(), workload.parameters().len());
+            assert_eq!(parameters::resolve(*workload, &resolved).unwrap(), resolved);
+        }
+    }
+
+    #[test]
+    fn every_workload_has_tables_whose_rows_are_reproducible() {
+        for workload in WORKLOADS {
+            let resolved = parameters::resolve(*workload, &Parameters::new()).unwrap();
+            let tables = workload.tables(&resolved);
+            assert!(!tables.is_empty(), "{}", workload.name());
+            for table in tables {
+                let write = || {
+                    let mut sql = Vec::new();
+                    table.content.write(5, &mut Random::new(1), &mut sql);
+                    sql
+                };
+                assert_eq!(write(), write());
+                assert!(write().starts_with(b"(") && write().ends_with(b")"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelt_workload_is_pointed_to_the_right_one() {
+        assert_eq!(
+            find("oltp_read_write").map(Workload::name),
+            Ok("oltp-read-write")
+        );
+        let Err(error) = find("oltp-raed-write") else {
+            panic!("found")
+        };
+        assert_eq!(error.nearest, "oltp-read-write");
+    }
+}

@@ -1,0 +1,399 @@
+//! The table that all workloads of sysbench share: its definition, its content and how ids are drawn.
+
+use std::io::Write as _;
+
+use dbduel_record::plan::Parameters;
+
+use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
+use super::{RowContent, Table};
+use crate::conn::Protocol;
+use crate::distributions::{Distribution, Shape};
+use crate::random::Random;
+
+/// Digits of a group in the columns `c` and `pad`; the groups are joined by `-`.
+const GROUP: usize = 11;
+/// Ten groups.
+pub(super) const C_LENGTH: usize = 10 * (GROUP + 1) - 1;
+/// Five groups.
+pub(super) const PAD_LENGTH: usize = 5 * (GROUP + 1) - 1;
+
+/// Overwrites the text with random groups of digits.
+#[inline]
+pub(super) fn fill_groups(random: &mut Random, text: &mut [u8]) {
+    random.fill_digits(text);
+    text.iter_mut()
+        .skip(GROUP)
+        .step_by(GROUP + 1)
+        .for_each(|byte| *byte = b'-');
+}
+
+const fn integer(
+    name: &'static str,
+    min: i64,
+    max: i64,
+    default: i64,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Integer { min, max },
+        default: Default::Integer(default),
+        about,
+    }
+}
+
+const fn number(
+    name: &'static str,
+    min: f64,
+    max: f64,
+    default: f64,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Number { min, max },
+        default: Default::Number(default),
+        about,
+    }
+}
+
+const fn switch(name: &'static str, default: bool, about: &'static str) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Switch,
+        default: Default::Switch(default),
+        about,
+    }
+}
+
+const fn choice(
+    name: &'static str,
+    words: &'static [&'static str],
+    default: &'static str,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Choice(words),
+        default: Default::Text(default),
+        about,
+    }
+}
+
+const fn text(name: &'static str, default: &'static str, about: &'static str) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Text,
+        default: Default::Text(default),
+        about,
+    }
+}
+
+/// The largest table: ids are a signed INTEGER.
+const TABLE_SIZE_MAX: i64 = i32::MAX as i64;
+
+/// How the table is made, how ids are drawn, how statements travel.
+pub(super) const COMMON: &[ParameterSpec] = &[
+    integer("table_size", 1, TABLE_SIZE_MAX, 10_000, "Rows per table."),
+    switch(
+        "auto_inc",
+        true,
+        "Whether the server numbers the rows; if not, the client does.",
+    ),
+    switch(
+        "secondary",
+        false,
+        "Whether `id` has an ordinary index instead of the primary key.",
+    ),
+    switch(
+        "create_secondary",
+        true,
+        "Whether column `k` has an index, built after the rows are in.",
+    ),
+    text("engine", "innodb", "Storage engine of the tables."),
+    text(
+        "create_table_options",
+        "",
+        "Appended to CREATE TABLE, after the engine.",
+    ),
+    choice(
+        "protocol",
+        &["prepared", "text"],
+        "prepared",
+        "Whether statements are prepared or sent as text.",
+    ),
+    choice(
+        "rand_type",
+        &["uniform", "gaussian", "special", "pareto", "zipfian"],
+        "special",
+        "How ids are drawn; sysbench 1.0 draws `special` unless told otherwise, its unreleased head `uniform`.",
+    ),
+    integer(
+        "rand_spec_iter",
+        1,
+        1_000,
+        12,
+        "Uniform numbers summed up by `gaussian` and by the bell of `special`.",
+    ),
+    integer(
+        "rand_spec_pct",
+        0,
+        100,
+        1,
+        "Width of the hot band of `special`, percent of the table.",
+    ),
+    integer(
+        "rand_spec_res",
+        0,
+        100,
+        75,
+        "Draws of `special` that fall into its hot band, percent.",
+    ),
+    number(
+        "rand_pareto_h",
+        1e-6,
+        0.999_999,
+        0.2,
+        "Share h of `pareto`: h of the rows get 1 - h of the draws.",
+    ),
+    number(
+        "rand_zipfian_exp",
+        0.0,
+        100.0,
+        0.8,
+        "Exponent of `zipfian`.",
+    ),
+    choice(
+        "compatibility",
+        &["1.0.20", "head"],
+        "1.0.20",
+        "Which sysbench is followed where they differ: `head` draws uniform ids unless told otherwise and has no `special`.",
+    ),
+];
+
+/// Parameters of the scripts that use several tables in transactions.
+pub(super) const OLTP: &[ParameterSpec] = &[
+    integer("tables", 1, 10_000, 1, "Tables, each of `table_size` rows."),
+    integer(
+        "range_size",
+        1,
+        TABLE_SIZE_MAX,
+        100,
+        "Ids that a range query spans.",
+    ),
+    integer(
+        "point_selects",
+        0,
+        100_000,
+        10,
+        "Point queries per transaction.",
+    ),
+    integer(
+        "simple_ranges",
+        0,
+        100_000,
+        1,
+        "Range queries per transaction.",
+    ),
+    integer(
+        "sum_ranges",
+        0,
+        100_000,
+        1,
+        "Range queries with SUM per transaction.",
+    ),
+    integer(
+        "order_ranges",
+        0,
+        100_000,
+        1,
+        "Range queries with ORDER BY per transaction.",
+    ),
+    integer(
+        "distinct_ranges",
+        0,
+        100_000,
+        1,
+        "Range queries with DISTINCT per transaction.",
+    ),
+    integer(
+        "index_updates",
+        0,
+        100_000,
+        1,
+        "Updates of the indexed column per transaction.",
+    ),
+    integer(
+        "non_index_updates",
+        0,
+        100_000,
+        1,
+        "Updates of a column without index per transaction.",
+    ),
+    integer(
+        "delete_inserts",
+        0,
+        100_000,
+        1,
+        "Pairs of DELETE and INSERT of the same id per transaction.",
+    ),
+    switch(
+        "range_selects",
+        true,
+        "Whether there are range queries of any kind.",
+    ),
+    switch("skip_trx", false, "Whether BEGIN and COMMIT are left out."),
+];
+
+pub(super) const RANDOM_POINTS: ParameterSpec = integer(
+    "random_points",
+    1,
+    10_000,
+    10,
+    "Values in the IN list of a query.",
+);
+pub(super) const NUMBER_OF_RANGES: ParameterSpec = integer(
+    "number_of_ranges",
+    1,
+    10_000,
+    10,
+    "Ranges joined by OR in a query.",
+);
+pub(super) const DELTA: ParameterSpec = integer("delta", 1, 1_000_000, 5, "Width of each range.");
+
+/// Refuses what head does not have.
+pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
+    let parameters = Resolved(parameters);
+    if parameters.text("compatibility") == "head" && parameters.text("rand_type") == "special" {
+        return Err(ParameterError {
+            parameter: "rand_type".to_owned(),
+            why: "cannot be `special` with compatibility `head`, which has dropped it; say `rand_type = \"uniform\"`"
+                .to_owned(),
+            nearest: None,
+        });
+    }
+    Ok(())
+}
+
+/// The parameters that clients and fill share, in their types.
+#[derive(Debug, Clone)]
+pub(super) struct Sbtest {
+    pub table_size: i64,
+    pub auto_inc: bool,
+    pub protocol: Protocol,
+    pub shape: Shape,
+}
+
+impl Sbtest {
+    pub(super) fn new(parameters: &Parameters) -> Self {
+        let parameters = Resolved(parameters);
+        let iterations = parameters.count("rand_spec_iter") as u32;
+        let shape = match parameters.text("rand_type") {
+            "gaussian" => Shape::Gaussian { iterations },
+            "special" => Shape::Special {
+                iterations,
+                band_percent: parameters.number("rand_spec_pct"),
+                band_share_percent: parameters.number("rand_spec_res"),
+            },
+            "pareto" => Shape::Pareto {
+                h: parameters.number("rand_pareto_h"),
+            },
+            "zipfian" => Shape::Zipfian {
+                exponent: parameters.number("rand_zipfian_exp"),
+            },
+            _ => Shape::Uniform,
+        };
+        Sbtest {
+            table_size: parameters.integer("table_size"),
+            auto_inc: parameters.switch("auto_inc"),
+            protocol: if parameters.text("protocol") == "text" {
+                Protocol::Text
+            } else {
+                Protocol::Prepared
+            },
+            shape,
+        }
+    }
+
+    /// The distribution of ids, and of `k`.
+    pub(super) fn ids(&self) -> Distribution {
+        Distribution::new(self.shape, 1, self.table_size)
+    }
+
+    /// Table `number`, counted from 1, with `rows` rows.
+    pub(super) fn table(&self, parameters: &Parameters, number: u64, rows: u64) -> Table {
+        let parameters = Resolved(parameters);
+        let name = format!("sbtest{number}");
+        let auto_increment = if self.auto_inc { " AUTO_INCREMENT" } else { "" };
+        let key = if parameters.switch("secondary") {
+            "KEY xid (id)"
+        } else {
+            "PRIMARY KEY (id)"
+        };
+        let (engine, options) = (
+            parameters.text("engine"),
+            parameters.text("create_table_options"),
+        );
+        let create = format!(
+            "CREATE TABLE {name} (id INTEGER NOT NULL{auto_increment}, k INTEGER DEFAULT '0' NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, {key}) ENGINE = {engine} {options}"
+        );
+        let index = parameters
+            .switch("create_secondary")
+            .then(|| format!("CREATE INDEX k_{number} ON {name} (k)"));
+        Table {
+            create,
+            // Ids are written even where the server would number the rows: filled over several
+            // connections, its numbers would not be the same every time.
+            columns: "id, k, c, pad",
+            rows,
+            content: Box::new(Rows { ids: self.ids() }),
+            finish: index.into_iter().collect(),
+            digest_columns: "id, k, c, pad",
+            name,
+        }
+    }
+}
+
+/// The content of a table.
+struct Rows {
+    ids: Distribution,
+}
+
+impl RowContent for Rows {
+    fn write(&self, row: u64, random: &mut Random, sql: &mut Vec<u8>) {
+        let k = self.ids.draw(random);
+        let (mut c, mut pad) = ([0; C_LENGTH], [0; PAD_LENGTH]);
+        fill_groups(random, &mut c);
+        fill_groups(random, &mut pad);
+        // Writing to memory does not fail.
+        let _ = write!(sql, "({row},{k},'");
+        sql.extend_from_slice(&c);
+        sql.extend_from_slice(b"','");
+        sql.extend_from_slice(&pad);
+        sql.extend_from_slice(b"')");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c_and_pad_are_groups_of_eleven_digits() {
+        let mut random = Random::new(1);
+        for (length, groups) in [(C_LENGTH, 10), (PAD_LENGTH, 5)] {
+            let mut text = vec![0; length];
+            fill_groups(&mut random, &mut text);
+            let text = String::from_utf8(text).unwrap();
+            let parts: Vec<&str> = text.split('-').collect();
+            assert_eq!(parts.len(), groups, "{text}");
+            assert!(
+                parts
+                    .iter()
+                    .all(|part| part.len() == 11 && part.bytes().all(|byte| byte.is_ascii_digit()))
+            );
+        }
+        assert_eq!((C_LENGTH, PAD_LENGTH), (119, 59));
+    }
+}

@@ -1,0 +1,81 @@
+//! The load path does not allocate per statement.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dbduel_load::order::{Order, SliceOrder};
+use dbduel_load::stand_in::{Role, StandIn};
+use support::{Load, open_order, slice_order};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the allocator's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the allocator's contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the allocator's contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations and statements of a slice, those of the null server included.
+fn cost(load: &mut Load, measured_s: f64) -> (u64, u64) {
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let order = SliceOrder {
+        tick_s: 10.0,
+        ..slice_order(4, measured_s)
+    };
+    let slice = load.slice(&order);
+    (
+        ALLOCATIONS.load(Ordering::Relaxed) - before,
+        slice.classes[0].statements,
+    )
+}
+
+#[test]
+fn statements_do_not_allocate() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    for protocol in ["prepared", "text"] {
+        let mut load = Load::start(2);
+        let mut order = open_order(&server.address(), "oltp-read-write", 4);
+        order
+            .workload
+            .parameters
+            .insert("protocol".to_owned(), protocol.into());
+        load.order(&Order::Open(order));
+        load.answer();
+        cost(&mut load, 0.1);
+        let (short_allocations, short_statements) = cost(&mut load, 0.1);
+        let (long_allocations, long_statements) = cost(&mut load, 1.0);
+        assert!(
+            long_statements > short_statements + 5_000,
+            "{short_statements} and {long_statements} statements"
+        );
+        // Encoding a histogram with more distinct values takes a little more memory.
+        assert!(
+            long_allocations < short_allocations + 100,
+            "{protocol}: {short_allocations} allocations for {short_statements} statements, \
+             {long_allocations} for {long_statements}"
+        );
+        load.end();
+    }
+}
