@@ -1,0 +1,10 @@
+//! The verbs of the command line: each reads its arguments, calls the half of the house that does
+//! the work, and prints.
+
+pub mod datasets;
+pub mod drive;
+pub mod quickstart;
+pub mod report;
+pub mod run;
+pub mod servers;
+pub mod workloads;

@@ -1,0 +1,61 @@
+//! `dbduel quickstart`: the shipped first experiment on the server at hand.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::run;
+use crate::cli;
+use crate::exit::Exit;
+use crate::home;
+use crate::lab::server::{ServerName, Silent, install};
+
+/// The experiment that is run.
+const EXPERIMENT: &str = include_str!("../../../../experiments/quickstart.toml");
+/// The server that it names, fetched where none is installed.
+const FETCHED: &str = "server = \"mariadb-10.11\"";
+
+/// Runs the shipped experiment, on an installed server where there is one.
+///
+/// # Errors
+/// When the contest cannot be conducted.
+pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<Exit> {
+    let home = home::find(home)?;
+    let installed = install::install(&ServerName::parse("installed")?, &home, &Silent);
+    let text = match installed {
+        Ok(build) => {
+            eprintln!(
+                "using the server that is installed here: {}",
+                build.daemon.display()
+            );
+            EXPERIMENT.replace(FETCHED, "server = \"installed\"")
+        }
+        Err(_) => {
+            eprintln!(
+                "no usable server is installed here; MariaDB 10.11 (18 MB) is fetched and unpacked privately"
+            );
+            EXPERIMENT.to_owned()
+        }
+    };
+    let path = Path::new("quickstart.toml");
+    let (experiment, plan) = run::plan_of(path, &text)?;
+    run::start(
+        &home,
+        &arguments.results,
+        path,
+        &text,
+        &experiment,
+        &plan,
+        false,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_experiment_names_the_server_that_is_replaced() {
+        assert_eq!(EXPERIMENT.matches(FETCHED).count(), 1);
+    }
+}

@@ -1,0 +1,237 @@
+//! `dbduel run`: an experiment file, or a record to go on with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::event::{EndReason, Event};
+use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::{Plan, Record, RecordWriter};
+
+use crate::cli;
+use crate::console::{self, Console};
+use crate::exit::Exit;
+use crate::home;
+use crate::interrupt;
+use crate::judge::{self, Summary, Verdict};
+use crate::lab::contest::{self, Setting};
+use crate::lab::expand::{Surroundings, expand};
+use crate::lab::experiment::Experiment;
+use crate::lab::host;
+use crate::lab::server::{Home, orphans};
+use crate::report;
+
+/// Time that a server left behind by a killed run gets to end by itself.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The page that people look at, in the record's directory.
+const PAGE: &str = "report.html";
+
+/// Runs or resumes.
+///
+/// # Errors
+/// When the experiment is wrong or the contest cannot be conducted.
+pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
+    let cli::Run {
+        target,
+        results,
+        plan: is_plan_wanted,
+        keep,
+    } = arguments;
+    if target.is_dir() {
+        if *is_plan_wanted {
+            bail!(
+                "`{}` is a record; its plan is `{}`",
+                target.display(),
+                target.join(PLAN).display()
+            );
+        }
+        return resume(&home::find(home)?, target, *keep);
+    }
+    let text = fs::read_to_string(target)
+        .with_context(|| format!("could not read the experiment file `{}`", target.display()))?;
+    let (experiment, plan) = plan_of(target, &text)?;
+    if *is_plan_wanted {
+        console::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
+        return Ok(Exit::Done);
+    }
+    start(
+        &home::find(home)?,
+        results,
+        target,
+        &text,
+        &experiment,
+        &plan,
+        *keep,
+    )
+}
+
+/// Parses and completes an experiment.
+///
+/// # Errors
+/// All that is wrong with it, with line and column.
+pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
+    let experiment = Experiment::parse(path, text)?;
+    let surroundings = Surroundings {
+        created: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+        fresh_seed: fresh_seed(),
+        cpus: host::cpus(),
+    };
+    let plan = expand(path, text, &experiment, &surroundings)?;
+    Ok((experiment, plan))
+}
+
+/// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
+fn fresh_seed() -> u64 {
+    let mut bytes = [0; 8];
+    let read = fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
+    // Without the system's chance the clock still makes two runs differ.
+    let seed = match read {
+        Ok(()) => u64::from_le_bytes(bytes),
+        Err(_) => jiff::Timestamp::now().as_microsecond().unsigned_abs(),
+    };
+    seed & ((1 << 53) - 1)
+}
+
+/// Starts a new record below `results` and conducts its contest.
+///
+/// # Errors
+/// When the contest cannot be conducted.
+pub fn start(
+    home: &Home,
+    results: &Path,
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    plan: &Plan,
+    keep: bool,
+) -> Result<Exit> {
+    let stem = path
+        .file_stem()
+        .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
+    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let record = results.join(format!(
+        "{stamp}-{}",
+        dbduel_record::names::file_name(&stem)
+    ));
+    fs::create_dir_all(home.root())
+        .with_context(|| format!("could not create `{}`", home.root().display()))?;
+    let host = host::read(home.root());
+    RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    conduct(home, &record, path, experiment, plan, keep)
+}
+
+fn resume(home: &Home, record: &Path, keep: bool) -> Result<Exit> {
+    let past = Record::open(record)?;
+    let is_over = past.events.iter().rev().find_map(|event| match event.what {
+        Event::Ended { reason } => Some(matches!(
+            reason,
+            EndReason::Decided | EndReason::BudgetSpent
+        )),
+        _ => None,
+    });
+    if is_over == Some(true) {
+        eprintln!("this contest is over; here is its report");
+        return show(record);
+    }
+    let path = record.join(EXPERIMENT);
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("could not read `{}`", path.display()))?;
+    let experiment = Experiment::parse(&path, &text)?;
+    conduct(home, record, &path, &experiment, &past.plan, keep)
+}
+
+fn conduct(
+    home: &Home,
+    record: &Path,
+    path: &Path,
+    experiment: &Experiment,
+    plan: &Plan,
+    keep: bool,
+) -> Result<Exit> {
+    interrupt::install().context("could not install the handler of SIGINT and SIGTERM")?;
+    let console = Console::new();
+    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
+        let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
+        let how = match orphan.end {
+            orphans::End::Terminated => "ended",
+            orphans::End::Killed => "killed",
+            orphans::End::StillThere => "could not end",
+        };
+        console.say(&format!(
+            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
+        ));
+    }
+    for run in orphans::remove_leftovers(home) {
+        console.say(&format!(
+            "removed the sandboxes of a run whose record is gone ({})",
+            run.display()
+        ));
+    }
+    console.say(&format!("record: {}", record.display()));
+    let setting = Setting {
+        plan,
+        experiment,
+        experiment_path: path,
+        record,
+        home,
+        console: &console,
+        keep,
+    };
+    let result = contest::conduct(&setting);
+    console.finish();
+    match result? {
+        EndReason::Interrupted => {
+            show(record)?;
+            eprintln!("interrupted; go on with `dbduel run {}`", record.display());
+            Ok(Exit::Interrupted)
+        }
+        _ => show(record),
+    }
+}
+
+/// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
+fn show(record: &Path) -> Result<Exit> {
+    let evidence = Record::open(record)?;
+    let (summary, findings) = judge::summarise(&evidence);
+    let options = report::Options {
+        width: console::width(),
+        colour: console::is_colour_wanted(),
+    };
+    let writer = RecordWriter::open(record)?;
+    for format in report::FORMATS {
+        let rendered = format.render(&summary, &findings, &options);
+        match format.file_name() {
+            Some(name) => writer.replace(Path::new(name), rendered.text.as_bytes())?,
+            None => console::print(&rendered.text)?,
+        }
+        for file in rendered.files {
+            writer.replace(Path::new(&file.name), file.text.as_bytes())?;
+        }
+    }
+    console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
+    Ok(exit_of(&summary))
+}
+
+/// What the verdicts mean for a script.
+#[must_use]
+pub fn exit_of(summary: &Summary) -> Exit {
+    let has = |verdict| {
+        summary
+            .duels
+            .iter()
+            .flat_map(|duel| &duel.comparisons)
+            .any(|c| c.verdict == verdict)
+    };
+    if has(Verdict::Void) {
+        Exit::Void
+    } else if has(Verdict::Undecided) {
+        Exit::Undecided
+    } else {
+        Exit::Done
+    }
+}

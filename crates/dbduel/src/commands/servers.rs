@@ -1,0 +1,137 @@
+//! `dbduel servers`: what can be had, what is here, fetching and removing.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::cli;
+use crate::console::{self, Console};
+use crate::exit::Exit;
+use crate::home;
+use crate::lab::server::{Home, SOURCES, ServerName, install};
+
+/// Lists, installs or removes.
+///
+/// # Errors
+/// When a name is unknown, or something cannot be fetched or removed.
+pub fn servers(home: Option<PathBuf>, verb: cli::Servers) -> Result<Exit> {
+    let home = home::find(home)?;
+    let text = match verb {
+        cli::Servers::List { json: true } => as_json(&home)?,
+        cli::Servers::List { json: false } => as_text(&home)?,
+        cli::Servers::Install { names } => fetch(&home, &names)?,
+        cli::Servers::Remove { names } => remove(&home, &names)?,
+    };
+    console::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn as_text(home: &Home) -> Result<String> {
+    let mut text = String::from(
+        "Known by name (`dbduel servers install NAME`, or just name it in an experiment):\n",
+    );
+    for listed in install::known(home) {
+        let known = listed.known;
+        let state = match (known.unsupported, listed.installed) {
+            (Some(_), _) => "cannot be used",
+            (None, true) => "installed",
+            (None, false) => "",
+        };
+        writeln!(
+            text,
+            "  {:<18} {:>4} MB from {:<6} {state}",
+            known.id, known.download_mb, known.source
+        )?;
+        if let Some(reason) = known.unsupported {
+            writeln!(text, "  {:<18} {reason}", "")?;
+        } else if !known.note.is_empty() {
+            writeln!(text, "  {:<18} {}", "", known.note)?;
+        }
+    }
+    text.push_str("\nInstalled for dbduel:\n");
+    let installed = install::installed(home)?;
+    for server in &installed {
+        let version = server
+            .build
+            .as_ref()
+            .map_or("not understood; remove it and install it again", |build| {
+                &build.version_text
+            });
+        writeln!(
+            text,
+            "  {:<18} {:>4} MiB  {version}",
+            server.id,
+            server.size.allocated_bytes >> 20
+        )?;
+    }
+    if installed.is_empty() {
+        text.push_str("  none\n");
+    }
+    text.push_str("\nOther places:\n");
+    for source in SOURCES {
+        writeln!(text, "  {:<32} {}", source.example(), source.about())?;
+    }
+    writeln!(
+        text,
+        "  {:<32} A running server; dbduel neither starts, freezes nor stops it.",
+        "tcp://user@host:3306"
+    )?;
+    Ok(text)
+}
+
+fn as_json(home: &Home) -> Result<String> {
+    let known: Vec<serde_json::Value> = install::known(home)
+        .iter()
+        .map(|listed| {
+            serde_json::json!({
+                "id": listed.known.id,
+                "product": listed.known.product,
+                "version": listed.known.version,
+                "source": listed.known.source,
+                "download_mb": listed.known.download_mb,
+                "note": listed.known.note,
+                "unsupported": listed.known.unsupported,
+                "installed": listed.installed,
+            })
+        })
+        .collect();
+    let installed: Vec<serde_json::Value> = install::installed(home)?
+        .iter()
+        .map(|server| serde_json::json!({ "id": server.id, "build": server.build, "size": server.size }))
+        .collect();
+    Ok(serde_json::to_string_pretty(
+        &serde_json::json!({ "known": known, "installed": installed }),
+    )? + "\n")
+}
+
+fn fetch(home: &Home, names: &[String]) -> Result<String> {
+    // All names are understood before the first download begins.
+    let names = names
+        .iter()
+        .map(|name| ServerName::parse(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let console = Console::new();
+    let mut text = String::new();
+    for name in &names {
+        let build = install::install(name, home, &console)?;
+        writeln!(text, "{name}: {}", build.version_text)?;
+    }
+    console.finish();
+    Ok(text)
+}
+
+fn remove(home: &Home, names: &[String]) -> Result<String> {
+    let mut text = String::new();
+    for name in names {
+        let id = ServerName::parse(name).map_or_else(|_| name.clone(), |name| name.id());
+        let removed = install::remove(&id, home)?;
+        writeln!(
+            text,
+            "removed {} ({} MiB)",
+            removed.id,
+            removed.size.allocated_bytes >> 20
+        )?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,62 @@
+//! `dbduel workloads`: what the clients can do, and its parameters.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use dbduel_load::workloads::{self, Workload};
+
+use crate::cli;
+use crate::console;
+use crate::exit::Exit;
+
+/// Lists the workloads, or one with its parameters.
+///
+/// # Errors
+/// When there is no such workload.
+pub fn workloads(arguments: &cli::Workloads) -> Result<Exit> {
+    let chosen: Vec<&dyn Workload> = match &arguments.name {
+        None => workloads::WORKLOADS.to_vec(),
+        Some(name) => vec![workloads::find(name)?],
+    };
+    if arguments.json {
+        let list: Vec<serde_json::Value> =
+            chosen.iter().map(|workload| as_json(*workload)).collect();
+        console::print(&(serde_json::to_string_pretty(&list)? + "\n"))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for workload in &chosen {
+        writeln!(text, "{:<24} {}", workload.name(), workload.about())?;
+        if arguments.name.is_some() {
+            for parameter in workload.parameters() {
+                let default = parameter.default.value();
+                writeln!(
+                    text,
+                    "  {:<22} {} Takes {}; default {default}.",
+                    parameter.name, parameter.about, parameter.kind
+                )?;
+            }
+        }
+    }
+    if arguments.name.is_none() {
+        text.push_str("\n`dbduel workloads NAME` shows the parameters of one.\n");
+    }
+    console::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn as_json(workload: &dyn Workload) -> serde_json::Value {
+    let parameters: Vec<serde_json::Value> = workload
+        .parameters()
+        .iter()
+        .map(|parameter| {
+            serde_json::json!({
+                "name": parameter.name,
+                "about": parameter.about,
+                "takes": parameter.kind.to_string(),
+                "default": parameter.default.value(),
+            })
+        })
+        .collect();
+    serde_json::json!({ "name": workload.name(), "about": workload.about(), "parameters": parameters })
+}

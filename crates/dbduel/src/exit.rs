@@ -1,0 +1,41 @@
+//! Exit codes: what a script can learn without reading the output.
+
+use std::process::{ExitCode, Termination};
+
+/// How dbduel ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// What was asked was done; of a contest: every duel is decided.
+    Done,
+    /// Something in the surroundings failed: a download, a server, a disk.
+    Environment,
+    /// The command line or the experiment file is wrong.
+    Usage,
+    /// The contest ended and at least one duel is undecided.
+    Undecided,
+    /// The contest ended and at least one duel is void.
+    Void,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the shell sees. `--help` and README list these.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Environment => 1,
+            Exit::Usage => 2,
+            Exit::Undecided => 3,
+            Exit::Void => 4,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+impl Termination for Exit {
+    fn report(self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+}

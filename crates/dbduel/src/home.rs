@@ -1,0 +1,32 @@
+//! Where dbduel keeps what it fetches and what its servers write.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::lab::server::Home;
+
+/// The place that the user named, or the one that the desktop conventions give.
+///
+/// # Errors
+/// When there is no home directory to fall back on.
+pub fn find(named: Option<PathBuf>) -> Result<Home> {
+    let root = match named {
+        Some(root) => std::path::absolute(&root)
+            .with_context(|| format!("`{}` is no usable path", root.display()))?,
+        None => default_root()
+            .context("neither HOME nor XDG_DATA_HOME is set; name a place with `--home DIR`")?,
+    };
+    Ok(Home::new(root))
+}
+
+fn default_root() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_DATA_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/share")))
+        .map(|data| data.join("dbduel"))
+}

@@ -1,0 +1,71 @@
+//! SIGINT and SIGTERM: once asks to finish, twice asks to stop at once.
+//!
+//! The handler only counts; everything that waits looks at the count.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+static RECEIVED: AtomicU8 = AtomicU8::new(0);
+
+/// How urgently the user wants an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Not at all.
+    None,
+    /// After what is being measured.
+    Finish,
+    /// Now.
+    Stop,
+}
+
+extern "C" fn count(_: nix::libc::c_int) {
+    // Saturating, so that a key held down does not wrap around to "not interrupted".
+    let _ = RECEIVED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+        Some(count.saturating_add(1))
+    });
+}
+
+/// Starts counting SIGINT and SIGTERM in place of ending the process.
+///
+/// # Errors
+/// When the system refuses the handler.
+pub fn install() -> nix::Result<()> {
+    let action = SigAction::new(
+        SigHandler::Handler(count),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler touches one atomic and nothing else, which is async-signal-safe.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// How often the user asked so far.
+#[must_use]
+pub fn urgency() -> Urgency {
+    match RECEIVED.load(Ordering::Relaxed) {
+        0 => Urgency::None,
+        1 => Urgency::Finish,
+        _ => Urgency::Stop,
+    }
+}
+
+/// The user asked for an end before there was anything to finish.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Gives up when the user asked for an end; for the phases in which there is nothing to finish.
+///
+/// # Errors
+/// [`Interrupted`] after the first signal.
+pub fn check() -> Result<(), Interrupted> {
+    if urgency() == Urgency::None {
+        Ok(())
+    } else {
+        Err(Interrupted)
+    }
+}

@@ -1,0 +1,137 @@
+//! A record, indexed by slice and by level, so that no rule has to search.
+//!
+//! Interprets nothing: it says what belongs together. Rows that a crash left twice count once, with
+//! the later ones.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use dbduel_record::event::SliceId;
+use dbduel_record::latency::{Interval, new_histogram};
+use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
+use dbduel_record::{Plan, Record};
+use hdrhistogram::Histogram;
+
+use super::blocks::LevelBlocks;
+
+/// A record with its indices.
+pub struct Evidence<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// The blocks of each level.
+    pub levels: Vec<LevelBlocks<'a>>,
+    ticks: BTreeMap<SliceId, Vec<&'a TickRow>>,
+    readings: BTreeMap<(SliceId, &'a str, &'a str), f64>,
+    latencies: BTreeMap<SliceId, BTreeMap<&'a str, &'a Interval>>,
+}
+
+/// The slice that a row belongs to.
+pub fn slice_of(row: &SliceRow) -> SliceId {
+    SliceId {
+        block: row.block,
+        position: row.position,
+    }
+}
+
+impl<'a> Evidence<'a> {
+    /// Indexes `record`.
+    #[must_use]
+    pub fn of(record: &'a Record) -> Self {
+        let plan = &record.plan;
+        let levels = (0..plan.levels.len())
+            .map(|level| LevelBlocks::sort(plan, &record.slices, level))
+            .collect();
+        let readings = record.readings.iter().map(|reading| {
+            let slice = SliceId {
+                block: reading.block,
+                position: reading.position,
+            };
+            (
+                (slice, reading.source.as_str(), reading.metric.as_str()),
+                reading.value,
+            )
+        });
+        let mut latencies: BTreeMap<SliceId, BTreeMap<&str, &Interval>> = BTreeMap::new();
+        for interval in &record.latencies {
+            let slice = SliceId {
+                block: interval.block,
+                position: interval.position,
+            };
+            latencies
+                .entry(slice)
+                .or_default()
+                .insert(&interval.class, interval);
+        }
+        Self {
+            record,
+            levels,
+            ticks: index_ticks(&record.ticks),
+            readings: readings.collect(),
+            latencies,
+        }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &'a Plan {
+        &self.record.plan
+    }
+
+    /// The ticks of a slice after its guard, in order.
+    #[must_use]
+    pub fn ticks(&self, slice: SliceId) -> &[&'a TickRow] {
+        self.ticks.get(&slice).map_or(&[], Vec::as_slice)
+    }
+
+    /// One reading of a slice.
+    #[must_use]
+    pub fn reading(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
+        self.readings.get(&(slice, source, metric)).copied()
+    }
+
+    /// Processor time of `source` in a slice, user and system, seconds.
+    #[must_use]
+    pub fn cpu_s(&self, slice: SliceId, source: &str) -> Option<f64> {
+        let user = self.reading(slice, source, "cpu_user_s")?;
+        let system = self.reading(slice, source, "cpu_system_s")?;
+        Some(user + system)
+    }
+
+    /// The latencies of all classes of a slice; `None` when the log has nothing about it.
+    #[must_use]
+    pub fn latencies(&self, slice: SliceId) -> Option<Cow<'a, Histogram<u64>>> {
+        let classes = self.latencies.get(&slice)?;
+        if let Some(all) = classes.get(ALL_CLASSES) {
+            return Some(Cow::Borrowed(&all.histogram));
+        }
+        let mut merged = new_histogram();
+        for interval in classes.values() {
+            merged.add(&interval.histogram).ok()?;
+        }
+        Some(Cow::Owned(merged))
+    }
+}
+
+fn index_ticks(ticks: &[TickRow]) -> BTreeMap<SliceId, Vec<&TickRow>> {
+    let mut index: BTreeMap<SliceId, Vec<&TickRow>> = BTreeMap::new();
+    for tick in ticks
+        .iter()
+        .filter(|tick| tick.offset_s >= 0.0 && tick.length_s > 0.0)
+    {
+        let slice = index
+            .entry(SliceId {
+                block: tick.block,
+                position: tick.position,
+            })
+            .or_default();
+        // Time that does not go on means that the slice was run again.
+        if slice
+            .last()
+            .is_some_and(|last| tick.offset_s <= last.offset_s)
+        {
+            slice.clear();
+        }
+        slice.push(tick);
+    }
+    index
+}

@@ -1,0 +1,106 @@
+//! A number that never stands without its interval or the reason why it has none.
+//!
+//! Knows neither contender nor unit; the field that holds a figure names the unit.
+
+use serde::{Deserialize, Serialize};
+
+/// A number with its doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Figure {
+    /// The interval holds the truth with the stated confidence.
+    Estimated {
+        /// Point estimate.
+        value: f64,
+        /// Lower end.
+        low: f64,
+        /// Upper end; absent when the data cannot bound the value from above.
+        high: Option<f64>,
+        /// Confidence of the interval.
+        confidence: f64,
+        /// Number of units behind it: slices or blocks, as `how` says.
+        n: usize,
+        /// How it was obtained.
+        how: How,
+    },
+    /// A value that no honest interval could be given for.
+    Bare {
+        /// Point value.
+        value: f64,
+        /// Number of units behind it.
+        n: usize,
+        /// How it was obtained.
+        how: How,
+        /// Why there is no interval.
+        why: String,
+    },
+    /// Nothing was measured.
+    NotMeasured {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl Figure {
+    /// The point value, if there is one.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Estimated { value, .. } | Self::Bare { value, .. } => Some(*value),
+            Self::NotMeasured { .. } => None,
+        }
+    }
+
+    /// The interval, if there is one; its upper end may be infinite.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Estimated { low, high, .. } => Some((*low, high.unwrap_or(f64::INFINITY))),
+            Self::Bare { .. } | Self::NotMeasured { .. } => None,
+        }
+    }
+}
+
+/// How a figure was obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Committed transactions over measured time.
+    Throughput,
+    /// Sum of the latencies over their number.
+    LatencySum,
+    /// Quantile of the merged histograms of all slices.
+    MergedHistograms,
+    /// The largest single latency.
+    Largest,
+    /// Processor time over committed transactions.
+    Readings,
+    /// Ratio within mirrored blocks.
+    PairedBlocks,
+}
+
+impl How {
+    /// The method as a sentence fragment.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Throughput => {
+                "committed transactions over measured time; interval from the series of ticks, \
+                 autocorrelation included"
+            }
+            Self::LatencySum => {
+                "sum of latencies over their number; interval from the series of ticks, autocorrelation included"
+            }
+            Self::MergedHistograms => {
+                "quantile of the merged histograms; Woodruff's interval with slices as batches"
+            }
+            Self::Largest => "largest single latency",
+            Self::Readings => {
+                "processor time over committed transactions; Student's interval over slices"
+            }
+            Self::PairedBlocks => {
+                "mean log ratio within mirrored blocks; interval by inverting the sequential test"
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What each contender did at a level: throughput, latency, processor time, stalls.
+//!
+//! Only slices of complete blocks count, so that all contenders are described over the same time. Knows
+//! no verdict.
+
+use dbduel_record::event::SliceId;
+use dbduel_record::latency::new_histogram;
+use dbduel_record::rows::{SliceRow, TickRow};
+use dbduel_stats::quantile::IntervalLatency;
+
+use super::evidence::{Evidence, slice_of};
+use super::figures::{latency_quantile, ratio_over_slices, ratio_over_ticks};
+use super::stalls::stalls;
+use super::summary::{Figure, How, Measures, Outcomes};
+
+/// The measures of `contender` at `level`.
+#[must_use]
+pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measures {
+    let plan = evidence.plan();
+    let alpha = 1.0 - plan.decision.confidence;
+    let rows: Vec<&SliceRow> = evidence.levels[level].slices_of(contender).collect();
+    let ticks: Vec<&TickRow> = rows
+        .iter()
+        .flat_map(|row| evidence.ticks(slice_of(row)))
+        .copied()
+        .collect();
+    let active_s = rows.iter().map(|row| row.measured_s).sum();
+    let [p50, p95, p99, p999] = quantiles(evidence, &rows, &ticks, alpha);
+    Measures {
+        contender: plan.contenders[contender].name.clone(),
+        slices: rows.len() as u32,
+        active_s,
+        outcomes: outcomes(&rows),
+        throughput_per_s: throughput(&rows, &ticks, alpha),
+        latency_us_mean: mean_latency(&rows, &ticks, alpha),
+        latency_us_p50: p50,
+        latency_us_p95: p95,
+        latency_us_p99: p99,
+        latency_us_p999: p999,
+        latency_us_max: largest(&rows),
+        client_cpu_us_per_transaction: cpu(evidence, &rows, "load", alpha),
+        server_cpu_us_per_transaction: cpu(evidence, &rows, "server", alpha),
+        stalls: stalls(&rows, evidence),
+    }
+}
+
+fn outcomes(rows: &[&SliceRow]) -> Outcomes {
+    rows.iter().fold(Outcomes::default(), |sum, row| Outcomes {
+        due: sum.due + row.due,
+        ok: sum.ok + row.ok,
+        failed: sum.failed + row.failed,
+        skipped: sum.skipped + row.skipped,
+        unfinished: sum.unfinished + row.unfinished,
+        retries: sum.retries + row.retries,
+    })
+}
+
+fn no_slices() -> Figure {
+    Figure::NotMeasured {
+        why: "no slice in a complete block".to_owned(),
+    }
+}
+
+fn throughput(rows: &[&SliceRow], ticks: &[&TickRow], alpha: f64) -> Figure {
+    if rows.is_empty() {
+        return no_slices();
+    }
+    if ticks.is_empty() {
+        let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
+        let measured_s: Vec<f64> = rows.iter().map(|row| row.measured_s).collect();
+        return ratio_over_slices(&ok, &measured_s, alpha, How::Throughput);
+    }
+    let ok: Vec<f64> = ticks.iter().map(|tick| tick.ok as f64).collect();
+    let length_s: Vec<f64> = ticks.iter().map(|tick| tick.length_s).collect();
+    ratio_over_ticks(&ok, &length_s, alpha, How::Throughput)
+}
+
+fn mean_latency(rows: &[&SliceRow], ticks: &[&TickRow], alpha: f64) -> Figure {
+    if rows.is_empty() {
+        return no_slices();
+    }
+    if ticks.is_empty() {
+        let sum_us: Vec<f64> = rows.iter().map(|row| row.latency_us_sum).collect();
+        let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
+        return ratio_over_slices(&sum_us, &ok, alpha, How::LatencySum);
+    }
+    let sum_us: Vec<f64> = ticks.iter().map(|tick| tick.latency_us_sum).collect();
+    let ok: Vec<f64> = ticks.iter().map(|tick| tick.ok as f64).collect();
+    ratio_over_ticks(&sum_us, &ok, alpha, How::LatencySum)
+}
+
+fn quantiles(
+    evidence: &Evidence<'_>,
+    rows: &[&SliceRow],
+    ticks: &[&TickRow],
+    alpha: f64,
+) -> [Figure; 4] {
+    let none = |why: &str| {
+        [(); 4].map(|()| Figure::NotMeasured {
+            why: why.to_owned(),
+        })
+    };
+    if rows.is_empty() {
+        return [(); 4].map(|()| no_slices());
+    }
+    let histograms: Vec<_> = rows
+        .iter()
+        .filter_map(|row| evidence.latencies(slice_of(row)))
+        .collect();
+    if histograms.len() < rows.len() {
+        return none("the latency log lacks some of the slices");
+    }
+    let mut merged = new_histogram();
+    for histogram in &histograms {
+        if merged.add(&**histogram).is_err() {
+            return none("the latency log holds histograms with other bounds");
+        }
+    }
+    if merged.is_empty() {
+        return none("nothing was committed");
+    }
+    let intervals: Vec<IntervalLatency> = ticks.iter().map(|tick| interval_latency(tick)).collect();
+    [0.5, 0.95, 0.99, 0.999].map(|q| latency_quantile(q, alpha, &histograms, &merged, &intervals))
+}
+
+fn interval_latency(tick: &TickRow) -> IntervalLatency {
+    if tick.ok == 0 {
+        return IntervalLatency {
+            mean: f64::NAN,
+            max: f64::NAN,
+        };
+    }
+    IntervalLatency {
+        mean: tick.latency_us_sum / tick.ok as f64,
+        max: tick.latency_us_max,
+    }
+}
+
+fn largest(rows: &[&SliceRow]) -> Figure {
+    if rows.iter().all(|row| row.ok == 0) {
+        return no_slices();
+    }
+    Figure::Bare {
+        value: rows
+            .iter()
+            .map(|row| row.latency_us_max)
+            .fold(0.0, f64::max),
+        n: rows.len(),
+        how: How::Largest,
+        why: "the largest of a sample only grows with its length".to_owned(),
+    }
+}
+
+fn cpu(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str, alpha: f64) -> Figure {
+    let seconds = |row: &&&SliceRow| -> Option<(f64, f64)> {
+        let slice: SliceId = slice_of(row);
+        Some((evidence.cpu_s(slice, source)? * 1e6, row.ok as f64))
+    };
+    let (cpu_us, ok): (Vec<f64>, Vec<f64>) = rows.iter().filter_map(|row| seconds(&row)).unzip();
+    if cpu_us.is_empty() {
+        return Figure::NotMeasured {
+            why: format!("the record has no processor readings of the {source}"),
+        };
+    }
+    ratio_over_slices(&cpu_us, &ok, alpha, How::Readings)
+}

@@ -1,0 +1,182 @@
+//! The half of dbduel that judges: a record in, a [`Summary`] and findings out.
+//!
+//! Reads the record and nothing else: no clock, no network, no environment, no random number that is
+//! not named by the plan. The same record gives the same bytes. It does not know how a record is made,
+//! nor what a report looks like.
+
+mod blocks;
+mod decide;
+mod evidence;
+mod figure;
+mod figures;
+mod measures;
+mod overturn;
+mod rules;
+mod settings;
+mod stalls;
+pub mod summary;
+#[cfg(test)]
+pub mod synthetic;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod unmeasured;
+
+use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::{Plan, Record};
+
+pub use decide::{LevelDecision, decide_level};
+pub use rules::why;
+pub use summary::{Summary, Verdict};
+
+use evidence::Evidence;
+use rules::Found;
+use summary::{ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
+
+/// Judges a record. Never fails: what is missing is left out and said so.
+///
+/// Findings come in the order of their weight, heaviest first.
+#[must_use]
+pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
+    let evidence = Evidence::of(record);
+    let plan = &record.plan;
+    let mut summary = Summary {
+        schema_version: SCHEMA_VERSION,
+        judged_by: env!("CARGO_PKG_VERSION").to_owned(),
+        planned_by: plan.dbduel.clone(),
+        created: plan.created.clone(),
+        question: plan.question.clone(),
+        seed: plan.seed,
+        baseline: plan.contenders[plan.baseline].name.clone(),
+        scope: Scope::TheseInstances,
+        rule: plan.decision.clone(),
+        schedule: plan.schedule.clone(),
+        load: plan.load.clone(),
+        workload: plan.workload.clone(),
+        contenders: contenders(&evidence),
+        host: record.host.clone(),
+        run: run(&evidence),
+        duels: (0..plan.levels.len())
+            .map(|level| duel(&evidence, level))
+            .collect(),
+        settings: settings::differences(record),
+        timeline: timeline::timeline(&evidence),
+        not_measured: Vec::new(),
+    };
+    let mut found = rules::check_all(&evidence, &summary);
+    apply_voids(&mut summary, &found, plan);
+    overturn::explain(&mut summary);
+    summary.not_measured = unmeasured::list(&summary, record);
+    // Stable: findings of the same weight stay in the order of the rules.
+    found.sort_by_key(|found| std::cmp::Reverse(found.finding.severity));
+    (
+        summary,
+        found.into_iter().map(|found| found.finding).collect(),
+    )
+}
+
+fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
+    let plan = evidence.plan();
+    let blocks = &evidence.levels[level];
+    let decision = decide::decide_blocks(plan, blocks, level);
+    Duel {
+        level,
+        label: plan.levels[level].label(),
+        load: plan.levels[level].clone(),
+        blocks_complete: decision.blocks_complete,
+        blocks_incomplete: blocks.incomplete.len() as u32,
+        contenders: (0..plan.contenders.len())
+            .map(|contender| measures::measure(evidence, level, contender))
+            .collect(),
+        comparisons: decision.comparisons,
+    }
+}
+
+fn contenders(evidence: &Evidence<'_>) -> Vec<ContenderFacts> {
+    let plan = evidence.plan();
+    let active_s = |contender| -> f64 {
+        evidence
+            .levels
+            .iter()
+            .flat_map(|level| level.slices_of(contender))
+            .map(|row| row.measured_s)
+            .sum()
+    };
+    let facts = plan
+        .contenders
+        .iter()
+        .enumerate()
+        .map(|(index, contender)| {
+            let files = evidence.record.contenders.get(index);
+            ContenderFacts {
+                name: contender.name.clone(),
+                server: contender.server.clone(),
+                settings: contender.settings.clone(),
+                build: files.and_then(|files| files.build.clone()),
+                size: files.and_then(|files| files.size),
+                active_s: active_s(index),
+            }
+        });
+    facts.collect()
+}
+
+fn run(evidence: &Evidence<'_>) -> Run {
+    let events = &evidence.record.events;
+    let count =
+        |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.what)).count() as u32;
+    let last_start = events
+        .iter()
+        .rposition(|event| matches!(event.what, Event::Started { .. }))
+        .unwrap_or(0);
+    let ended = events[last_start.min(events.len())..]
+        .iter()
+        .rev()
+        .find_map(|event| match event.what {
+            Event::Ended { reason } => Some(reason),
+            _ => None,
+        });
+    Run {
+        started_ms: events.first().map(|event| event.at_ms),
+        ended_ms: events.last().map(|event| event.at_ms),
+        ended,
+        epochs: count(|event| matches!(event, Event::Started { .. })).max(1),
+        slices_finished: evidence.record.finished_slices().count() as u32,
+        slices_lost: count(|event| matches!(event, Event::SliceLost { .. })),
+        blocks_complete: evidence
+            .levels
+            .iter()
+            .map(|level| level.complete.len() as u32)
+            .sum(),
+        blocks_incomplete: evidence
+            .levels
+            .iter()
+            .map(|level| level.incomplete.len() as u32)
+            .sum(),
+    }
+}
+
+/// A finding of severity void takes away the verdicts that it is about; without a name it is about all.
+/// When the baseline is named, every comparison with it falls.
+fn apply_voids(summary: &mut Summary, found: &[Found], plan: &Plan) {
+    let baseline = plan.contenders[plan.baseline].name.clone();
+    for Found { finding, level } in found
+        .iter()
+        .filter(|found| found.finding.severity == Severity::Void)
+    {
+        let concerns = |name: &str| {
+            finding.about.is_empty() || finding.about.iter().any(|about| about == name)
+        };
+        let duels = summary
+            .duels
+            .iter_mut()
+            .filter(|duel| level.is_none_or(|level| level == duel.level));
+        for comparison in duels.flat_map(|duel| &mut duel.comparisons) {
+            if comparison.verdict != Verdict::Void
+                && (concerns(&comparison.contender) || concerns(&baseline))
+            {
+                comparison.verdict = Verdict::Void;
+                comparison.because = Some(finding.claim.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Rules about transactions and the process that sends them.
+
+use dbduel_record::event::Severity;
+use dbduel_record::plan::Arrival;
+use dbduel_record::rows::SliceRow;
+
+use super::{Case, Found, finding};
+use crate::judge::evidence::slice_of;
+use crate::judge::summary::{Duel, Measures};
+
+/// Share of given-up transactions from which there is no verdict.
+const FAILED_VOID: f64 = 0.01;
+/// Share of given-up transactions that weakens a verdict.
+const FAILED_DOUBT: f64 = 0.001;
+/// Additional attempts per committed transaction that weaken a verdict.
+const RETRIES_DOUBT: f64 = 0.05;
+/// Share of due transactions that were never sent that weakens a verdict.
+const SKIPPED_DOUBT: f64 = 0.001;
+/// Share of its threads' time from which the load process has nothing to spare.
+const LOAD_CPU_DOUBT: f64 = 0.7;
+/// Lag that is never complained about, microseconds.
+const LAG_US: f64 = 100.0;
+/// Lag that is never complained about, as a share of the median latency.
+const LAG_SHARE: f64 = 0.02;
+/// Share of the slices with too much lag that weakens a verdict.
+const LAG_SLICES: f64 = 0.1;
+
+fn measures<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Duel, &'a Measures)> {
+    case.summary
+        .duels
+        .iter()
+        .flat_map(|duel| duel.contenders.iter().map(move |measures| (duel, measures)))
+}
+
+pub(super) fn nothing_committed(case: &Case<'_>) -> Vec<Found> {
+    let silent =
+        measures(case).filter(|(_, measures)| measures.slices > 0 && measures.outcomes.ok == 0);
+    silent
+        .map(|(duel, measures)| {
+            let name = measures.contender.as_str();
+            let claim = format!(
+                "`{name}` committed no transaction at {} in {:.0} s under load.",
+                duel.label, measures.active_s
+            );
+            let remedy = "Look into errors.csv and the server's log in the record.";
+            finding(Severity::Void, &[name], claim, remedy).at(duel.level)
+        })
+        .collect()
+}
+
+pub(super) fn failures(case: &Case<'_>) -> Vec<Found> {
+    let failing =
+        measures(case).filter(|(_, measures)| measures.outcomes.failed_share() > FAILED_DOUBT);
+    failing
+        .map(|(duel, measures)| {
+            let (name, outcomes) = (measures.contender.as_str(), &measures.outcomes);
+            let share = outcomes.failed_share();
+            let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
+            let errors = commonest_errors(case, name);
+            let claim = format!(
+                "`{name}` gave up {:.2} % of its transactions at {} ({} of {}{errors}).",
+                100.0 * share,
+                duel.label,
+                outcomes.failed,
+                outcomes.ok + outcomes.failed
+            );
+            let remedy = "Make the failures go away on all sides, or choose a workload that all contenders can run.";
+            finding(severity, &[name], claim, remedy).at(duel.level)
+        })
+        .collect()
+}
+
+/// The contender's commonest error over all levels, as an appendix to a sentence.
+fn commonest_errors(case: &Case<'_>, contender: &str) -> String {
+    let mut counts = std::collections::BTreeMap::new();
+    for row in case
+        .evidence
+        .record
+        .errors
+        .iter()
+        .filter(|row| row.contender == contender)
+    {
+        let entry = counts
+            .entry(row.code)
+            .or_insert((0_u64, row.example.as_str()));
+        entry.0 += row.count;
+    }
+    match counts.into_iter().max_by_key(|(_, (count, _))| *count) {
+        Some((code, (_, example))) => format!("; commonest error {code}: {example}"),
+        None => String::new(),
+    }
+}
+
+pub(super) fn retries(case: &Case<'_>) -> Vec<Found> {
+    let retrying = measures(case).filter_map(|(duel, measures)| {
+        let Measures {
+            outcomes,
+            contender,
+            ..
+        } = measures;
+        let per_ok = outcomes.retries as f64 / (outcomes.ok as f64).max(1.0);
+        (per_ok > RETRIES_DOUBT).then_some((duel, contender.as_str(), per_ok))
+    });
+    retrying
+        .map(|(duel, name, per_ok)| {
+            let claim = format!(
+                "`{name}` needed {:.0} additional attempts per 100 committed transactions at {}, after deadlocks, lock \
+                 timeouts or changed records.",
+                100.0 * per_ok,
+                duel.label
+            );
+            finding(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or compare retries as a result.")
+        })
+        .collect()
+}
+
+pub(super) fn skipped(case: &Case<'_>) -> Vec<Found> {
+    let skipping = measures(case).filter_map(|(duel, measures)| {
+        let Measures {
+            outcomes,
+            contender,
+            ..
+        } = measures;
+        let share = outcomes.skipped as f64 / (outcomes.due as f64).max(1.0);
+        (share > SKIPPED_DOUBT).then_some((duel, contender.as_str(), share))
+    });
+    skipping
+        .map(|(duel, name, share)| {
+            let claim = format!(
+                "{:.1} % of the transactions that were due on `{name}` at {} were never sent; the rate was more than \
+                 it could take.",
+                100.0 * share,
+                duel.label
+            );
+            finding(Severity::Doubt, &[name], claim, "Lower the rate, or give more clients.")
+        })
+        .collect()
+}
+
+pub(super) fn saturated(case: &Case<'_>) -> Vec<Found> {
+    let threads = f64::from(case.summary.load.threads.max(1));
+    let mut found = Vec::new();
+    for duel in &case.summary.duels {
+        let worst = counted_rows(case, duel)
+            .filter_map(|row| {
+                let share =
+                    case.evidence.cpu_s(slice_of(row), "load")? / (threads * row.measured_s);
+                Some((share, row))
+            })
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some((share, row)) = worst.filter(|(share, _)| *share > LOAD_CPU_DOUBT) {
+            let claim = format!(
+                "The load process used {:.0} % of its {} at {} (slice {}.{}, `{}`); above {:.0} % it may be the \
+                 bottleneck.",
+                100.0 * share,
+                if threads > 1.0 {
+                    format!("{threads:.0} threads")
+                } else {
+                    "thread".to_owned()
+                },
+                duel.label,
+                row.block,
+                row.position,
+                row.contender,
+                100.0 * LOAD_CPU_DOUBT
+            );
+            found.push(finding(
+                Severity::Doubt,
+                &[],
+                claim,
+                "Give the load process more threads and cores.",
+            ));
+        }
+    }
+    found
+}
+
+pub(super) fn lag(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for duel in &case.summary.duels {
+        // With a fixed rate, waiting for a free connection is the server's doing and looks the same.
+        if !matches!(duel.load.arrival, Arrival::Closed { .. }) {
+            continue;
+        }
+        let lags: Vec<(f64, &SliceRow)> = counted_rows(case, duel)
+            .filter_map(|row| {
+                Some((
+                    case.evidence.reading(slice_of(row), "load", "lag_us_p99")?,
+                    row,
+                ))
+            })
+            .collect();
+        let late = lags
+            .iter()
+            .filter(|(lag_us, row)| *lag_us > LAG_US.max(LAG_SHARE * row.latency_us_p50));
+        let (late, slices) = (late.count(), lags.len());
+        if late as f64 > LAG_SLICES * slices as f64 {
+            let worst = lags.iter().map(|(lag_us, _)| *lag_us).fold(0.0, f64::max);
+            let claim = format!(
+                "In {late} of {slices} slices at {} one transaction in a hundred was sent more than {LAG_US:.0} µs and \
+                 {:.0} % of the median latency after it was due (at worst {worst:.0} µs); this delay of the load \
+                 process is part of every latency.",
+                duel.label,
+                100.0 * LAG_SHARE
+            );
+            let remedy = "Give the load process cores of its own, or more threads.";
+            found.push(finding(Severity::Doubt, &[], claim, remedy));
+        }
+    }
+    found
+}
+
+fn counted_rows<'a>(case: &'a Case<'_>, duel: &Duel) -> impl Iterator<Item = &'a SliceRow> {
+    case.evidence.levels[duel.level]
+        .complete
+        .iter()
+        .flat_map(|block| block.rows.iter().copied())
+}

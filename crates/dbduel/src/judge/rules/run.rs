@@ -1,0 +1,158 @@
+//! Rules about the course of the run and the state of its record.
+
+use dbduel_record::event::{EndReason, Event, Severity};
+
+use super::{Case, Found, finding};
+
+/// Complaints that are quoted; the rest is counted.
+const COMPLAINTS_QUOTED: usize = 3;
+
+fn events<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Event> {
+    case.evidence.record.events.iter().map(|event| &event.what)
+}
+
+pub(super) fn not_steady(case: &Case<'_>) -> Vec<Found> {
+    let restless = events(case).filter_map(|event| match event {
+        Event::WarmedUp {
+            contender,
+            seconds,
+            steady: false,
+        } => Some((contender.as_str(), *seconds)),
+        _ => None,
+    });
+    restless
+        .map(|(name, seconds)| {
+            let claim = format!("`{name}` had not come to a steady state when its warm-up was ended after {seconds:.0} s.");
+            let remedy = "Give a longer warm-up; a noisy machine may never certify one.";
+            finding(Severity::Doubt, &[name], claim, remedy)
+        })
+        .collect()
+}
+
+pub(super) fn server_died(case: &Case<'_>) -> Vec<Found> {
+    let deaths = events(case).filter_map(|event| match event {
+        Event::ServerDied { contender, how } => Some((contender.as_str(), how)),
+        _ => None,
+    });
+    deaths
+        .map(|(name, how)| {
+            let claim = format!("`{name}` died during the run: {how}");
+            finding(
+                Severity::Doubt,
+                &[name],
+                claim,
+                "Look into the server's log in the record.",
+            )
+        })
+        .collect()
+}
+
+pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
+    let lost: Vec<(String, &str)> = events(case)
+        .filter_map(|event| match event {
+            Event::SliceLost { slice, why } => Some((slice.to_string(), why.as_str())),
+            _ => None,
+        })
+        .collect();
+    let run = &case.summary.run;
+    let Some((slice, why)) = lost.first() else {
+        // The last block of an interrupted run is no mystery; `run.unfinished` speaks of it.
+        return Vec::new();
+    };
+    let claim = format!(
+        "{} brought no result ({slice}: {why}); {} left out.",
+        plural(lost.len(), "slice"),
+        match run.blocks_incomplete {
+            1 => "1 block was".to_owned(),
+            count => format!("{count} blocks were"),
+        }
+    );
+    let remedy = "Look into events.jsonl for each of them; if one contender loses more than the others, say so.";
+    vec![finding(Severity::Doubt, &[], claim, remedy)]
+}
+
+pub(super) fn resumed(case: &Case<'_>) -> Vec<Found> {
+    let epochs = case.summary.run.epochs;
+    if epochs < 2 {
+        return Vec::new();
+    }
+    let claim = format!(
+        "The run was resumed: its blocks come from {epochs} starts of all servers, treated as one. If restarts differ, \
+         the interval is too narrow."
+    );
+    vec![finding(
+        Severity::Doubt,
+        &[],
+        claim,
+        "Run it again without interruption.",
+    )]
+}
+
+pub(super) fn unfinished(case: &Case<'_>) -> Vec<Found> {
+    let run = &case.summary.run;
+    let (severity, what) = match run.ended {
+        Some(EndReason::Decided | EndReason::BudgetSpent) => return Vec::new(),
+        Some(EndReason::Interrupted) => (Severity::Note, "was interrupted"),
+        Some(EndReason::Failed) => (Severity::Doubt, "could not go on"),
+        None => (Severity::Note, "has no recorded end"),
+    };
+    let claim = format!(
+        "The run {what}; {} and {} begun.",
+        match run.blocks_complete {
+            1 => "1 block is complete".to_owned(),
+            count => format!("{count} blocks are complete"),
+        },
+        run.blocks_incomplete
+    );
+    vec![finding(
+        severity,
+        &[],
+        claim,
+        "`dbduel run DIR` goes on where it stopped.",
+    )]
+}
+
+pub(super) fn complaints(case: &Case<'_>) -> Vec<Found> {
+    let complaints = &case.evidence.record.complaints;
+    if complaints.is_empty() {
+        return Vec::new();
+    }
+    let quoted: Vec<String> = complaints
+        .iter()
+        .take(COMPLAINTS_QUOTED)
+        .map(|complaint| match complaint.line {
+            0 => format!("{}: {}", complaint.file, complaint.why),
+            line => format!("{} line {line}: {}", complaint.file, complaint.why),
+        })
+        .collect();
+    let claim = format!(
+        "{} of the record could not be read and {} left out: {}{}.",
+        plural(complaints.len(), "part"),
+        if complaints.len() == 1 { "was" } else { "were" },
+        quoted.join("; "),
+        match complaints.len().saturating_sub(COMPLAINTS_QUOTED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        }
+    );
+    // A crash tears at most the last line of a file; more than that is damage.
+    let severity = if complaints.len() == 1 {
+        Severity::Note
+    } else {
+        Severity::Doubt
+    };
+    vec![finding(
+        severity,
+        &[],
+        claim,
+        "A torn last line is what a crash leaves; anything else is damage to the record.",
+    )]
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}

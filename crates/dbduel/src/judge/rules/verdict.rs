@@ -1,0 +1,194 @@
+//! Rules about how far a verdict carries.
+
+use dbduel_record::event::Severity;
+
+use dbduel_stats::stalls::{PRICEABLE_MIN, compare_stalls};
+use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
+
+use super::{Case, Found, finding};
+use crate::judge::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
+use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
+
+/// Active time per contender below which a verdict is called short-sighted, seconds.
+const ACTIVE_S: f64 = 300.0;
+
+fn comparisons<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Duel, &'a Comparison)> {
+    case.summary.duels.iter().flat_map(|duel| {
+        duel.comparisons
+            .iter()
+            .map(move |comparison| (duel, comparison))
+    })
+}
+
+pub(super) fn short_horizon(case: &Case<'_>) -> Vec<Found> {
+    let mut labels = Vec::new();
+    let mut shortest_s = f64::INFINITY;
+    for duel in &case.summary.duels {
+        let active_s = duel
+            .contenders
+            .iter()
+            .map(|measures| measures.active_s)
+            .fold(f64::INFINITY, f64::min);
+        let is_priced = duel.comparisons.iter().all(|comparison| {
+            let is_claim = matches!(comparison.verdict, Verdict::Faster | Verdict::Slower);
+            !is_claim || clearance(&comparison.ratio) >= unseen_stall_share(active_s)
+        });
+        if active_s > 0.0 && (active_s < ACTIVE_S || !is_priced) {
+            labels.push(duel.label.as_str());
+            shortest_s = shortest_s.min(active_s);
+        }
+    }
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    let claim = format!(
+        "Short horizon at {}: a contender was under load for as little as {shortest_s:.0} s. A stall rarer than once \
+         in {:.0} s would be invisible, and stalls of {UNSEEN_STALL_S:.0} s could cost up to {:.1} % unseen.",
+        labels.join(", "),
+        UNSEEN_STALL_S / unseen_stall_share(shortest_s),
+        100.0 * unseen_stall_share(shortest_s)
+    );
+    let remedy = "Give a longer budget or fewer load levels.";
+    vec![finding(Severity::Doubt, &[], claim, remedy)]
+}
+
+pub(super) fn skewed(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (duel, comparison) in comparisons(case) {
+        let Figure::Estimated {
+            low,
+            high: Some(high),
+            value,
+            ..
+        } = &comparison.ratio
+        else {
+            continue;
+        };
+        let others = [
+            (
+                "by the Hodges–Lehmann estimator, which a few blocks cannot move",
+                comparison.ratio_hodges_lehmann,
+            ),
+            (
+                "by total work, which ignores the blocks",
+                comparison.ratio_total_work,
+            ),
+        ];
+        for (how, other) in others {
+            let Some(other) = other.filter(|other| !(low..=high).contains(&other)) else {
+                continue;
+            };
+            let name = comparison.contender.as_str();
+            let claim = format!(
+                "At {} the ratio of `{name}` is {value:.3} by the mean over blocks but {other:.3} {how}; that lies \
+                 outside the interval.",
+                duel.label
+            );
+            found.push(finding(
+                Severity::Doubt,
+                &[name],
+                claim,
+                "Look at the ratio of every block and at the stalls.",
+            ));
+        }
+    }
+    found
+}
+
+pub(super) fn ratio_changed(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (duel, comparison) in comparisons(case) {
+        let name = comparison.contender.as_str();
+        let remedy = "Look at the ratio of every block; warm up longer.";
+        if let (Verdict::Undecided, false, Some(why)) = (
+            comparison.verdict,
+            comparison.blocks.is_empty(),
+            &comparison.because,
+        ) {
+            let claim = format!("At {} there is no verdict on `{name}`: {why}.", duel.label);
+            found.push(finding(Severity::Doubt, &[name], claim, remedy));
+            continue;
+        }
+        let logs: Vec<f64> = comparison
+            .blocks
+            .iter()
+            .map(|block| block.ratio.ln())
+            .collect();
+        if let Some(trend) = linear_trend(&logs, DRIFT_ALPHA)
+            .ok()
+            .filter(Trend::is_drifting)
+        {
+            let claim = format!(
+                "At {} the ratio of `{name}` drifted by {:+.1} % from the first block to the last ({}).",
+                duel.label,
+                100.0 * trend.total_change.exp_m1(),
+                probability(trend.p_value)
+            );
+            found.push(finding(Severity::Doubt, &[name], claim, remedy));
+        }
+    }
+    found
+}
+
+pub(super) fn uneven_stalls(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for duel in &case.summary.duels {
+        let ledger = |name: &str| -> Option<Stalls> {
+            let own = |measures: &&Measures| measures.contender == name;
+            duel.contenders.iter().find(own)?.stalls
+        };
+        let baseline = case.summary.baseline.as_str();
+        for comparison in &duel.comparisons {
+            let name = comparison.contender.as_str();
+            let Some((own, other)) = ledger(name).zip(ledger(baseline)) else {
+                continue;
+            };
+            let Ok(stalls) = compare_stalls(&own.to_count(), &other.to_count()) else {
+                continue;
+            };
+            let is_uneven = stalls.same_rate_p < 1.0 - case.summary.rule.confidence;
+            if !is_uneven && !stalls.unpriced {
+                continue;
+            }
+            let mut claim = format!(
+                "At {} `{name}` stalled {} ({:.1} s lost) and `{baseline}` {} ({:.1} s lost); {} for equal rates",
+                duel.label,
+                times(own.count),
+                own.lost_s,
+                times(other.count),
+                other.lost_s,
+                probability(stalls.same_rate_p)
+            );
+            claim.push_str(match stalls.unpriced {
+                true => "; too few stalls to tell their cost from luck.",
+                false => ".",
+            });
+            let remedy = format!(
+                "Measure until at least {PRICEABLE_MIN} stalls are seen, or find their cause in the server's log and status."
+            );
+            let severity = if is_uneven {
+                Severity::Doubt
+            } else {
+                Severity::Note
+            };
+            found.push(finding(severity, &[name, baseline], claim, &remedy));
+        }
+    }
+    found
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 {
+        "p < 0.001".to_owned()
+    } else {
+        format!("p = {p:.3}")
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}

@@ -1,0 +1,361 @@
+//! What the judge concludes from a record: the types of the published JSON.
+//!
+//! Holds no text for people beyond reasons, computes nothing, and knows no report format. Names are
+//! snake case with their unit; a number never stands without its interval or the reason why it has none.
+
+use dbduel_record::event::EndReason;
+use dbduel_record::facts::{Build, Host, Size};
+use dbduel_record::plan::{DecisionRule, LoadLevel, LoadProcess, Schedule, Setting, Workload};
+use serde::{Deserialize, Serialize};
+
+pub use super::figure::{Figure, How};
+
+/// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
+/// fields do not raise it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything a report says, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Version of dbduel that judged.
+    pub judged_by: String,
+    /// Version of dbduel that made the plan.
+    pub planned_by: String,
+    /// When the plan was made, RFC 3339, UTC.
+    pub created: String,
+    /// What the experiment wants to know, in its author's words.
+    pub question: String,
+    /// Root of every random stream of the run.
+    pub seed: u64,
+    /// Name of the contender that the others are compared with.
+    pub baseline: String,
+    /// What the verdicts are about.
+    pub scope: Scope,
+    /// How a duel is decided.
+    pub rule: DecisionRule,
+    /// How time was cut.
+    pub schedule: Schedule,
+    /// How the load process was run.
+    pub load: LoadProcess,
+    /// What the clients did.
+    pub workload: Workload,
+    /// The contenders in the order of the experiment; lists per contender keep this order.
+    pub contenders: Vec<ContenderFacts>,
+    /// The machine.
+    pub host: Host,
+    /// What happened to the run.
+    pub run: Run,
+    /// One duel per load level.
+    pub duels: Vec<Duel>,
+    /// Effective settings that are not the same on all contenders.
+    pub settings: Vec<SettingDifference>,
+    /// Throughput over time and who ran when, thinned to a bounded size.
+    pub timeline: Timeline,
+    /// What this run cannot answer.
+    pub not_measured: Vec<String>,
+}
+
+/// What a verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The server processes that ran, from their start to their end. Another start may differ.
+    TheseInstances,
+}
+
+/// One contender as it was asked for and as it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContenderFacts {
+    /// Unique name.
+    pub name: String,
+    /// Where the server comes from, as the experiment says it.
+    pub server: String,
+    /// Settings asked for.
+    pub settings: Vec<Setting>,
+    /// What was found; absent when the record has no `build.json`.
+    pub build: Option<Build>,
+    /// Size on disk before and after, when recorded.
+    pub size: Option<Size>,
+    /// Seconds of measured load in complete blocks, all levels together.
+    pub active_s: f64,
+}
+
+/// What happened to the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// First entry of the journal, milliseconds since 1970-01-01 UTC.
+    pub started_ms: Option<u64>,
+    /// Last entry of the journal.
+    pub ended_ms: Option<u64>,
+    /// Why the last start ended; absent when the journal does not say.
+    pub ended: Option<EndReason>,
+    /// Number of starts of all servers.
+    pub epochs: u32,
+    /// Slices whose rows are in the record.
+    pub slices_finished: u32,
+    /// Slices that the journal says brought no result.
+    pub slices_lost: u32,
+    /// Blocks with all their slices, from one epoch.
+    pub blocks_complete: u32,
+    /// Blocks that were begun and do not count.
+    pub blocks_incomplete: u32,
+}
+
+/// The contest at one load level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Duel {
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// How people call the level.
+    pub label: String,
+    /// Clients and arrival.
+    pub load: LoadLevel,
+    /// Blocks that count.
+    pub blocks_complete: u32,
+    /// Blocks that were begun and do not count.
+    pub blocks_incomplete: u32,
+    /// One entry per contender, the baseline too.
+    pub contenders: Vec<Measures>,
+    /// One entry per contender other than the baseline.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// What was measured of one contender at one level, over complete blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    /// Name of the contender.
+    pub contender: String,
+    /// Slices that count.
+    pub slices: u32,
+    /// Their measured time, seconds.
+    pub active_s: f64,
+    /// Transactions by outcome.
+    pub outcomes: Outcomes,
+    /// Committed transactions per second.
+    pub throughput_per_s: Figure,
+    /// Mean latency, microseconds.
+    pub latency_us_mean: Figure,
+    /// Median latency.
+    pub latency_us_p50: Figure,
+    /// 95 % quantile.
+    pub latency_us_p95: Figure,
+    /// 99 % quantile.
+    pub latency_us_p99: Figure,
+    /// 99.9 % quantile.
+    pub latency_us_p999: Figure,
+    /// Largest latency.
+    pub latency_us_max: Figure,
+    /// Processor time of the load process per committed transaction, microseconds.
+    pub client_cpu_us_per_transaction: Figure,
+    /// Processor time of the server per committed transaction, microseconds.
+    pub server_cpu_us_per_transaction: Figure,
+    /// Stretches in which next to nothing was committed.
+    pub stalls: Option<Stalls>,
+}
+
+/// Transactions by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// Fell due.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when their slice ended.
+    pub unfinished: u64,
+    /// Additional attempts.
+    pub retries: u64,
+}
+
+impl Outcomes {
+    /// Share of the finished transactions that were given up; 0 when none finished.
+    #[must_use]
+    pub fn failed_share(&self) -> f64 {
+        let finished = self.ok + self.failed;
+        if finished == 0 {
+            0.0
+        } else {
+            self.failed as f64 / finished as f64
+        }
+    }
+}
+
+/// Stretches in which less than half of the slice's median was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// Work lost in them, in seconds at the median rate.
+    pub lost_s: f64,
+    /// Ticks that were looked at.
+    pub active_ticks: u64,
+    /// A kind of stall that comes less often than once in this time may have gone unseen (95 %), seconds.
+    pub unseen_if_rarer_than_s: f64,
+}
+
+/// Who is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// More committed transactions per second than the baseline.
+    Faster,
+    /// Fewer.
+    Slower,
+    /// Within the horizon of the baseline.
+    Equivalent,
+    /// The interval allows several answers.
+    Undecided,
+    /// No verdict may be based on this duel.
+    Void,
+}
+
+impl Verdict {
+    /// The verdict as people read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Undecided => "undecided",
+            Self::Void => "void",
+        }
+    }
+}
+
+/// Which part of the error probability paid for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaidBy {
+    /// The randomisation test within the planned number of blocks.
+    Budget,
+    /// The reserve for blocks after the planned number.
+    Reserve,
+}
+
+/// One contender against the baseline at one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Name of the contender.
+    pub contender: String,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Why the verdict is void, or why it is undecided when more blocks would not help.
+    pub because: Option<String>,
+    /// Throughput, contender ÷ baseline, within blocks.
+    pub ratio: Figure,
+    /// True when the whole interval lies within the horizon. With `faster`: faster, by less than it.
+    pub is_within_horizon: bool,
+    /// Probability that anything said in this comparison is wrong.
+    pub alpha: f64,
+    /// Blocks after which the verdict first stood.
+    pub decided_at_block: Option<usize>,
+    /// Which part of the error probability paid for it.
+    pub paid_by: Option<PaidBy>,
+    /// Standard deviation of one block's log ratio.
+    pub block_sd: Option<f64>,
+    /// Relative difference that the planned number of blocks would find four times out of five.
+    pub detectable_difference: Option<f64>,
+    /// Ratio by the Hodges–Lehmann estimator, which a few extreme blocks cannot move.
+    pub ratio_hodges_lehmann: Option<f64>,
+    /// Ratio of all committed transactions, with no regard to blocks.
+    pub ratio_total_work: Option<f64>,
+    /// What would overturn the verdict or is needed for one, as sentences.
+    pub overturned_by: Vec<String>,
+    /// Throughput ratio of every counted block, in the order of the plan.
+    pub blocks: Vec<BlockRatio>,
+}
+
+/// The ratio of one block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BlockRatio {
+    /// `Block::id` of the plan.
+    pub block: u32,
+    /// Throughput, contender ÷ baseline.
+    pub ratio: f64,
+}
+
+/// An effective setting that is not the same everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingDifference {
+    /// Name of the server variable.
+    pub name: String,
+    /// True when the experiment set it for some contender.
+    pub is_asked_for: bool,
+    /// Value per contender; absent when the server has no such variable.
+    pub values: Vec<Option<String>>,
+}
+
+/// Throughput over time and who ran when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Zero of all times below, milliseconds since 1970-01-01 UTC.
+    pub origin_ms: u64,
+    /// Length of the whole timeline with pauses cut out, seconds.
+    pub length_s: f64,
+    /// Long stretches without any slice, cut out of the times below.
+    pub pauses: Vec<Pause>,
+    /// Throughput of each contender at each level.
+    pub series: Vec<Series>,
+    /// Who ran when; the first slices only when there are very many.
+    pub schedule: Vec<Ran>,
+    /// Slices that are left out of `schedule`.
+    pub schedule_omitted: u32,
+}
+
+/// A stretch that is cut out of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Where, seconds of the timeline.
+    pub at_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+}
+
+/// Throughput of one contender at one level over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Stretches without a gap, one per slice unless slices had to be merged.
+    pub stretches: Vec<Stretch>,
+}
+
+/// Throughput in equal steps from a moment on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// Number of slices in it.
+    pub slices: u32,
+    /// Committed transactions per second over all of it.
+    pub throughput_per_s: f64,
+    /// The same in equal steps; empty when it was thinned away.
+    pub steps_per_s: Vec<f64>,
+}
+
+/// One entry of the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Measured length, seconds.
+    pub length_s: f64,
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// `Block::id` of the plan.
+    pub block: u32,
+    /// False when its block does not count.
+    pub counts: bool,
+}

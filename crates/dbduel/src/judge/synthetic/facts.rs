@@ -1,0 +1,83 @@
+//! Servers and a machine that never were.
+
+use dbduel_record::facts::{Build, Host, Size};
+use dbduel_record::plan::Setting;
+use dbduel_record::store::ContenderFiles;
+
+pub(super) fn settings(name: &str) -> Vec<Setting> {
+    let doublewrite = if name.starts_with("no-") { "OFF" } else { "ON" };
+    [
+        ("innodb_buffer_pool_size", "1G"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+        ("innodb_doublewrite", doublewrite),
+    ]
+    .map(|(name, value)| Setting {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
+    .to_vec()
+}
+
+pub(super) fn version(index: usize) -> String {
+    format!("10.11.{}-MariaDB", 5 + index)
+}
+
+pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
+    let doublewrite = if name.starts_with("no-") { "OFF" } else { "ON" };
+    let variables = [
+        ("innodb_buffer_pool_size", "1073741824".to_owned()),
+        ("innodb_doublewrite", doublewrite.to_owned()),
+        ("innodb_flush_log_at_trx_commit", "1".to_owned()),
+        ("innodb_io_capacity", "200".to_owned()),
+        (
+            "innodb_read_io_threads",
+            if index == 0 { "8" } else { "4" }.to_owned(),
+        ),
+        ("port", format!("330{index}")),
+        ("version", version(index)),
+    ];
+    ContenderFiles {
+        build: Some(Build {
+            product: if name.starts_with("mysql") {
+                "MySQL"
+            } else {
+                "MariaDB"
+            }
+            .to_owned(),
+            version: version(index),
+            version_comment: "synthetic".to_owned(),
+            origin: "mariadb-server-core 10.11.5".to_owned(),
+            managed: true,
+            ..Build::default()
+        }),
+        size: Some(Size {
+            before_bytes: 2_100_000_000,
+            after_bytes: 2_350_000_000,
+            ..Size::default()
+        }),
+        variables_before: variables
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+        ..ContenderFiles::default()
+    }
+}
+
+pub(super) fn host() -> Host {
+    Host {
+        cpu_model: Some("Synthetic CPU at 2.9 GHz".to_owned()),
+        cpus: Some(16),
+        threads_per_core: Some(2),
+        sockets: Some(1),
+        memory_bytes: Some(32 << 30),
+        kernel: Some("6.1.0".to_owned()),
+        distribution: Some("Debian GNU/Linux 12".to_owned()),
+        transparent_huge_pages: Some("madvise".to_owned()),
+        file_system: Some("ext4".to_owned()),
+        mount_options: Some("rw,relatime".to_owned()),
+        block_device: Some("nvme0n1".to_owned()),
+        rotational: Some(false),
+        io_scheduler: Some("none".to_owned()),
+        open_files_limit: Some(1_048_576),
+        ..Host::default()
+    }
+}

@@ -1,0 +1,397 @@
+//! The judge against synthetic records whose truth is known.
+
+use dbduel_record::Record;
+use dbduel_record::event::{EndReason, Finding, Severity, SliceId};
+use dbduel_stats::sequential;
+use serde_json::Value;
+
+use super::summary::{Figure, Summary, Verdict};
+use super::synthetic::Scenario;
+use super::{decide_level, summarise};
+
+fn verdicts(summary: &Summary) -> Vec<Verdict> {
+    summary
+        .duels
+        .iter()
+        .flat_map(|duel| &duel.comparisons)
+        .map(|comparison| comparison.verdict)
+        .collect()
+}
+
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings
+        .iter()
+        .map(|finding| finding.rule.as_str())
+        .collect()
+}
+
+#[track_caller]
+fn the<'a>(findings: &'a [Finding], rule: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.rule == rule);
+    found.unwrap_or_else(|| panic!("no `{rule}` among {:?}", rules(findings)))
+}
+
+#[test]
+fn a_quiet_duel_is_decided_as_it_was_made() {
+    let (summary, findings) = summarise(&Scenario::duel().record());
+    assert_eq!(verdicts(&summary)[0], Verdict::Faster);
+    let ratio = &summary.duels[0].comparisons[0].ratio;
+    let (low, high) = ratio.interval().unwrap();
+    assert!(low < 1.08 && 1.08 < high, "{ratio:?}");
+    assert!(
+        summary
+            .duels
+            .iter()
+            .all(|duel| duel.blocks_complete == 14 && duel.blocks_incomplete == 0)
+    );
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding.severity != Severity::Void),
+        "{findings:?}"
+    );
+    assert!(
+        the(&findings, "data.digest")
+            .claim
+            .contains("same 8000000 rows")
+    );
+}
+
+#[test]
+fn the_verdict_is_that_of_the_statistics() {
+    let record = Scenario::duel().record();
+    let (summary, _) = summarise(&record);
+    for (duel, level) in summary.duels.iter().zip(0..) {
+        let comparison = &duel.comparisons[0];
+        let logs: Vec<f64> = comparison
+            .blocks
+            .iter()
+            .map(|block| block.ratio.ln())
+            .collect();
+        let plan = sequential::SequentialPlan {
+            n_max: record.plan.decision.blocks_max as usize,
+            n_min: 6,
+            alpha: 1.0 - 0.95,
+            margin: 1.02_f64.ln(),
+            seed: dbduel_record::seed::named_seed(
+                record.plan.seed,
+                &format!("judge/level/{level}/contender/no-doublewrite"),
+            ),
+            paths: 4999,
+        };
+        let decision = sequential::decide(&logs, &plan).unwrap();
+        let expected = match decision.verdict {
+            sequential::Verdict::Faster => Verdict::Faster,
+            sequential::Verdict::Slower => Verdict::Slower,
+            sequential::Verdict::Equivalent => Verdict::Equivalent,
+            sequential::Verdict::Undecided => Verdict::Undecided,
+        };
+        assert_eq!(comparison.verdict, expected, "level {level}");
+        assert_eq!(comparison.decided_at_block, decision.decided_at);
+        // Taking logarithms of ratios back and forth costs a rounding.
+        let (low, high) = comparison.ratio.interval().unwrap();
+        let interval = decision.interval.unwrap();
+        assert!((low.ln() - interval.low).abs() < 1e-6 && (high.ln() - interval.high).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn stopping_and_judging_agree() {
+    let record = Scenario::duel().record();
+    let (summary, _) = summarise(&record);
+    for (level, duel) in summary.duels.iter().enumerate() {
+        let decision = decide_level(&record.plan, &record.slices, level);
+        assert_eq!(decision.blocks_complete, duel.blocks_complete);
+        for (one, other) in decision.comparisons.iter().zip(&duel.comparisons) {
+            assert_eq!((one.verdict, &one.ratio), (other.verdict, &other.ratio));
+        }
+    }
+}
+
+#[test]
+fn before_the_first_block_nothing_is_decided_and_nothing_fails() {
+    let record = Scenario {
+        blocks: 0,
+        ended: None,
+        ..Scenario::duel()
+    }
+    .record();
+    let (summary, findings) = summarise(&record);
+    assert_eq!(verdicts(&summary), [Verdict::Undecided; 3]);
+    assert!(!decide_level(&record.plan, &record.slices, 0).is_decided());
+    assert!(matches!(
+        summary.duels[0].contenders[0].throughput_per_s,
+        Figure::NotMeasured { .. }
+    ));
+    assert_eq!(the(&findings, "run.unfinished").severity, Severity::Note);
+}
+
+#[test]
+fn with_four_contenders_the_error_is_shared_among_three_comparisons() {
+    let (summary, findings) = summarise(&Scenario::four().record());
+    let comparisons = &summary.duels[2].comparisons;
+    assert_eq!(comparisons.len(), 3);
+    assert!(
+        comparisons
+            .iter()
+            .all(|comparison| (comparison.alpha - 0.05 / 3.0).abs() < 1e-12)
+    );
+    assert_eq!(comparisons[0].verdict, Verdict::Faster);
+    assert_eq!(summary.duels[0].comparisons[2].verdict, Verdict::Slower);
+    assert!(
+        the(&findings, "server.builds-differ")
+            .claim
+            .contains("MySQL")
+    );
+}
+
+#[test]
+fn stalls_on_one_side_are_counted_and_told() {
+    let mut scenario = Scenario::duel();
+    scenario.sides[1].stalls_per_s = 0.05;
+    let (summary, findings) = summarise(&scenario.record());
+    let stalls = summary.duels[0].contenders[1].stalls.unwrap();
+    assert!(stalls.count >= 3 && stalls.lost_s > 3.0, "{stalls:?}");
+    assert_eq!(summary.duels[0].contenders[0].stalls.unwrap().count, 0);
+    assert!(
+        the(&findings, "verdict.uneven-stalls")
+            .claim
+            .contains("`doublewrite` never")
+    );
+}
+
+#[test]
+fn a_lost_slice_costs_its_block_and_is_told() {
+    let lost = vec![SliceId {
+        block: 4,
+        position: 2,
+    }];
+    let (summary, findings) = summarise(
+        &Scenario {
+            lost,
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(summary.duels[1].blocks_complete, 13);
+    assert_eq!(summary.run.blocks_incomplete, 1);
+    assert!(
+        the(&findings, "run.lost-slices")
+            .claim
+            .contains("4.2: the server closed the connection")
+    );
+    assert_eq!(summary.duels[1].contenders[0].slices, 26);
+}
+
+#[test]
+fn a_resumed_run_counts_its_epochs_and_cuts_the_night_out() {
+    let (summary, findings) = summarise(
+        &Scenario {
+            resumed_after: Some(20),
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(summary.run.epochs, 2);
+    assert_eq!(the(&findings, "run.resumed").severity, Severity::Doubt);
+    let [pause] = summary.timeline.pauses.as_slice() else {
+        panic!("{:?}", summary.timeline.pauses)
+    };
+    assert!((pause.length_s - 8.0 * 3600.0).abs() < 60.0, "{pause:?}");
+    assert!(summary.timeline.length_s < 2.0 * 3600.0);
+}
+
+#[test]
+fn a_torn_last_line_costs_a_note_and_no_verdict() {
+    let scenario = Scenario {
+        blocks: 8,
+        ..Scenario::duel()
+    };
+    let whole = summarise(&scenario.record()).0;
+    let (torn, findings) = summarise(&scenario.torn_record());
+    assert_eq!(verdicts(&torn), verdicts(&whole));
+    assert!(
+        the(&findings, "record.complaints")
+            .claim
+            .contains("events.jsonl line")
+    );
+}
+
+#[test]
+fn a_record_on_disk_says_what_the_record_in_memory_says() {
+    let scenario = Scenario {
+        blocks: 2,
+        resumed_after: Some(2),
+        ..Scenario::four()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    scenario.write(&dir.path().join("record"));
+    let read = Record::open(&dir.path().join("record")).unwrap();
+    assert_eq!(read.complaints, []);
+    let json = |record| serde_json::to_value(summarise(record)).unwrap();
+    assert!(is_close(&json(&read), &json(&scenario.record())));
+}
+
+#[test]
+fn failures_void_the_level_where_they_happened() {
+    let mut scenario = Scenario::duel();
+    scenario.sides[1].failed_share = 0.05;
+    let (summary, findings) = summarise(&scenario.record());
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    let failures = the(&findings, "load.failures");
+    assert_eq!(failures.severity, Severity::Void);
+    assert!(failures.claim.contains("1205"), "{}", failures.claim);
+    assert_eq!(
+        findings[0].severity,
+        Severity::Void,
+        "the heaviest finding comes first"
+    );
+}
+
+#[test]
+fn unequal_data_void_the_contender() {
+    let mut scenario = Scenario::four();
+    scenario.sides[2].digest = "another".to_owned();
+    let (summary, findings) = summarise(&scenario.record());
+    for duel in &summary.duels {
+        let is_void: Vec<bool> = duel
+            .comparisons
+            .iter()
+            .map(|one| one.verdict == Verdict::Void)
+            .collect();
+        assert_eq!(is_void, [false, true, false]);
+        assert!(
+            duel.comparisons[1]
+                .because
+                .as_deref()
+                .unwrap()
+                .contains("digests differ")
+        );
+    }
+    assert_eq!(the(&findings, "data.digest").about, ["mysql-8.0"]);
+}
+
+#[test]
+fn a_void_in_the_journal_voids_everything() {
+    let noticed = Finding {
+        rule: "lab.clock-stepped".to_owned(),
+        severity: Severity::Void,
+        about: vec![],
+        claim: "The clock was set back during the run.".to_owned(),
+        remedy: "Stop the time service.".to_owned(),
+    };
+    let (summary, findings) = summarise(
+        &Scenario {
+            noticed: vec![noticed.clone()],
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    assert_eq!(findings[0], noticed);
+}
+
+#[test]
+fn a_slice_without_a_commit_voids_and_does_not_hide() {
+    let mut record = Scenario::duel().record();
+    let row = record
+        .slices
+        .iter_mut()
+        .find(|row| row.contender == "no-doublewrite")
+        .unwrap();
+    row.ok = 0;
+    let level = record.plan.blocks[row.block as usize].level;
+    let (summary, _) = summarise(&record);
+    let comparison = &summary.duels[level].comparisons[0];
+    assert_eq!(comparison.verdict, Verdict::Void);
+    assert!(
+        comparison
+            .because
+            .as_deref()
+            .unwrap()
+            .contains("committed nothing in slice")
+    );
+}
+
+#[test]
+fn effective_settings_that_differ_are_listed_those_asked_for_first() {
+    let (summary, _) = summarise(&Scenario::duel().record());
+    let names: Vec<(&str, bool)> = summary
+        .settings
+        .iter()
+        .map(|setting| (setting.name.as_str(), setting.is_asked_for))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("innodb_doublewrite", true),
+            ("innodb_read_io_threads", false)
+        ]
+    );
+}
+
+#[test]
+fn a_busy_load_process_is_told() {
+    let mut record = Scenario::duel().record();
+    for reading in record
+        .readings
+        .iter_mut()
+        .filter(|reading| reading.metric == "cpu_user_s")
+    {
+        reading.value += 25.0;
+    }
+    let (_, findings) = summarise(&record);
+    assert!(the(&findings, "load.saturated").claim.contains("2 threads"));
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    let record: Record = Scenario::four().record();
+    let bytes = |record: &Record| serde_json::to_vec(&summarise(record)).unwrap();
+    assert_eq!(bytes(&record), bytes(&record));
+    assert_eq!(bytes(&record), bytes(&Scenario::four().record()));
+}
+
+/// Equal but for the last digits of numbers: the JSON reader rounds them.
+fn is_close(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(key, value)| other.get(key).is_some_and(|other| is_close(value, other)))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_close(one, other))
+        }
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap(), other.as_f64().unwrap());
+            (one - other).abs() <= 1e-12 * one.abs()
+        }
+        _ => one == other,
+    }
+}
+
+#[test]
+fn the_summary_survives_its_json() {
+    for scenario in [
+        Scenario::duel(),
+        Scenario {
+            ended: Some(EndReason::Failed),
+            blocks: 3,
+            ..Scenario::four()
+        },
+    ] {
+        let (summary, _) = summarise(&scenario.record());
+        let json = serde_json::to_string(&summary).unwrap();
+        let read: Summary = serde_json::from_str(&json).unwrap();
+        assert!(is_close(
+            &serde_json::to_value(&read).unwrap(),
+            &serde_json::to_value(&summary).unwrap()
+        ));
+    }
+}

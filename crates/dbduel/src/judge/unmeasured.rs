@@ -1,0 +1,45 @@
+//! What a run cannot answer, so that nobody takes silence for a measurement.
+
+use dbduel_record::Record;
+
+use super::summary::{Figure, Summary};
+
+/// The list for this run, as sentences.
+#[must_use]
+pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
+    let mut list = vec![
+        "Other starts of the same servers. A restart alone can move a server by a percent or more; one set of \
+         instances was compared."
+            .to_owned(),
+        "Other machines, other storage, other data sizes and other mixes of transactions.".to_owned(),
+        "Durability. Whether a committed transaction survives a crash or a power loss was not tested.".to_owned(),
+        "The cause of a difference. Counters are evidence; no setting was changed one at a time.".to_owned(),
+        "Latency of transactions that were given up; the histograms hold committed ones only.".to_owned(),
+    ];
+    let measures = || summary.duels.iter().flat_map(|duel| &duel.contenders);
+    let is_missing = |figure: &Figure| matches!(figure, Figure::NotMeasured { .. });
+    if measures().any(|measures| is_missing(&measures.server_cpu_us_per_transaction)) {
+        list.push("Processor time of the servers.".to_owned());
+    }
+    if measures().any(|measures| is_missing(&measures.client_cpu_us_per_transaction)) {
+        list.push("Processor time of the load process.".to_owned());
+    }
+    if measures().any(|measures| measures.stalls.is_none()) {
+        list.push("Stalls: the record has no series inside the slices.".to_owned());
+    }
+    let without_variables: Vec<&str> = record
+        .plan
+        .contenders
+        .iter()
+        .zip(&record.contenders)
+        .filter(|(_, files)| files.variables_before.is_empty())
+        .map(|(contender, _)| contender.name.as_str())
+        .collect();
+    if !without_variables.is_empty() {
+        list.push(format!(
+            "Effective settings of {}.",
+            without_variables.join(", ")
+        ));
+    }
+    list
+}

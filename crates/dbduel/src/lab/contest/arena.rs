@@ -1,0 +1,292 @@
+//! The arena: every contender's server, of which at most one is awake.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::order::OpenOrder;
+use dbduel_record::Plan;
+
+use super::Setting;
+use crate::lab::drive::LoadProcess;
+use crate::lab::server::{RunningServer, Sandbox};
+
+/// A contender in its place.
+pub struct Stand {
+    /// Name of the contender.
+    pub name: String,
+    /// Database with the workload's tables.
+    pub database: String,
+    /// Where its server is.
+    pub place: Place,
+}
+
+/// Where a contender's server is.
+pub enum Place {
+    /// In a sandbox of ours.
+    Private(Box<Private>),
+    /// Somewhere else: not started, frozen or stopped by us.
+    Elsewhere {
+        /// Its address.
+        address: Address,
+        /// What to log in with.
+        credentials: Credentials,
+    },
+}
+
+/// A sandbox and the server in it.
+pub struct Private {
+    /// The sandbox.
+    pub sandbox: Sandbox,
+    /// The server, when it runs.
+    pub server: Option<RunningServer>,
+}
+
+impl Private {
+    fn running(&mut self) -> Result<&mut RunningServer> {
+        self.server.as_mut().context("the server does not run")
+    }
+}
+
+/// Whether a server still runs.
+pub enum Health {
+    /// It runs, or it is not ours to know.
+    Alive,
+    /// It ended by itself.
+    Dead {
+        /// How, and the last words of its log.
+        how: String,
+    },
+}
+
+impl Stand {
+    /// A connection for questions.
+    ///
+    /// # Errors
+    /// When the server does not let us in.
+    pub fn connect(&mut self, statement: Duration) -> Result<Connection> {
+        let (address, credentials) = self.way_in()?;
+        let options = ConnectOptions {
+            database: Some(self.database.clone()),
+            statement_deadline: statement,
+            ..ConnectOptions::default()
+        };
+        Connection::connect(&address, &credentials, &options)
+            .with_context(|| format!("contender `{}`", self.name))
+    }
+
+    /// Address and credentials for clients.
+    ///
+    /// # Errors
+    /// When the server does not run.
+    pub fn way_in(&mut self) -> Result<(Address, Credentials)> {
+        match &mut self.place {
+            Place::Private(private) => {
+                let server = private.running()?;
+                Ok((server.address(), server.credentials()))
+            }
+            Place::Elsewhere {
+                address,
+                credentials,
+            } => Ok((address.clone(), credentials.clone())),
+        }
+    }
+
+    fn freeze(&mut self) -> Result<()> {
+        match &mut self.place {
+            Place::Private(private) => private.running()?.freeze(),
+            Place::Elsewhere { .. } => Ok(()),
+        }
+    }
+
+    fn thaw(&mut self) -> Result<()> {
+        match &mut self.place {
+            Place::Private(private) => private.running()?.thaw(),
+            Place::Elsewhere { .. } => Ok(()),
+        }
+    }
+}
+
+/// All contenders, in the plan's order.
+pub struct Arena {
+    stands: Vec<Stand>,
+    awake: Option<usize>,
+}
+
+impl Arena {
+    /// An arena without contenders.
+    pub fn empty() -> Self {
+        Self {
+            stands: Vec::new(),
+            awake: None,
+        }
+    }
+
+    /// Adds a contender whose server runs, and freezes it.
+    ///
+    /// # Errors
+    /// When the server cannot be frozen.
+    pub fn add(&mut self, mut stand: Stand) -> Result<()> {
+        stand.freeze()?;
+        self.stands.push(stand);
+        Ok(())
+    }
+
+    /// Wakes one contender and freezes whoever was awake.
+    ///
+    /// # Errors
+    /// When a server cannot be frozen or thawed.
+    pub fn activate(&mut self, contender: usize) -> Result<()> {
+        if self.awake == Some(contender) {
+            return Ok(());
+        }
+        if let Some(awake) = self.awake.take()
+            && matches!(self.health(awake), Health::Alive)
+        {
+            self.stands[awake].freeze()?;
+        }
+        // A server that died while it was frozen is found when its slice is lost.
+        if matches!(self.health(contender), Health::Alive) {
+            self.stands[contender].thaw()?;
+        }
+        self.awake = Some(contender);
+        Ok(())
+    }
+
+    /// Whether the contender's server still runs.
+    pub fn health(&mut self, contender: usize) -> Health {
+        let Place::Private(private) = &mut self.stands[contender].place else {
+            return Health::Alive;
+        };
+        let Some(server) = &mut private.server else {
+            return Health::Dead {
+                how: "it was stopped".to_owned(),
+            };
+        };
+        match server.ended() {
+            Ok(None) => Health::Alive,
+            Ok(Some(status)) => {
+                let log = server.log_since_start();
+                let words: Vec<&str> = log.lines().rev().take(3).collect();
+                let words: Vec<&str> = words.into_iter().rev().collect();
+                Health::Dead {
+                    how: format!("{status}; its log ends: {}", words.join(" / ")),
+                }
+            }
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+
+    /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
+        let Stand { name, place, .. } = &mut self.stands[contender];
+        let Place::Private(private) = place else {
+            bail!("`{name}` is not ours to start")
+        };
+        private.server = None;
+        let deadline = Duration::from_secs_f64(plan.limits.server_start_s);
+        let server = private
+            .sandbox
+            .start(deadline)
+            .with_context(|| format!("`{name}` did not come up again"))?;
+        let seconds = server.ready_after().as_secs_f64();
+        private.server = Some(server);
+        Ok(seconds)
+    }
+
+    /// Connects every contender's clients, each while its server is awake.
+    ///
+    /// # Errors
+    /// When a server does not let the clients in.
+    pub fn connect_clients(&mut self, plan: &Plan, load: &mut LoadProcess) -> Result<()> {
+        for contender in 0..self.stands.len() {
+            self.activate(contender)?;
+            self.open(plan, load, contender)?;
+        }
+        Ok(())
+    }
+
+    /// Connects the clients of an awake contender anew.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in.
+    pub fn reconnect_clients(
+        &mut self,
+        plan: &Plan,
+        load: &mut LoadProcess,
+        contender: usize,
+    ) -> Result<()> {
+        load.close(&self.stands[contender].name)?;
+        self.open(plan, load, contender)
+    }
+
+    fn open(&mut self, plan: &Plan, load: &mut LoadProcess, contender: usize) -> Result<()> {
+        let stand = &mut self.stands[contender];
+        let (address, credentials) = stand.way_in()?;
+        load.open(OpenOrder {
+            contender: stand.name.clone(),
+            address,
+            user: credentials.user.clone(),
+            password: credentials.password.clone(),
+            database: stand.database.clone(),
+            workload: plan.workload.clone(),
+            clients: plan
+                .levels
+                .iter()
+                .map(|level| level.clients)
+                .max()
+                .unwrap_or(0),
+            retries: plan.limits.transaction_retries,
+            connect_s: plan.limits.server_start_s,
+        })?;
+        Ok(())
+    }
+
+    /// Process number of the contender's server, when it is ours.
+    pub fn pid(&self, contender: usize) -> Option<u32> {
+        match &self.stands[contender].place {
+            Place::Private(private) => private
+                .server
+                .as_ref()
+                .and_then(|server| u32::try_from(server.pid()).ok()),
+            Place::Elsewhere { .. } => None,
+        }
+    }
+
+    /// Where the contender's server writes its log, for messages.
+    pub fn log_of(&self, contender: usize) -> String {
+        match &self.stands[contender].place {
+            Place::Private(private) => format!("`{}`", private.sandbox.log().display()),
+            Place::Elsewhere { address, .. } => format!("on the machine of `{address}`"),
+        }
+    }
+
+    /// Wakes every server, for the end of the contest.
+    ///
+    /// # Errors
+    /// When a server cannot be thawed.
+    pub fn wake_all(&mut self) -> Result<()> {
+        self.awake = None;
+        self.stands.iter_mut().try_for_each(Stand::thaw)
+    }
+
+    /// Gives the stands away.
+    pub fn into_stands(self) -> Vec<Stand> {
+        self.stands
+    }
+}
+
+/// The folder name that all sandboxes of one record share.
+pub fn run_name(setting: &Setting<'_>) -> String {
+    let path =
+        std::path::absolute(setting.record).unwrap_or_else(|_| PathBuf::from(setting.record));
+    let digest = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
+    format!("run-{}", &digest[..12])
+}

@@ -1,0 +1,235 @@
+//! Block after block until every duel is decided, the budget is spent, or the user has enough.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
+use dbduel_record::plan::Block;
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_record::{Plan, Record};
+
+use super::arena::Health;
+use super::slice::Outcome;
+use super::{Contest, Setting};
+use crate::interrupt::{self, Urgency};
+use crate::judge::{LevelDecision, decide_level};
+use crate::lab::host;
+
+/// How far the contest is.
+#[derive(Debug)]
+pub struct Progress {
+    /// Number of this start of the servers.
+    pub epoch: u32,
+    /// Seconds of load used, of the budget.
+    pub used_s: f64,
+    /// Blocks that were begun, now or before a resume.
+    begun: BTreeSet<u32>,
+    /// Rows of all finished slices.
+    rows: Vec<SliceRow>,
+    /// Times that a dead server was started again in this run.
+    restarts: u32,
+}
+
+impl Progress {
+    /// What the journal of `past` says was done.
+    pub fn resume(past: &Record, epoch: u32) -> Self {
+        let warmed_s = past.events.iter().map(|event| match event.what {
+            Event::WarmedUp { seconds, .. } => seconds,
+            _ => 0.0,
+        });
+        let sliced_s = past
+            .slices
+            .iter()
+            .filter(|row| row.class == ALL_CLASSES)
+            .map(|row| row.guard_s + row.measured_s);
+        let begun = past.events.iter().filter_map(|event| match &event.what {
+            Event::SliceStarted { slice, .. } => Some(slice.block),
+            _ => None,
+        });
+        Self {
+            epoch,
+            used_s: warmed_s.sum::<f64>() + sliced_s.sum::<f64>(),
+            begun: begun.collect(),
+            rows: past.slices.clone(),
+            restarts: 0,
+        }
+    }
+}
+
+impl Contest<'_> {
+    /// Measures until there is a reason to end.
+    ///
+    /// # Errors
+    /// When the contest cannot go on.
+    pub fn measure(&mut self) -> Result<EndReason> {
+        let plan = self.setting.plan;
+        let mut decisions: Vec<LevelDecision> = (0..plan.levels.len())
+            .map(|level| decide_level(plan, &self.progress.rows, level))
+            .collect();
+        loop {
+            let mut has_run = false;
+            for (level, decision) in decisions.iter_mut().enumerate() {
+                if decision.is_decided() {
+                    continue;
+                }
+                if interrupt::urgency() != Urgency::None {
+                    return Ok(EndReason::Interrupted);
+                }
+                let Some(block) = next_block(plan, &self.progress.begun, level) else {
+                    continue;
+                };
+                if self.progress.used_s + cost_s(plan, block) > plan.schedule.budget_s {
+                    continue;
+                }
+                check_disk(self.setting)?;
+                has_run = true;
+                if !self.run_block(block, decision)? {
+                    return Ok(EndReason::Interrupted);
+                }
+                *decision = decide_level(plan, &self.progress.rows, level);
+                if decision.is_decided() {
+                    let blocks = decision.blocks_complete;
+                    self.journal.event(Event::LevelDecided { level, blocks })?;
+                    let label = plan.levels[level].label();
+                    self.setting
+                        .console
+                        .say(&format!("{label}: decided after {blocks} blocks"));
+                }
+            }
+            if decisions.iter().all(LevelDecision::is_decided) {
+                return Ok(EndReason::Decided);
+            }
+            if !has_run {
+                return Ok(EndReason::BudgetSpent);
+            }
+        }
+    }
+
+    /// Runs one block; a lost slice ends it. False when the user stopped it.
+    fn run_block(&mut self, block: &Block, decision: &LevelDecision) -> Result<bool> {
+        self.progress.begun.insert(block.id);
+        for position in 0..block.order.len() {
+            // A first request to end lets the running slice finish; the block then stays incomplete.
+            if position > 0 && interrupt::urgency() != Urgency::None {
+                return Ok(false);
+            }
+            let slice = SliceId {
+                block: block.id,
+                position: position as u32,
+            };
+            let contender = block.order[position];
+            let name = self.setting.plan.contenders[contender].name.clone();
+            self.arena.activate(contender)?;
+            self.journal.event(Event::SliceStarted {
+                slice,
+                contender: name.clone(),
+            })?;
+            match self.run_slice(block, position, decision)? {
+                Outcome::Finished(result) => {
+                    let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
+                    self.progress.used_s += total.map_or(0.0, |row| row.guard_s + row.measured_s);
+                    self.journal.slice(slice, &result)?;
+                    self.progress.rows.extend(result.classes);
+                }
+                Outcome::Lost(why) => {
+                    self.journal.event(Event::SliceLost {
+                        slice,
+                        why: why.clone(),
+                    })?;
+                    if interrupt::urgency() == Urgency::Stop {
+                        return Ok(false);
+                    }
+                    self.progress.used_s += self.setting.plan.schedule.guard_s + block.slice_s;
+                    self.setting
+                        .console
+                        .say(&format!("slice {slice} of {name} is lost: {why}"));
+                    self.mend(contender)?;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// After a lost slice: starts a dead server again and reconnects the clients.
+    fn mend(&mut self, contender: usize) -> Result<()> {
+        let (plan, console) = (self.setting.plan, self.setting.console);
+        let name = plan.contenders[contender].name.clone();
+        self.progress.restarts += 1;
+        if self.progress.restarts > plan.limits.server_restarts {
+            bail!(
+                "`{name}` failed again after {} restarts in this run; its log is {}",
+                plan.limits.server_restarts,
+                self.arena.log_of(contender)
+            );
+        }
+        if let Health::Dead { how } = self.arena.health(contender) {
+            console.say(&format!(
+                "{name} ended by itself ({how}); starting it again"
+            ));
+            self.journal.event(Event::ServerDied {
+                contender: name.clone(),
+                how,
+            })?;
+            let seconds = self.arena.restart(contender, plan)?;
+            self.journal.event(Event::ServerRecovered {
+                contender: name.clone(),
+                seconds,
+            })?;
+            console.say(&format!("{name} answers again after {seconds:.1} s"));
+        }
+        self.arena
+            .reconnect_clients(plan, &mut self.load, contender)
+    }
+}
+
+/// The first block of `level` that was not begun.
+fn next_block<'p>(plan: &'p Plan, begun: &BTreeSet<u32>, level: usize) -> Option<&'p Block> {
+    plan.blocks
+        .iter()
+        .find(|block| block.level == level && !begun.contains(&block.id))
+}
+
+/// Seconds of load that a block takes.
+fn cost_s(plan: &Plan, block: &Block) -> f64 {
+    let guards = (0..block.order.len())
+        .filter(|&position| !block.continues(position))
+        .count();
+    block.slice_s * block.order.len() as f64 + plan.schedule.guard_s * guards as f64
+}
+
+/// Stops before a full file system can hurt a server or the record.
+fn check_disk(setting: &Setting<'_>) -> Result<()> {
+    let needed = setting.plan.limits.free_disk_bytes_min;
+    for path in [setting.record, setting.home.root()] {
+        let free = host::free_disk_bytes(path)?;
+        if free < needed {
+            bail!(
+                "the file system of `{}` has {} MiB left, less than the {} MiB that the plan wants to keep free; make \
+                 room and go on with `dbduel run {}`",
+                path.display(),
+                free >> 20,
+                needed >> 20,
+                setting.record.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A finding that the lab itself makes.
+pub fn finding(
+    rule: &str,
+    severity: Severity,
+    about: &[&str],
+    claim: String,
+    remedy: &str,
+) -> Finding {
+    Finding {
+        rule: rule.to_owned(),
+        severity,
+        about: about.iter().map(|&name| name.to_owned()).collect(),
+        claim,
+        remedy: remedy.to_owned(),
+    }
+}

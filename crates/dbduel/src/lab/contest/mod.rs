@@ -1,0 +1,140 @@
+//! The contest: resident servers, one active at a time, slices in mirrored blocks.
+//!
+//! Reads as its own summary: prepare the arena, warm up, measure block by block until every duel is
+//! decided or the budget is spent, close. Whatever happens is in the journal before anything else
+//! is done about it.
+
+mod arena;
+mod close;
+mod journal;
+mod measure;
+mod prepare;
+mod slice;
+mod warm_up;
+
+use std::path::Path;
+
+use anyhow::Result;
+use dbduel_record::event::{EndReason, Event, Finding, Severity};
+use dbduel_record::{Plan, Record};
+
+use super::drive::LoadProcess;
+use super::experiment::Experiment;
+use super::server::{Home, orphans};
+use crate::console::Console;
+use crate::interrupt::Interrupted;
+use arena::Arena;
+pub use arena::Stand;
+use journal::Journal;
+pub use journal::now_ms;
+use measure::Progress;
+
+/// Everything that a contest needs from outside.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where the plan came from, for places in messages and for passwords.
+    pub experiment: &'a Experiment,
+    /// The experiment file.
+    pub experiment_path: &'a Path,
+    /// The record's directory; it exists and holds the plan.
+    pub record: &'a Path,
+    /// Where servers, datasets and sandboxes are.
+    pub home: &'a Home,
+    /// Where progress is shown.
+    pub console: &'a Console,
+    /// Keep the sandboxes after the contest.
+    pub keep: bool,
+}
+
+/// Conducts the contest, or what is left of it.
+///
+/// # Errors
+/// When it could not be conducted; the journal then says so too, and the record can be resumed.
+pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
+    let past = Record::open(setting.record)?;
+    let epoch = past
+        .events
+        .iter()
+        .filter(|event| matches!(event.what, Event::Started { .. }))
+        .count() as u32;
+    let mut journal = Journal::open(setting.record)?;
+    journal.event(Event::Started {
+        pid: std::process::id(),
+        dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        epoch,
+    })?;
+    match stage(setting, &past, epoch, &mut journal) {
+        Ok(reason) => {
+            journal.event(Event::Ended { reason })?;
+            Ok(reason)
+        }
+        Err(error) if error.is::<Interrupted>() => {
+            journal.event(Event::Ended {
+                reason: EndReason::Interrupted,
+            })?;
+            Ok(EndReason::Interrupted)
+        }
+        Err(error) => {
+            // The first error is the one to report, also when the record cannot be written any more.
+            let _ = journal.event(Event::Noticed {
+                finding: failure(&error),
+            });
+            let _ = journal.event(Event::Ended {
+                reason: EndReason::Failed,
+            });
+            Err(error)
+        }
+    }
+}
+
+/// The contest itself. The arena's servers stop when it is dropped, on every way out.
+fn stage(
+    setting: &Setting<'_>,
+    past: &Record,
+    epoch: u32,
+    journal: &mut Journal,
+) -> Result<EndReason> {
+    let record = std::path::absolute(setting.record)?;
+    orphans::note_record(setting.home, &arena::run_name(setting), &record)?;
+    let mut arena = Arena::empty();
+    prepare::prepare(setting, past, &mut arena, journal)?;
+    prepare::compare_digests(&Record::open(setting.record)?)?;
+    let mut load = LoadProcess::start(&setting.plan.load)?;
+    arena.connect_clients(setting.plan, &mut load)?;
+    let progress = Progress::resume(past, epoch);
+    let mut contest = Contest {
+        setting,
+        arena,
+        load,
+        journal,
+        progress,
+    };
+    contest.warm_up()?;
+    let reason = contest.measure()?;
+    let Contest { arena, load, .. } = contest;
+    drop(load);
+    close::close(setting, arena, journal, reason)?;
+    Ok(reason)
+}
+
+/// A contest with everything in place. What it does stands in the modules `warm_up`, `measure` and
+/// `slice`.
+struct Contest<'c> {
+    setting: &'c Setting<'c>,
+    arena: Arena,
+    load: LoadProcess,
+    journal: &'c mut Journal,
+    progress: Progress,
+}
+
+fn failure(error: &anyhow::Error) -> Finding {
+    Finding {
+        rule: "run.failed".to_owned(),
+        severity: Severity::Doubt,
+        about: Vec::new(),
+        claim: format!("the run ended early: {error:#}"),
+        remedy: "mend the cause and go on with `dbduel run` on this directory".to_owned(),
+    }
+}

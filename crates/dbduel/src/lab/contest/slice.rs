@@ -1,0 +1,260 @@
+//! One slice: the order to the load process, the samplers around its measured part, its rows.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Result, anyhow};
+use dbduel_load::order::{ClassAnswer, SliceAnswer, SliceOrder};
+use dbduel_record::event::SliceId;
+use dbduel_record::latency::{self, Interval};
+use dbduel_record::plan::Block;
+use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SliceRow, TickRow};
+use dbduel_record::seed::named_seed;
+use dbduel_record::store::SliceResult;
+
+use super::Contest;
+use super::warm_up::rate;
+use crate::judge::LevelDecision;
+use crate::lab::drive::SliceEnd;
+use crate::lab::observe::Look;
+
+/// What came of a slice.
+pub enum Outcome {
+    /// Its rows.
+    Finished(Box<SliceResult>),
+    /// Nothing, and why.
+    Lost(String),
+}
+
+impl Contest<'_> {
+    /// Runs the slice at `position` of `block` on the awake contender.
+    ///
+    /// # Errors
+    /// When the load process fails, which ends the contest.
+    pub fn run_slice(
+        &mut self,
+        block: &Block,
+        position: usize,
+        decision: &LevelDecision,
+    ) -> Result<Outcome> {
+        let (plan, console, progress) = (self.setting.plan, self.setting.console, &self.progress);
+        let (contender, level) = (block.order[position], &plan.levels[block.level]);
+        let name = &plan.contenders[contender].name;
+        let guard_s = if block.continues(position) {
+            0.0
+        } else {
+            plan.schedule.guard_s
+        };
+        // Both halves of a block have keys of their own, so that no contender meets its own keys again;
+        // within a half every contender gets the same.
+        let half = position * 2 / block.order.len();
+        let order = SliceOrder {
+            contender: name.clone(),
+            clients: level.clients,
+            arrival: level.arrival,
+            guard_s,
+            measured_s: block.slice_s,
+            tick_s: plan.schedule.tick_s,
+            drain_s: plan.schedule.drain_s,
+            seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
+        };
+        let server_pid = self.arena.pid(contender);
+        let look = || server_pid.map(Look::at).unwrap_or_default();
+        let mut before = look();
+        let mut after = None;
+        let standing = standing(decision);
+        let end = self.load.slice(order, |tick| {
+            // The load process sends a tick when it ends; a tick never spans the end of the guard.
+            let ends_at = tick.offset_s + tick.length_s;
+            if ends_at < tick.length_s / 2.0 {
+                before = look();
+            } else if ends_at > block.slice_s - tick.length_s / 2.0 {
+                after = Some(look());
+            }
+            let number = decision.blocks_complete + 1;
+            let message = format!(
+                "{}, block {number}, {name}: {}{standing}",
+                level.label(),
+                rate(tick)
+            );
+            console.measuring(
+                progress.used_s + guard_s + ends_at,
+                plan.schedule.budget_s,
+                &message,
+            );
+            ControlFlow::Continue(())
+        })?;
+        let answer = match end {
+            SliceEnd::Finished(answer) => answer,
+            SliceEnd::Lost(why) => return Ok(Outcome::Lost(why)),
+        };
+        let after = after.unwrap_or_else(look);
+        let slice = SliceId {
+            block: block.id,
+            position: position as u32,
+        };
+        let mut result = rows(&answer, slice, name, level.clients, progress.epoch, guard_s)
+            .map_err(|why| anyhow!(why))?;
+        result
+            .readings
+            .extend(after.since(&before, slice, name, "server"));
+        Ok(Outcome::Finished(Box::new(result)))
+    }
+}
+
+/// What is known of the level so far, for the progress line.
+fn standing(decision: &LevelDecision) -> String {
+    let known = decision.comparisons.iter().filter_map(|comparison| {
+        let (low, high) = comparison.ratio.interval()?;
+        let value = comparison.ratio.value()?;
+        Some(format!(
+            ", {} ×{value:.3} [{low:.3}, {high:.3}]",
+            comparison.contender
+        ))
+    });
+    known.collect()
+}
+
+/// The answer as rows of the record.
+fn rows(
+    answer: &SliceAnswer,
+    slice: SliceId,
+    contender: &str,
+    clients: u32,
+    epoch: u32,
+    guard_s: f64,
+) -> Result<SliceResult, String> {
+    let SliceId { block, position } = slice;
+    let mut total = ClassAnswer {
+        class: ALL_CLASSES.to_owned(),
+        due: 0,
+        ok: 0,
+        failed: 0,
+        skipped: 0,
+        unfinished: 0,
+        retries: 0,
+        statements: 0,
+        latency_us_sum: 0.0,
+        histogram: String::new(),
+    };
+    let mut merged = latency::new_histogram();
+    let mut result = SliceResult::default();
+    let mut add = |class: &ClassAnswer, histogram: hdrhistogram::Histogram<u64>| {
+        let quantile_us = |q: f64| {
+            if histogram.is_empty() {
+                0.0
+            } else {
+                histogram.value_at_quantile(q) as f64 / 1e3
+            }
+        };
+        result.classes.push(SliceRow {
+            block,
+            position,
+            epoch,
+            contender: contender.to_owned(),
+            clients,
+            class: class.class.clone(),
+            start_ms: answer.start_ms,
+            guard_s,
+            measured_s: answer.measured_s,
+            due: class.due,
+            ok: class.ok,
+            failed: class.failed,
+            skipped: class.skipped,
+            unfinished: class.unfinished,
+            retries: class.retries,
+            statements: class.statements,
+            latency_us_sum: class.latency_us_sum,
+            latency_us_p50: quantile_us(0.5),
+            latency_us_p95: quantile_us(0.95),
+            latency_us_p99: quantile_us(0.99),
+            latency_us_p999: quantile_us(0.999),
+            latency_us_max: histogram.max() as f64 / 1e3,
+        });
+        result.latencies.push(Interval {
+            block,
+            position,
+            contender: contender.to_owned(),
+            clients,
+            class: class.class.clone(),
+            start_s: answer.start_ms as f64 / 1e3,
+            length_s: answer.measured_s,
+            histogram,
+        });
+    };
+    for class in &answer.classes {
+        let histogram = latency::decode(&class.histogram)?;
+        // Equal bounds everywhere, so adding cannot fail.
+        merged
+            .add(&histogram)
+            .map_err(|error| format!("histograms of different bounds: {error:?}"))?;
+        let ClassAnswer {
+            class: _,
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+            latency_us_sum,
+            ..
+        } = class;
+        total.due += due;
+        total.ok += ok;
+        total.failed += failed;
+        total.skipped += skipped;
+        total.unfinished += unfinished;
+        total.retries += retries;
+        total.statements += statements;
+        total.latency_us_sum += latency_us_sum;
+        // With one class the sum would only repeat it.
+        if answer.classes.len() > 1 {
+            add(class, histogram);
+        }
+    }
+    add(&total, merged);
+    result.ticks = answer
+        .ticks
+        .iter()
+        .map(|tick| TickRow {
+            block,
+            position,
+            offset_s: tick.offset_s,
+            length_s: tick.length_s,
+            ok: tick.ok,
+            failed: tick.failed,
+            latency_us_sum: tick.latency_us_sum,
+            latency_us_max: tick.latency_us_max,
+        })
+        .collect();
+    result.errors = answer
+        .errors
+        .iter()
+        .map(|error| ErrorRow {
+            block,
+            position,
+            contender: contender.to_owned(),
+            code: error.code,
+            count: error.count,
+            example: error.example.clone(),
+        })
+        .collect();
+    let own = [
+        ("cpu_user_s", answer.cpu_user_s),
+        ("cpu_system_s", answer.cpu_system_s),
+        ("lag_us_p99", answer.lag_us_p99),
+        ("drained_s", answer.drained_s),
+    ];
+    result.readings = own
+        .into_iter()
+        .map(|(metric, value)| ReadingRow {
+            block,
+            position,
+            contender: contender.to_owned(),
+            source: "load".to_owned(),
+            metric: metric.to_owned(),
+            value,
+        })
+        .collect();
+    Ok(result)
+}

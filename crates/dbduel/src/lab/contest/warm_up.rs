@@ -1,0 +1,114 @@
+//! Warm-up: each contender under full load until its throughput is steady, or the cap ends it.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::order::{SliceOrder, Tick};
+use dbduel_record::Plan;
+use dbduel_record::event::Event;
+use dbduel_record::seed::named_seed;
+use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
+
+use super::Contest;
+use crate::interrupt;
+use crate::lab::drive::SliceEnd;
+
+impl Contest<'_> {
+    /// Warms up every contender in turn.
+    ///
+    /// # Errors
+    /// When a contender cannot be loaded at all, or the user interrupts.
+    pub fn warm_up(&mut self) -> Result<()> {
+        let plan = self.setting.plan;
+        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
+            return Ok(());
+        };
+        for (index, contender) in plan.contenders.iter().enumerate() {
+            interrupt::check()?;
+            self.arena.activate(index)?;
+            let order = SliceOrder {
+                contender: contender.name.clone(),
+                clients: level.clients,
+                arrival: level.arrival,
+                guard_s: 0.0,
+                measured_s: plan.schedule.warm_up_cap_s,
+                tick_s: plan.schedule.tick_s,
+                drain_s: plan.schedule.drain_s,
+                seed: named_seed(plan.seed, &format!("warm-up/{}", self.progress.epoch)),
+            };
+            let (seconds, steady) = self.warm_up_one(index, order)?;
+            self.journal.event(Event::WarmedUp {
+                contender: contender.name.clone(),
+                seconds,
+                steady,
+            })?;
+            self.progress.used_s += seconds;
+        }
+        interrupt::check()?;
+        Ok(())
+    }
+
+    /// Loads the awake contender until it is steady; returns the seconds and whether it became so.
+    fn warm_up_one(&mut self, index: usize, order: SliceOrder) -> Result<(f64, bool)> {
+        let (plan, console, used_s) = (
+            self.setting.plan,
+            self.setting.console,
+            self.progress.used_s,
+        );
+        let name = order.contender.clone();
+        let mut detector =
+            SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
+        let end = self.load.slice(order, |tick| {
+            let done_s = used_s + tick.offset_s + tick.length_s;
+            console.measuring(
+                done_s,
+                plan.schedule.budget_s,
+                &format!("warming up {name}: {}", rate(tick)),
+            );
+            match detector.push(tick.ok as f64 / tick.length_s.max(f64::EPSILON)) {
+                Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
+                _ if interrupt::check().is_err() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        match end {
+            SliceEnd::Finished(answer) => Ok((
+                answer.measured_s,
+                matches!(detector.state(), SteadyState::Steady { .. }),
+            )),
+            SliceEnd::Lost(why) => {
+                interrupt::check()?;
+                bail!(
+                    "`{name}` did not survive its warm-up: {why}; its log is {}",
+                    self.arena.log_of(index)
+                )
+            }
+        }
+    }
+}
+
+/// The detector's rule in ticks of the plan.
+fn rule(plan: &Plan) -> SteadyRule {
+    let ticks = |seconds: f64| (seconds / plan.schedule.tick_s).round().max(1.0) as usize;
+    let defaults = SteadyRule::default();
+    let hold = ticks(plan.schedule.warm_up_hold_s);
+    SteadyRule {
+        first_look: ticks(defaults.first_look as f64).min(hold),
+        look_every: ticks(plan.schedule.tick_s * 5.0),
+        hold,
+        // A hold shorter than the default cannot promise more cycles than fit into it.
+        period_fallback: ticks(defaults.period_fallback as f64)
+            .min(hold / defaults.hold_cycles.max(1))
+            .max(1),
+        limit: ticks(plan.schedule.warm_up_cap_s),
+        ..defaults
+    }
+}
+
+/// Throughput of a tick for people.
+pub fn rate(tick: &Tick) -> String {
+    format!(
+        "{:.0} transactions/s",
+        tick.ok as f64 / tick.length_s.max(f64::EPSILON)
+    )
+}

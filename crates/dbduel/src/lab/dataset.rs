@@ -1,0 +1,275 @@
+//! Datasets: loaded once per contender and workload, kept as snapshots, proved equal by digests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
+use dbduel_load::workloads::Workload;
+use dbduel_record::Plan;
+use dbduel_record::plan::Contender;
+use serde::{Deserialize, Serialize};
+
+use super::contest::Stand;
+use super::server::{Build, Home, Progress, Sandbox, copy_tree, tree_size};
+use crate::interrupt;
+
+/// Raised when the content that the same parameters give changes.
+const CONTENT_VERSION: u32 = 1;
+/// Parallel connections that load one dataset.
+const CONNECTIONS: u32 = 8;
+/// File that makes a directory a snapshot.
+const DESCRIPTION: &str = "snapshot.json";
+
+/// What a snapshot holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// The server that wrote it.
+    pub build: String,
+    /// Workload.
+    pub workload: String,
+    /// The workload's parameters.
+    pub parameters: dbduel_record::plan::Parameters,
+    /// Allocated on the device, bytes.
+    pub bytes: u64,
+}
+
+/// The snapshots below a home.
+#[derive(Debug)]
+pub struct Snapshots {
+    root: PathBuf,
+}
+
+/// What loading `contender` depends on, as a name: build, settings, workload, parameters, seed.
+#[must_use]
+pub fn key(build: &Build, contender: &Contender, plan: &Plan) -> String {
+    let parts = serde_json::json!({
+        "content": CONTENT_VERSION,
+        "daemon": build.daemon_digests.sha256,
+        "settings": contender.settings,
+        "workload": plan.workload,
+        "seed": plan.dataset_seed,
+    });
+    let digest = blake3::hash(parts.to_string().as_bytes()).to_hex();
+    format!("{}-{}-{}", build.id, plan.workload.name, &digest[..12])
+}
+
+impl Snapshots {
+    /// The snapshots of `home`.
+    #[must_use]
+    pub fn new(home: &Home) -> Self {
+        Self {
+            root: home.root().join("snapshots"),
+        }
+    }
+
+    /// Copies a snapshot into the sandbox. False when there is none.
+    ///
+    /// # Errors
+    /// When the copy fails.
+    pub fn restore(&self, key: &str, sandbox: &Sandbox, progress: &dyn Progress) -> Result<bool> {
+        let snapshot = self.root.join(key);
+        if !snapshot.join(DESCRIPTION).is_file() {
+            return Ok(false);
+        }
+        progress.stage(&format!("restoring the snapshot {key}"));
+        copy_tree(&snapshot.join("data"), &sandbox.data(), progress)?;
+        sandbox.forget_identity()?;
+        Ok(true)
+    }
+
+    /// Copies the data directory of a stopped server to a snapshot, written beside and renamed.
+    ///
+    /// # Errors
+    /// When the copy fails.
+    pub fn keep(
+        &self,
+        key: &str,
+        sandbox: &Sandbox,
+        plan: &Plan,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        fs::create_dir_all(&self.root)
+            .with_context(|| format!("could not create `{}`", self.root.display()))?;
+        let beside = self.root.join(format!(".{key}.{}", std::process::id()));
+        if beside.exists() {
+            fs::remove_dir_all(&beside)?;
+        }
+        fs::create_dir(&beside)?;
+        progress.stage(&format!("keeping the snapshot {key}"));
+        let result = copy_tree(&sandbox.data(), &beside.join("data"), progress)
+            .map_err(anyhow::Error::from)
+            .and_then(|_| {
+                let description = Description {
+                    build: sandbox.build().id.clone(),
+                    workload: plan.workload.name.clone(),
+                    parameters: plan.workload.parameters.clone(),
+                    bytes: tree_size(&beside)?.allocated_bytes,
+                };
+                fs::write(
+                    beside.join(DESCRIPTION),
+                    serde_json::to_vec_pretty(&description)?,
+                )?;
+                let target = self.root.join(key);
+                if target.exists() {
+                    fs::remove_dir_all(&target)?;
+                }
+                Ok(fs::rename(&beside, &target)?)
+            });
+        if result.is_err() {
+            // The cause is in the result; what is left over would only take room.
+            let _ = fs::remove_dir_all(&beside);
+        }
+        result.with_context(|| format!("could not keep the snapshot {key}"))
+    }
+
+    /// Every snapshot by its key.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn list(&self) -> Result<Vec<(String, Description)>> {
+        let mut found = Vec::new();
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("could not read `{}`", self.root.display()));
+            }
+        };
+        for entry in entries {
+            let entry = entry?;
+            let text = fs::read(entry.path().join(DESCRIPTION)).unwrap_or_default();
+            // What has no description was left by a run that was killed while it copied.
+            if let Ok(description) = serde_json::from_slice(&text) {
+                found.push((
+                    entry.file_name().to_string_lossy().into_owned(),
+                    description,
+                ));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+
+    /// Removes one snapshot; returns the bytes that it had.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn remove(&self, key: &str) -> Result<u64> {
+        let Some((key, description)) = self.list()?.into_iter().find(|(known, _)| known == key)
+        else {
+            bail!("there is no snapshot `{key}`; `dbduel datasets list` shows what there is");
+        };
+        let path = self.root.join(key);
+        fs::remove_dir_all(&path)
+            .with_context(|| format!("could not remove `{}`", path.display()))?;
+        Ok(description.bytes)
+    }
+}
+
+/// Names of the workload's tables.
+pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
+    workload
+        .tables(&plan.workload.parameters)
+        .into_iter()
+        .map(|table| table.name)
+        .collect()
+}
+
+/// True when none of the workload's tables is there yet.
+///
+/// # Errors
+/// When the server does not answer.
+pub fn is_absent(plan: &Plan, workload: &dyn Workload, stand: &mut Stand) -> Result<bool> {
+    let mut connection = stand.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
+    let present = connection.query("SHOW TABLES")?;
+    let tables = tables(plan, workload);
+    Ok((0..present.rows.len()).all(|row| {
+        present
+            .text(row, 0)
+            .is_none_or(|name| !tables.contains(&name))
+    }))
+}
+
+/// Loads the workload's tables over parallel connections.
+///
+/// # Errors
+/// When a statement fails, the time limit passes, or the user interrupts.
+pub fn fill(
+    plan: &Plan,
+    workload: &'static dyn Workload,
+    stand: &mut Stand,
+    progress: &dyn Progress,
+) -> Result<()> {
+    progress.stage(&format!("{}: loading", stand.name));
+    let name = stand.name.clone();
+    watched(plan, stand, progress, |place, watch| {
+        fill::fill(
+            workload,
+            &plan.workload.parameters,
+            place,
+            plan.dataset_seed,
+            watch,
+        )
+        .map(|_| ())
+    })
+    .with_context(|| format!("could not load the data of `{name}`"))
+}
+
+/// Rows and content sums of the workload's tables.
+///
+/// # Errors
+/// When the server does not answer, the time limit passes, or the user interrupts.
+pub fn digest(
+    plan: &Plan,
+    workload: &'static dyn Workload,
+    stand: &mut Stand,
+    progress: &dyn Progress,
+) -> Result<Digest> {
+    progress.stage(&format!("{}: reading the digest of its data", stand.name));
+    let name = stand.name.clone();
+    watched(plan, stand, progress, |place, watch| {
+        fill::digest(workload, &plan.workload.parameters, place, watch)
+    })
+    .with_context(|| format!("could not read the digest of `{name}`"))
+}
+
+/// Does long work on a dataset while showing how far it is and looking at the user's wish to stop.
+fn watched<T: Send>(
+    plan: &Plan,
+    stand: &mut Stand,
+    progress: &dyn Progress,
+    work: impl FnOnce(&Place<'_>, &FillWatch) -> Result<T, FillError> + Send,
+) -> Result<T> {
+    let (address, credentials) = stand.way_in()?;
+    let place = Place {
+        address: &address,
+        credentials: &credentials,
+        database: &stand.database,
+        connections: CONNECTIONS,
+        deadline: Duration::from_secs_f64(plan.limits.dataset_s),
+    };
+    let watch = FillWatch::default();
+    let result = std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&place, &watch));
+        while !working.is_finished() {
+            std::thread::sleep(Duration::from_millis(50));
+            match watch.rows_total.load(Ordering::Relaxed) {
+                0 => {}
+                total => progress.advance(watch.rows_done.load(Ordering::Relaxed), Some(total)),
+            }
+            if interrupt::check().is_err() {
+                watch.cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+        working.join()
+    });
+    interrupt::check()?;
+    match result {
+        Ok(result) => Ok(result?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

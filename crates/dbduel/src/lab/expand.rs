@@ -1,0 +1,374 @@
+//! From an experiment to a plan: every default is applied here and nowhere else.
+//!
+//! Knows the clock only through `created`, and chance only through the seed that it is given.
+
+mod blocks;
+
+use std::path::Path;
+
+use dbduel_load::workloads::{self, parameters};
+use dbduel_record::plan::{
+    Arrival, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
+    Setting, Workload,
+};
+use dbduel_record::{FormatVersion, Plan};
+
+use super::experiment::document::{Report, Troubles};
+use super::experiment::{self, ArrivalKind, Experiment, normalised_name};
+use super::server::{Meaning, ServerName};
+
+/// What a budget is when the experiment names none, seconds.
+const BUDGET_S: f64 = 1200.0;
+/// Measured part of a slice when the budget leaves the choice, seconds.
+const SLICE_S: f64 = 15.0;
+/// Shortest slice that is chosen by default, seconds.
+const SLICE_S_MIN: f64 = 1.0;
+/// Blocks per level that a short budget is cut into.
+const BLOCKS_WANTED: f64 = 12.0;
+/// Guard as a share of the slice, and its largest default, seconds.
+const GUARD_SHARE: f64 = 0.2;
+const GUARD_S_MAX: f64 = 2.0;
+/// Retained time after which a steady state may be certified, seconds (White, Cobb and Spratt's
+/// MSER-5 with a hold, see the statistics crate).
+const WARM_UP_HOLD_S: f64 = 120.0;
+/// Share of the budget that the warm-up of all contenders together may take.
+const WARM_UP_SHARE: f64 = 0.15;
+/// What freezing, thawing and draining add to a slice, seconds; only used to fit blocks into the budget.
+const SWITCH_S: f64 = 0.1;
+/// Every contest fills its tables alike, so that a snapshot serves the next one.
+const DATASET_SEED: u64 = 1;
+/// Most blocks of one level in a plan.
+const BLOCKS_CAP: u32 = 5000;
+
+/// What the surroundings contribute to a plan.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The current time, RFC 3339, UTC.
+    pub created: String,
+    /// The seed when the experiment names none.
+    pub fresh_seed: u64,
+    /// Processors of this machine.
+    pub cpus: u32,
+}
+
+/// Completes `experiment`, which was read from `text` at `path`.
+///
+/// # Errors
+/// Values that contradict each other or do not exist, with line and column.
+pub fn expand(
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    surroundings: &Surroundings,
+) -> Result<Plan, Troubles> {
+    let report = Report::new(path, text);
+    let contenders: Vec<Contender> = experiment
+        .contenders
+        .iter()
+        .map(|contender| complete_contender(&report, experiment, contender))
+        .collect();
+    let baseline = experiment.baseline.as_ref().map_or(0, |name| {
+        contenders
+            .iter()
+            .position(|contender| contender.name == name.value)
+            .unwrap_or(0)
+    });
+    let workload = complete_workload(&report, &experiment.workload);
+    let levels = complete_levels(&experiment.load);
+    let load = LoadProcess {
+        threads: experiment
+            .load
+            .threads
+            .unwrap_or_else(|| default_threads(surroundings.cpus)),
+        cores: experiment.load.cores.clone().unwrap_or_default(),
+        server_cores: experiment.load.server_cores.clone().unwrap_or_default(),
+    };
+    let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
+    let schedule = complete_schedule(experiment, contenders.len(), levels.len());
+    let decision = complete_decision(
+        &report,
+        experiment,
+        &schedule,
+        contenders.len(),
+        levels.len(),
+    );
+    let rounds = rounds_within(&schedule, contenders.len(), 1)
+        .min(BLOCKS_CAP)
+        .max(decision.blocks_max);
+    let blocks = blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule);
+    let question = experiment
+        .question
+        .clone()
+        .unwrap_or_else(|| default_question(&contenders, &workload));
+    report.finish(Plan {
+        format: FormatVersion::CURRENT,
+        dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        created: surroundings.created.clone(),
+        question,
+        seed,
+        dataset_seed: DATASET_SEED,
+        contenders,
+        baseline,
+        workload,
+        levels,
+        load,
+        schedule,
+        decision,
+        limits: complete_limits(&experiment.limits),
+        blocks,
+    })
+}
+
+/// A quarter of the machine for the load, the rest for the servers.
+fn default_threads(cpus: u32) -> u32 {
+    (cpus / 4).max(1)
+}
+
+fn default_question(contenders: &[Contender], workload: &Workload) -> String {
+    let names: Vec<&str> = contenders
+        .iter()
+        .map(|contender| contender.name.as_str())
+        .collect();
+    format!(
+        "Which is faster on {}: {}?",
+        workload.name,
+        names.join(", ")
+    )
+}
+
+fn complete_contender(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    written: &experiment::Contender,
+) -> Contender {
+    // The chain from the contender itself to the one that it finally rests on.
+    let mut chain = vec![written];
+    while let Some(like) = &chain[chain.len() - 1].like
+        && chain.len() <= experiment.contenders.len()
+        && let Some(next) = experiment
+            .contenders
+            .iter()
+            .find(|candidate| candidate.name.value == like.value)
+    {
+        chain.push(next);
+    }
+    let server = chain.iter().find_map(|contender| contender.server.as_ref());
+    let mut settings: Vec<Setting> = Vec::new();
+    for setting in chain.iter().rev().flat_map(|contender| &contender.settings) {
+        let (name, value) = (setting.name.value.clone(), setting.value.value.clone());
+        match settings
+            .iter_mut()
+            .find(|known| normalised_name(&known.name) == normalised_name(&name))
+        {
+            Some(known) => known.value = value,
+            None => settings.push(Setting { name, value }),
+        }
+    }
+    if let Some(server) = server {
+        match ServerName::parse(&server.value) {
+            Ok(ServerName {
+                meaning: Meaning::Running { .. },
+                ..
+            }) => {
+                if let Some(setting) = chain
+                    .iter()
+                    .flat_map(|contender| &contender.settings)
+                    .next()
+                {
+                    let message = "settings of a running server cannot be changed from here; set them where it is configured";
+                    report.add(&setting.name.span, message);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => report.add(&server.span, error.to_string()),
+        }
+    } else {
+        report.add(
+            &written.name.span,
+            format!(
+                "contender `{}` has no `server`, and none of those that it is like has one",
+                written.name.value
+            ),
+        );
+    }
+    Contender {
+        name: written.name.value.clone(),
+        server: server
+            .map(|server| server.value.clone())
+            .unwrap_or_default(),
+        settings,
+    }
+}
+
+fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Workload {
+    let name = written.name.value.clone();
+    let workload = match workloads::find(&name) {
+        Ok(workload) => workload,
+        Err(error) => {
+            report.add(
+                &written.name.span,
+                format!("{error}; `dbduel workloads` lists them"),
+            );
+            return Workload {
+                name,
+                parameters: Parameters::new(),
+            };
+        }
+    };
+    let given: Parameters = written
+        .parameters
+        .iter()
+        .map(|(key, value)| (key.value.clone(), value.value.clone()))
+        .collect();
+    let complete = parameters::resolve(workload, &given).unwrap_or_else(|error| {
+        let culprit = written
+            .parameters
+            .iter()
+            .find(|(key, _)| normalised_name(&key.value) == normalised_name(&error.parameter));
+        let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
+        report.add(
+            span,
+            format!("{error}; `dbduel workloads {name}` lists what it takes"),
+        );
+        Parameters::new()
+    });
+    Workload {
+        name: workload.name().to_owned(),
+        parameters: complete,
+    }
+}
+
+fn complete_levels(load: &experiment::Load) -> Vec<LoadLevel> {
+    let rate = load.rate.as_ref().map_or(0.0, |rate| rate.value);
+    let think_ms = load
+        .think_time
+        .as_ref()
+        .map_or(0.0, |think| think.value.as_secs_f64() * 1e3);
+    let arrival = match load.arrival.as_ref().map(|arrival| arrival.value) {
+        None | Some(ArrivalKind::Closed) => Arrival::Closed { think_ms },
+        Some(ArrivalKind::Constant) => Arrival::Constant { per_second: rate },
+        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second: rate },
+    };
+    let clients = load
+        .clients
+        .as_ref()
+        .map_or_else(|| vec![16], |clients| clients.value.clone());
+    clients
+        .into_iter()
+        .map(|clients| LoadLevel { clients, arrival })
+        .collect()
+}
+
+fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) -> Schedule {
+    let seconds = |duration: &experiment::document::Located<std::time::Duration>| {
+        duration.value.as_secs_f64()
+    };
+    let written = &experiment.schedule;
+    let budget_s = experiment.budget.as_ref().map_or(BUDGET_S, seconds);
+    let warm_up_cap_s = written.warm_up.as_ref().map_or_else(
+        || (budget_s * WARM_UP_SHARE / contenders.max(1) as f64).clamp(2.0, 300.0),
+        seconds,
+    );
+    let measuring_s = budget_s - warm_up_cap_s * contenders as f64;
+    let slices = 2.0 * contenders as f64;
+    let default_slice_s = {
+        let parts = slices + GUARD_SHARE * (slices - 1.0);
+        let fitting =
+            (measuring_s / (BLOCKS_WANTED * levels.max(1) as f64) - slices * SWITCH_S) / parts;
+        hundredths(fitting.clamp(SLICE_S_MIN, SLICE_S))
+    };
+    let slice_s = written.slice.as_ref().map_or(default_slice_s, seconds);
+    let guard_s = written.guard.as_ref().map_or_else(
+        || hundredths((slice_s * GUARD_SHARE).min(GUARD_S_MAX)),
+        seconds,
+    );
+    Schedule {
+        budget_s,
+        slice_s,
+        jitter: written.jitter.unwrap_or(0.3),
+        guard_s,
+        drain_s: 30.0,
+        tick_s: if slice_s >= 10.0 {
+            1.0
+        } else {
+            hundredths((slice_s / 10.0).max(0.1))
+        },
+        warm_up_cap_s,
+        warm_up_hold_s: WARM_UP_HOLD_S.min(warm_up_cap_s * 0.6),
+    }
+}
+
+fn hundredths(seconds: f64) -> f64 {
+    (seconds * 100.0).round() / 100.0
+}
+
+/// How many mirrored blocks per level fit into the budget when `levels` share it.
+fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
+    let slices = 2.0 * contenders as f64;
+    let block_s = slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s;
+    let measuring_s = schedule.budget_s - schedule.warm_up_cap_s * contenders as f64;
+    // A negative time saturates to 0 in the conversion.
+    (measuring_s / (block_s * levels.max(1) as f64)) as u32
+}
+
+fn complete_decision(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    schedule: &Schedule,
+    contenders: usize,
+    levels: usize,
+) -> DecisionRule {
+    let confidence = experiment.confidence.unwrap_or(0.95);
+    let reserve = 0.2;
+    let blocks_max = rounds_within(schedule, contenders, levels);
+    // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
+    let comparisons = contenders.saturating_sub(1).max(1) as f64;
+    let alpha = (1.0 - confidence) * (1.0 - reserve) / comparisons;
+    let needed = (1.0 + (1.0 / alpha).log2()).ceil() as u32;
+    if blocks_max < needed {
+        let span = experiment
+            .budget
+            .as_ref()
+            .map_or(0..0, |budget| budget.span.clone());
+        let block_s = {
+            let slices = 2.0 * contenders as f64;
+            slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s
+        };
+        let enough_s = f64::from(needed + 1) * block_s * levels as f64
+            + schedule.warm_up_cap_s * contenders as f64;
+        report.add(
+            &span,
+            format!(
+                "the budget of {:.0} s holds {blocks_max} blocks per load level; a verdict at {:.4} % confidence between \
+                 {contenders} contenders needs at least {needed}: give it {:.0} s or more, fewer load levels, or shorter \
+                 slices",
+                schedule.budget_s,
+                confidence * 100.0,
+                enough_s.ceil(),
+            ),
+        );
+    }
+    DecisionRule {
+        confidence,
+        horizon: experiment.horizon.unwrap_or(0.02),
+        blocks_min: 6,
+        blocks_max,
+        reserve,
+        paths: 4999,
+    }
+}
+
+fn complete_limits(written: &experiment::Limits) -> Limits {
+    let seconds = |duration: Option<std::time::Duration>, default| {
+        duration.map_or(default, |d| d.as_secs_f64())
+    };
+    Limits {
+        server_start_s: seconds(written.server_start, 120.0),
+        server_stop_s: seconds(written.server_stop, 120.0),
+        statement_s: seconds(written.statement, 120.0),
+        dataset_s: seconds(written.dataset, 4.0 * 3600.0),
+        transaction_retries: 10,
+        server_restarts: 5,
+        free_disk_bytes_min: written.free_disk.unwrap_or(256 << 20),
+    }
+}

@@ -1,0 +1,348 @@
+//! Walking a TOML document with the position of everything at hand.
+//!
+//! Knows TOML and positions, nothing of experiments. Troubles are collected, so that one reading
+//! tells all that is wrong with a file.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value with its place in the text, byte offsets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Range<usize>,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What was found and what was expected.
+    pub message: String,
+}
+
+impl Trouble {
+    /// A trouble at a byte offset of `text`.
+    #[must_use]
+    pub fn at(text: &str, offset: usize, message: String) -> Self {
+        let (line, column) = position(text, offset);
+        Self {
+            line,
+            column,
+            message,
+        }
+    }
+}
+
+/// Everything that is wrong with a file; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Troubles {
+    /// The file.
+    pub path: PathBuf,
+    /// In the order of the text.
+    pub list: Vec<Trouble>,
+}
+
+impl fmt::Display for Troubles {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, trouble) in self.list.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            let Trouble {
+                line,
+                column,
+                message,
+            } = trouble;
+            write!(
+                out,
+                "{separator}{}:{line}:{column}: {message}",
+                self.path.display()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Troubles {}
+
+/// Collects troubles of one text.
+#[derive(Debug)]
+pub struct Report<'t> {
+    path: &'t Path,
+    text: &'t str,
+    troubles: RefCell<Vec<(usize, String)>>,
+}
+
+impl<'t> Report<'t> {
+    /// No troubles yet.
+    #[must_use]
+    pub fn new(path: &'t Path, text: &'t str) -> Self {
+        Self {
+            path,
+            text,
+            troubles: RefCell::default(),
+        }
+    }
+
+    /// Adds a trouble at `span`.
+    pub fn add(&self, span: &Range<usize>, message: impl Into<String>) {
+        self.troubles
+            .borrow_mut()
+            .push((span.start, message.into()));
+    }
+
+    /// The troubles, or `value` when there is none.
+    ///
+    /// # Errors
+    /// When anything was added.
+    pub fn finish<T>(self, value: T) -> Result<T, Troubles> {
+        let mut troubles = self.troubles.into_inner();
+        if troubles.is_empty() {
+            return Ok(value);
+        }
+        troubles.sort();
+        let list = troubles
+            .into_iter()
+            .map(|(offset, message)| Trouble::at(self.text, offset, message))
+            .collect();
+        Err(Troubles {
+            path: self.path.to_owned(),
+            list,
+        })
+    }
+}
+
+/// Line and column, both from 1, of a byte offset.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+/// Parses `text` as TOML.
+///
+/// # Errors
+/// The parser's complaint with its position.
+pub fn parse<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, Troubles> {
+    DeTable::parse(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        let trouble = Trouble::at(text, offset, format!("not valid TOML: {}", error.message()));
+        Troubles {
+            path: path.to_owned(),
+            list: vec![trouble],
+        }
+    })
+}
+
+/// A table whose keys are taken out one by one; what is left at the end is unknown.
+#[derive(Debug)]
+pub struct Section<'t, 'd> {
+    report: &'d Report<'t>,
+    /// How messages call the table, for example `[load]`.
+    title: String,
+    span: Range<usize>,
+    table: &'d DeTable<'t>,
+    known: RefCell<Vec<&'static str>>,
+}
+
+impl<'t, 'd> Section<'t, 'd> {
+    /// The section of a table.
+    #[must_use]
+    pub fn new(
+        report: &'d Report<'t>,
+        title: impl Into<String>,
+        span: Range<usize>,
+        table: &'d DeTable<'t>,
+    ) -> Self {
+        Self {
+            report,
+            title: title.into(),
+            span,
+            table,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Where the table begins.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// The raw value of `key`, when it is there.
+    pub fn value(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'t>>> {
+        self.known.borrow_mut().push(key);
+        self.table.get(key)
+    }
+
+    /// Every key with its value, for tables whose keys are free.
+    pub fn entries(
+        &self,
+    ) -> impl Iterator<Item = (Located<String>, &'d Spanned<DeValue<'t>>)> + '_ {
+        self.table.iter().map(|(key, value)| {
+            (
+                Located {
+                    value: key.get_ref().to_string(),
+                    span: key.span(),
+                },
+                value,
+            )
+        })
+    }
+
+    /// The value of `key` as `read` understands it; a complaint of `read` is reported in place.
+    pub fn get<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&DeValue<'t>) -> Result<T, String>,
+    ) -> Option<Located<T>> {
+        let value = self.value(key)?;
+        match read(value.get_ref()) {
+            Ok(read) => Some(Located {
+                value: read,
+                span: value.span(),
+            }),
+            Err(message) => {
+                self.report.add(
+                    &value.span(),
+                    format!("`{key}` in {}: {message}", self.title),
+                );
+                None
+            }
+        }
+    }
+
+    /// The table under `key`.
+    pub fn section(&self, key: &'static str) -> Option<Section<'t, 'd>> {
+        let value = self.value(key)?;
+        match value.get_ref() {
+            DeValue::Table(table) => Some(Section::new(
+                self.report,
+                format!("[{key}]"),
+                value.span(),
+                table,
+            )),
+            other => {
+                let message = format!("expected a table `[{key}]`, found {}", describe(other));
+                self.report.add(&value.span(), message);
+                None
+            }
+        }
+    }
+
+    /// Reports every key that nobody asked for, with the nearest known one. False when there was one.
+    pub fn refuse_unknown_keys(&self) -> bool {
+        let known = self.known.borrow();
+        let mut is_all_known = true;
+        for (key, _) in self.table {
+            let name = key.get_ref();
+            if known.iter().any(|known| known == name) {
+                continue;
+            }
+            let hint = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => format!(
+                    "; known here: {}",
+                    known
+                        .iter()
+                        .map(|key| format!("`{key}`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            };
+            self.report.add(
+                &key.span(),
+                format!("unknown key `{name}` in {}{hint}", self.title),
+            );
+            is_all_known = false;
+        }
+        is_all_known
+    }
+}
+
+/// The candidate that `name` was probably meant to be.
+pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    candidates
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&name.to_lowercase(), candidate),
+                candidate,
+            )
+        })
+        .filter(|(similarity, _)| *similarity > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// What a value is, for messages: `the number 7`, `the string "x"`.
+#[must_use]
+pub fn describe(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the string {text:?}"),
+        DeValue::Integer(number) => format!("the number {number}"),
+        DeValue::Float(number) => format!("the number {number}"),
+        DeValue::Boolean(value) => format!("`{value}`"),
+        DeValue::Datetime(time) => format!("the time {time}"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// Reads a string.
+///
+/// # Errors
+/// Says what was found instead.
+pub fn string(value: &DeValue<'_>) -> Result<String, String> {
+    value
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("expected a string, found {}", describe(value)))
+}
+
+/// Reads a whole number within `range`.
+///
+/// # Errors
+/// Says what was found instead.
+pub fn integer(value: &DeValue<'_>, range: std::ops::RangeInclusive<i64>) -> Result<i64, String> {
+    let number = value
+        .as_integer()
+        .and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            format!(
+                "expected a whole number from {} to {}, found {}",
+                range.start(),
+                range.end(),
+                describe(value)
+            )
+        })
+}
+
+/// Reads a number, whole or not.
+///
+/// # Errors
+/// Says what was found instead.
+pub fn number(value: &DeValue<'_>) -> Result<f64, String> {
+    let text = match value {
+        DeValue::Integer(number) => number.as_str(),
+        DeValue::Float(number) => number.as_str(),
+        other => return Err(format!("expected a number, found {}", describe(other))),
+    };
+    text.parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite())
+        .ok_or_else(|| format!("expected a finite number, found {}", describe(value)))
+}

@@ -1,0 +1,138 @@
+//! Durations, shares and sizes as people write them: `20 min`, `2 %`, `256 MiB`.
+
+use std::time::Duration;
+
+/// Reads a duration: a number and a unit (`ms`, `s`, `min`, `h`), possibly several (`1 h 30 min`).
+///
+/// # Errors
+/// Says what was expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let expected =
+        || format!("expected a duration such as `90 s`, `20 min` or `1 h 30 min`, found `{text}`");
+    let mut seconds = 0.0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(expected());
+    }
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
+            .unwrap_or(rest.len());
+        let number: f64 = rest[..digits]
+            .replace('_', "")
+            .parse()
+            .map_err(|_| expected())?;
+        rest = rest[digits..].trim_start();
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
+        seconds += number
+            * match &rest[..letters] {
+                "ms" => 1e-3,
+                "s" | "sec" | "second" | "seconds" => 1.0,
+                "m" | "min" | "minute" | "minutes" => 60.0,
+                "h" | "hour" | "hours" => 3600.0,
+                _ => return Err(expected()),
+            };
+        rest = rest[letters..].trim_start();
+    }
+    // A year bounds every conversion that follows; no contest lasts that long.
+    if !(0.0..=366.0 * 86_400.0).contains(&seconds) {
+        return Err(expected());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Reads a share: `2 %` or `0.02`.
+///
+/// # Errors
+/// Says what was expected.
+pub fn share(text: &str) -> Result<f64, String> {
+    let trimmed = text.trim();
+    let (number, scale) = match trimmed.strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100.0),
+        None => (trimmed, 1.0),
+    };
+    let value: f64 = number
+        .parse()
+        .map_err(|_| format!("expected a share such as `2 %` or `0.02`, found `{text}`"))?;
+    Ok(value / scale)
+}
+
+/// Reads a size in bytes: a number and a unit (`KiB`, `MiB`, `GiB`, `TiB`).
+///
+/// # Errors
+/// Says what was expected.
+pub fn size(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a size such as `256 MiB` or `10 GiB`, found `{text}`");
+    let trimmed = text.trim();
+    let digits = trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
+        .unwrap_or(trimmed.len());
+    let number: u64 = trimmed[..digits]
+        .replace('_', "")
+        .parse()
+        .map_err(|_| expected())?;
+    let shift = match trimmed[digits..].trim() {
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return Err(expected()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_need_a_unit_and_fit_into_64_bits() {
+        assert_eq!(size("256 MiB").unwrap(), 256 << 20);
+        assert_eq!(size("1_0GiB").unwrap(), 10 << 30);
+        for text in ["", "256", "MiB", "1.5 GiB", "-1 MiB", "99999999999999 TiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[track_caller]
+    fn check_duration(text: &str, seconds: f64) {
+        assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        check_duration("20 min", 1200.0);
+        check_duration("90s", 90.0);
+        check_duration("1 h 30 min", 5400.0);
+        check_duration("1.5h", 5400.0);
+        check_duration("250 ms", 0.25);
+        check_duration("1_000 s", 1000.0);
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_no_duration() {
+        for text in [
+            "",
+            "20",
+            "min",
+            "20 parsecs",
+            "-5 s",
+            "1e400 s",
+            "99999999999 h",
+            "5 s foo",
+            "…",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percentages_or_fractions() {
+        assert_eq!(share("2 %").unwrap(), 0.02);
+        assert_eq!(share("2%").unwrap(), 0.02);
+        assert_eq!(share("0.02").unwrap(), 0.02);
+        assert!(share("two").is_err());
+    }
+}

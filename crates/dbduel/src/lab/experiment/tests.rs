@@ -1,0 +1,171 @@
+//! What people get wrong in an experiment file is said with its place and what to do.
+
+use std::path::Path;
+
+use super::*;
+
+const GOOD: &str = r#"
+budget = "20 min"
+[contenders.a]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "1G", innodb-doublewrite = true }
+[contenders.b]
+like = "a"
+settings = { innodb_doublewrite = 0 }
+[workload]
+name = "oltp-read-write"
+table_size = 1_000_000
+[load]
+clients = [1, 16]
+"#;
+
+fn parse(text: &str) -> Result<Experiment, Troubles> {
+    Experiment::parse(Path::new("x.toml"), text)
+}
+
+/// The experiment with `old` replaced has exactly one trouble, `message` at `place`.
+#[track_caller]
+fn check(old: &str, new: &str, place: &str, message: &str) {
+    assert!(GOOD.contains(old), "`{old}` is not in the experiment");
+    let troubles = parse(&GOOD.replacen(old, new, 1)).unwrap_err().to_string();
+    assert_eq!(troubles.lines().count(), 1, "{troubles}");
+    assert!(
+        troubles.starts_with(&format!("x.toml:{place}: ")),
+        "{troubles}"
+    );
+    assert!(troubles.contains(message), "{troubles}");
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let experiment = parse(GOOD).unwrap();
+    let names: Vec<&str> = experiment
+        .contenders
+        .iter()
+        .map(|contender| contender.name.value.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(experiment.budget.unwrap().value.as_secs(), 1200);
+    assert_eq!(experiment.contenders[0].settings[1].value.value, "ON");
+    assert_eq!(experiment.load.clients.unwrap().value, [1, 16]);
+    assert_eq!(experiment.workload.parameters[0].1.value, 1_000_000);
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest_known_one() {
+    check("budget =", "bugdet =", "2:1", "did you mean `budget`?");
+    check("clients =", "client =", "13:1", "did you mean `clients`?");
+    check("like =", "lik =", "7:1", "did you mean `like`?");
+    check("like = \"a\"", "", "6:13", "neither `server` nor `like`");
+}
+
+#[test]
+fn wrong_types_say_what_was_expected() {
+    check(
+        "\"20 min\"",
+        "20",
+        "2:10",
+        "expected a duration such as \"20 min\", found the number 20",
+    );
+    check("[1, 16]", "[1, \"x\"]", "13:11", "expected a whole number");
+    check("[1, 16]", "[0]", "13:11", "from 1 to");
+    check("[1, 16]", "[]", "13:11", "at least one");
+    check(
+        "\"mariadb-10.11\"",
+        "[1]",
+        "4:10",
+        "expected a string, found a list",
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    check("[1, 16]", "[16, 16]", "13:11", "listed twice");
+    check(
+        "clients = [1, 16]",
+        "arrival = \"poisson\"",
+        "13:11",
+        "needs `rate`",
+    );
+    check("clients = [1, 16]", "rate = 5", "13:8", "goes with arrival");
+    check(
+        "innodb-doublewrite",
+        "innodb-buffer-pool-size",
+        "5:46",
+        "set twice",
+    );
+}
+
+#[test]
+fn settings_that_belong_to_the_lab_are_refused() {
+    check("innodb-doublewrite", "datadir", "5:46", "private place");
+    check(
+        "innodb-doublewrite",
+        "loose_innodb_foo",
+        "5:46",
+        "ignored setting",
+    );
+    check("\"1G\"", "\"1G\\nport=1\"", "5:40", "control characters");
+}
+
+#[test]
+fn names_must_refer_to_something() {
+    check(
+        "like = \"a\"",
+        "like = \"aa\"",
+        "7:8",
+        "no contender `aa`; did you mean `a`?",
+    );
+    check("like = \"a\"", "like = \"b\"", "7:8", "`like` itself");
+    check(
+        "budget",
+        "baseline = \"c\"\nbudget",
+        "2:12",
+        "no contender `c`",
+    );
+    check(
+        "[contenders.b]",
+        "[contenders.b-5.6]",
+        "6:13",
+        "in quotes: [contenders.\"b-5.6\"]",
+    );
+}
+
+#[test]
+fn a_lone_contender_has_nobody_to_duel_with() {
+    let text = "[contenders.a]\nserver = \"x\"\n[workload]\nname = \"y\"\n";
+    let troubles = parse(text).unwrap_err().to_string();
+    assert!(
+        troubles.contains("at least two contenders, found 1"),
+        "{troubles}"
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_said_with_its_place() {
+    let troubles = parse("question = \n").unwrap_err().to_string();
+    assert!(
+        troubles.starts_with("x.toml:1:12: not valid TOML"),
+        "{troubles}"
+    );
+    for hostile in [
+        "\u{feff}[",
+        "a = \"\u{0}\"",
+        &"[".repeat(10_000),
+        &"a.".repeat(5_000),
+    ] {
+        assert!(parse(hostile).is_err());
+    }
+}
+
+#[test]
+fn a_setting_is_found_through_like() {
+    let experiment = parse(GOOD).unwrap();
+    let span = experiment
+        .setting_span("b", "innodb_buffer_pool_size")
+        .unwrap();
+    assert_eq!(&GOOD[span], "innodb_buffer_pool_size");
+    let own = experiment.setting_span("b", "INNODB-doublewrite").unwrap();
+    assert!(GOOD[..own.start].contains("[contenders.b]"));
+    assert_eq!(experiment.setting_span("b", "nothing"), None);
+}

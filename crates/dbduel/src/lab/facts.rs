@@ -1,0 +1,145 @@
+//! What a running server says of itself, kept in the record as files.
+//!
+//! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
+
+use anyhow::{Context as _, Result};
+use dbduel_load::blocking::Connection;
+use dbduel_record::RecordWriter;
+
+use super::server::{COUNTERS, FactQuery, VARIABLES, Version, recognise};
+
+/// When the facts are read: before the first slice or after the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Data loaded, nothing measured.
+    Before,
+    /// Everything measured, server still running.
+    After,
+}
+
+impl Moment {
+    fn word(self) -> &'static str {
+        match self {
+            Moment::Before => "before",
+            Moment::After => "after",
+        }
+    }
+}
+
+/// Keeps the answers to the product's questions: variables and counters at both moments, the
+/// engine's own status text at the end, everything else at the beginning.
+///
+/// # Errors
+/// When the record cannot be written, or variables and counters cannot be read. Another question
+/// that a version does not understand leaves no file.
+pub fn keep(
+    record: &RecordWriter,
+    contender: &str,
+    connection: &mut Connection,
+    moment: Moment,
+) -> Result<()> {
+    for query in questions(connection) {
+        let file = match (query.name, moment) {
+            ("variables" | "status", moment) => format!("{}.{}.tsv", query.name, moment.word()),
+            ("engine-status", Moment::After) => "engine-status.txt".to_owned(),
+            ("engine-status", Moment::Before) | (_, Moment::After) => continue,
+            (name, Moment::Before) => format!("{name}.tsv"),
+        };
+        let answer = match (rows(connection, query.sql), query.name) {
+            (Ok(rows), "engine-status") => {
+                rows.into_iter().filter_map(|mut row| row.pop()).collect()
+            }
+            (Ok(rows), _) => lines(&rows),
+            (Err(error), "variables" | "status") => return Err(error),
+            (Err(_), _) => continue,
+        };
+        record.contender_file(contender, &file, answer.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What to ask this server; of a product that we do not start ourselves, what all of them answer.
+fn questions(connection: &mut Connection) -> Vec<FactQuery> {
+    let version = scalar(connection, "SELECT VERSION()").unwrap_or_default();
+    let comment = scalar(connection, "SELECT @@version_comment").unwrap_or_default();
+    match (
+        recognise(&format!("{version} {comment}")),
+        Version::parse(&version),
+    ) {
+        (Some(product), Some(version)) => product.fact_queries(version),
+        _ => vec![
+            FactQuery {
+                name: "variables",
+                sql: VARIABLES,
+            },
+            FactQuery {
+                name: "status",
+                sql: COUNTERS,
+            },
+        ],
+    }
+}
+
+/// Keeps the definitions of `tables`.
+///
+/// # Errors
+/// When the server does not answer or the record cannot be written.
+pub fn keep_schema(
+    record: &RecordWriter,
+    contender: &str,
+    connection: &mut Connection,
+    tables: &[String],
+) -> Result<()> {
+    let mut schema = String::new();
+    for table in tables {
+        let rows = rows(connection, &format!("SHOW CREATE TABLE `{table}`"))?;
+        if let Some(definition) = rows.first().and_then(|row| row.get(1)) {
+            schema.push_str(definition);
+            schema.push_str(";\n\n");
+        }
+    }
+    record.contender_file(contender, "schema.sql", schema.as_bytes())?;
+    Ok(())
+}
+
+/// The single value that `statement` returns; `None` when the server does not know the variable.
+#[must_use]
+pub fn scalar(connection: &mut Connection, statement: &str) -> Option<String> {
+    rows(connection, statement).ok()?.first()?.first().cloned()
+}
+
+/// Rows as tab-separated lines, escaped as the `mysql` client does it.
+fn lines(rows: &[Vec<String>]) -> String {
+    let lines = rows.iter().map(|row| {
+        let fields: Vec<String> = row.iter().map(|field| escape(field)).collect();
+        fields.join("\t") + "\n"
+    });
+    lines.collect()
+}
+
+fn rows(connection: &mut Connection, statement: &str) -> Result<Vec<Vec<String>>> {
+    let result = connection
+        .query(statement)
+        .with_context(|| format!("`{statement}` failed"))?;
+    let text =
+        |field: Option<Vec<u8>>| String::from_utf8_lossy(&field.unwrap_or_default()).into_owned();
+    Ok(result
+        .rows
+        .into_iter()
+        .map(|row| row.into_iter().map(text).collect())
+        .collect())
+}
+
+fn escape(field: &str) -> String {
+    let mut escaped = String::with_capacity(field.len());
+    for character in field.chars() {
+        match character {
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            '\\' => escaped.push_str("\\\\"),
+            '\0' => escaped.push_str("\\0"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

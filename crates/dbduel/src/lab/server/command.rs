@@ -1,0 +1,280 @@
+//! Runs external programs to their end: with a deadline, their output captured, their failure explained.
+//!
+//! Knows nothing of what the programs are for. Servers that stay are not started here.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::copy::tree_size;
+use super::progress::Progress;
+
+/// How much of a program's output is kept; what comes later is read and thrown away.
+const CAPTURE_BYTES: u64 = 32 << 20;
+/// How much of the standard error goes into an error's text.
+const QUOTED_LINES: usize = 12;
+const POLL: Duration = Duration::from_millis(20);
+/// How long to wait for the last output of a program that has ended: a grandchild may hold the pipe open.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// A program to run to its end.
+pub struct Tool<'a> {
+    command: Command,
+    name: String,
+    remedy: &'a str,
+    stdin: Vec<u8>,
+    watch: Option<Watch<'a>>,
+}
+
+struct Watch<'a> {
+    folder: &'a Path,
+    total: Option<u64>,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Tool<'a> {
+    /// The program `name`; `remedy` says how to get it when it is missing.
+    pub fn new(name: &str, remedy: &'a str) -> Self {
+        Tool {
+            remedy,
+            ..Tool::of(Command::new(name), name)
+        }
+    }
+
+    /// A command that was put together elsewhere, known to the reader of an error as `name`.
+    pub fn of(mut command: Command, name: &str) -> Self {
+        // Messages are parsed and quoted: they must not depend on the user's language.
+        command.env("LC_ALL", "C.UTF-8");
+        Tool {
+            command,
+            name: name.to_owned(),
+            remedy: "",
+            stdin: Vec::new(),
+            watch: None,
+        }
+    }
+
+    /// The command itself, to add arguments, folder and environment.
+    pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
+        change(&mut self.command);
+        self
+    }
+
+    /// What the program reads from its standard input.
+    pub fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    /// While the program runs, reports the bytes that `folder` holds.
+    pub fn watching(
+        mut self,
+        folder: &'a Path,
+        total: Option<u64>,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        self.watch = Some(Watch {
+            folder,
+            total,
+            progress,
+        });
+        self
+    }
+
+    /// Runs the program and returns what it left, however it ended.
+    ///
+    /// # Errors
+    /// It cannot be started, or is not done at the deadline (it is killed then).
+    pub fn run(mut self, deadline: Duration) -> Result<Finished> {
+        let mut child = self
+            .command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| match (error.kind(), self.remedy) {
+                (std::io::ErrorKind::NotFound, remedy) if !remedy.is_empty() => {
+                    anyhow::anyhow!("`{}` is not installed: {remedy}", self.name)
+                }
+                _ => anyhow::Error::new(error).context(format!("could not start `{}`", self.name)),
+            })?;
+        let stdout = drain(child.stdout.take());
+        let stderr = drain(child.stderr.take());
+        feed(&mut child, std::mem::take(&mut self.stdin));
+
+        let ended = self.wait(&mut child, deadline);
+        if !matches!(ended, Ok(Some(_))) {
+            // Whatever happened, nothing is left running.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let stdout = stdout.recv_timeout(DRAIN).unwrap_or_default();
+        let stderr = stderr.recv_timeout(DRAIN).unwrap_or_default();
+        match ended.with_context(|| format!("could not wait for `{}`", self.name))? {
+            Some(status) => Ok(Finished {
+                status,
+                stdout,
+                stderr,
+            }),
+            None => bail!(
+                "`{}` was not done after {} s and was ended{}",
+                self.name,
+                deadline.as_secs(),
+                quote(&stderr)
+            ),
+        }
+    }
+
+    /// Runs the program, which must succeed.
+    ///
+    /// # Errors
+    /// As [`Tool::run`]; also when it ends with anything but success: the text quotes its last words.
+    pub fn run_ok(self, deadline: Duration) -> Result<Finished> {
+        let name = self.name.clone();
+        let finished = self.run(deadline)?;
+        if !finished.status.success() {
+            let said = if finished.stderr.trim().is_empty() {
+                &finished.stdout
+            } else {
+                &finished.stderr
+            };
+            bail!("`{name}` failed with {}{}", finished.status, quote(said));
+        }
+        Ok(finished)
+    }
+
+    fn wait(&self, child: &mut Child, deadline: Duration) -> std::io::Result<Option<ExitStatus>> {
+        let end = Instant::now() + deadline;
+        let mut looked = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() > end {
+                return Ok(None);
+            }
+            if let Some(watch) = &self.watch
+                && looked.elapsed() > Duration::from_millis(500)
+            {
+                looked = Instant::now();
+                // A folder that changes under the count is only a less exact count.
+                if let Ok(size) = tree_size(watch.folder) {
+                    watch.progress.advance(size.apparent_bytes, watch.total);
+                }
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// The last lines of a text, set off from the sentence before them; empty when there are none.
+pub fn quote(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
+    if last.is_empty() {
+        String::new()
+    } else {
+        format!("; it said:\n    {}", last.join("\n    "))
+    }
+}
+
+fn feed(child: &mut Child, bytes: Vec<u8>) {
+    if let Some(mut stdin) = child.stdin.take() {
+        thread::spawn(move || {
+            // A program that does not read to the end is judged by its exit status.
+            let _ = stdin.write_all(&bytes);
+        });
+    }
+}
+
+fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.by_ref().take(CAPTURE_BYTES).read_to_end(&mut kept);
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        // Nobody listens any more once the deadline has passed.
+        let _ = sender.send(String::from_utf8_lossy(&kept).into_owned());
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Tool<'static> {
+        Tool::new("sh", "").with(|command| {
+            command.arg("-c").arg(script);
+        })
+    }
+
+    #[test]
+    fn output_and_input_pass_through() {
+        let text = "x".repeat(1 << 20);
+        let finished = shell("cat; echo done >&2")
+            .stdin(text.clone().into_bytes())
+            .run_ok(Duration::from_secs(20))
+            .unwrap();
+        assert_eq!(finished.stdout, text);
+        assert_eq!(finished.stderr, "done\n");
+    }
+
+    #[test]
+    fn a_failure_quotes_the_last_words() {
+        let error = shell("echo no such thing >&2; exit 3")
+            .run_ok(Duration::from_secs(20))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("exit status: 3") && error.contains("no such thing"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_deadline_ends_the_program() {
+        let begun = Instant::now();
+        let error = shell("echo waiting >&2; exec sleep 60")
+            .run(Duration::from_millis(200))
+            .unwrap_err()
+            .to_string();
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(
+            error.contains("was not done") && error.contains("waiting"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_missing_program_comes_with_its_remedy() {
+        let tool = Tool::new("dbduel-no-such-program", "install the package `example`");
+        let error = tool.run(Duration::from_secs(1)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`dbduel-no-such-program` is not installed: install the package `example`"
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Copies data directories and counts what they take on disk.
+//!
+//! A copy shares blocks with the original where the file system can (FICLONE), and keeps holes where it cannot: page
+//! compression punches holes, and a copy that filled them would not be the same data set. Knows nothing of servers.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::unistd::{Whence, lseek};
+
+use super::progress::Progress;
+
+/// What a copy did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copied {
+    /// Regular files.
+    pub files: u64,
+    /// Sum of the file lengths.
+    pub apparent_bytes: u64,
+    /// Files whose blocks are shared with the original until one of the two is written.
+    pub cloned_files: u64,
+}
+
+/// What a tree takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct TreeSize {
+    /// Sum of the file lengths.
+    pub apparent_bytes: u64,
+    /// Sum of the blocks in use: less than the lengths where files have holes.
+    pub allocated_bytes: u64,
+    /// Regular files.
+    pub files: u64,
+}
+
+/// Sizes of everything below `root`, symbolic links not followed.
+///
+/// # Errors
+/// A folder cannot be read. A file that vanishes during the walk is left out.
+pub fn tree_size(root: &Path) -> io::Result<TreeSize> {
+    let mut size = TreeSize::default();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(|error| named(&error, "read", &folder))? {
+            let entry = entry?;
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if metadata.is_file() {
+                size.files += 1;
+                size.apparent_bytes += metadata.len();
+                size.allocated_bytes += metadata.blocks() * 512;
+            }
+        }
+    }
+    Ok(size)
+}
+
+/// Copies the tree `from` to `to`, which must not exist yet and appears only when it is complete: the copy is written
+/// beside and renamed. Symbolic links are copied as links; sockets are left out.
+///
+/// Every file is synced, so that its write-back does not fall into something that is measured later. On failure the
+/// unfinished copy is removed; one that a killed process left is replaced.
+///
+/// # Errors
+/// `to` exists, or something cannot be read or written; the text names it.
+pub fn copy_tree(from: &Path, to: &Path, progress: &dyn Progress) -> io::Result<Copied> {
+    if to.exists() {
+        let error = io::Error::from(io::ErrorKind::AlreadyExists);
+        return Err(named(&error, "copy to", to));
+    }
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(".partial");
+    let beside = PathBuf::from(beside);
+    if beside.exists() {
+        fs::remove_dir_all(&beside).map_err(|error| named(&error, "remove", &beside))?;
+    }
+    let total = tree_size(from)?.apparent_bytes;
+    fs::create_dir(&beside).map_err(|error| named(&error, "create", &beside))?;
+    let copied = copy_into(from, &beside, total, progress).and_then(|copied| {
+        fs::rename(&beside, to).map_err(|error| named(&error, "create", to))?;
+        Ok(copied)
+    });
+    if copied.is_err() {
+        // The copy is useless; the error that is returned says why.
+        let _ = fs::remove_dir_all(&beside);
+    }
+    copied
+}
+
+fn copy_into(from: &Path, to: &Path, total: u64, progress: &dyn Progress) -> io::Result<Copied> {
+    let mut copied = Copied::default();
+    let mut folders: Vec<(PathBuf, PathBuf)> = vec![(from.to_path_buf(), to.to_path_buf())];
+    while let Some((source, target)) = folders.pop() {
+        let mode = fs::metadata(&source)
+            .map_err(|error| named(&error, "read", &source))?
+            .permissions();
+        fs::set_permissions(&target, mode)
+            .map_err(|error| named(&error, "set the mode of", &target))?;
+        for entry in fs::read_dir(&source).map_err(|error| named(&error, "read", &source))? {
+            let entry = entry?;
+            let (path, copy) = (entry.path(), target.join(entry.file_name()));
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                fs::create_dir(&copy).map_err(|error| named(&error, "create", &copy))?;
+                folders.push((path, copy));
+            } else if kind.is_symlink() {
+                symlink(fs::read_link(&path)?, &copy)
+                    .map_err(|error| named(&error, "create", &copy))?;
+            } else if kind.is_file() {
+                let (bytes, cloned) =
+                    copy_file(&path, &copy).map_err(|error| named(&error, "copy", &path))?;
+                copied.files += 1;
+                copied.apparent_bytes += bytes;
+                copied.cloned_files += u64::from(cloned);
+                progress.advance(copied.apparent_bytes, Some(total));
+            }
+        }
+        File::open(&target)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|error| named(&error, "sync", &target))?;
+    }
+    Ok(copied)
+}
+
+/// Copies one file; returns its length and whether its blocks are shared.
+fn copy_file(from: &Path, to: &Path) -> io::Result<(u64, bool)> {
+    let source = File::open(from)?;
+    let metadata = source.metadata()?;
+    let target = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(metadata.permissions().mode() & 0o7777)
+        .open(to)?;
+    let cloned = clone_blocks(&source, &target);
+    if !cloned {
+        copy_data(source, &target, metadata.len())?;
+    }
+    target.sync_all()?;
+    Ok((metadata.len(), cloned))
+}
+
+/// Asks the file system to let both files share their blocks. Many cannot; then the data are copied.
+fn clone_blocks(source: &File, target: &File) -> bool {
+    // SAFETY: both descriptors are open for the whole call; FICLONE takes the source descriptor as its only argument
+    // and touches no memory of ours.
+    let result =
+        unsafe { nix::libc::ioctl(target.as_raw_fd(), nix::libc::FICLONE, source.as_raw_fd()) };
+    result == 0
+}
+
+/// Copies the stretches that hold data and leaves the holes between them.
+fn copy_data(mut source: File, mut target: &File, length: u64) -> io::Result<()> {
+    target.set_len(length)?;
+    let mut position = 0i64;
+    let end = i64::try_from(length)
+        .map_err(|_| io::Error::other("file is longer than an offset can say"))?;
+    while position < end {
+        let begin = match lseek(&source, position, Whence::SeekData) {
+            Ok(begin) => begin,
+            // Nothing but a hole up to the end.
+            Err(Errno::ENXIO) => break,
+            // The file system does not know about holes: everything is data.
+            Err(Errno::EINVAL) => position,
+            Err(error) => return Err(error.into()),
+        };
+        let stop = match lseek(&source, begin, Whence::SeekHole) {
+            Ok(stop) => stop.min(end),
+            Err(Errno::EINVAL) => end,
+            Err(error) => return Err(error.into()),
+        };
+        // A file that is cut short while it is copied must not make this loop run on the spot.
+        if stop <= position || begin >= end {
+            break;
+        }
+        source.seek(SeekFrom::Start(begin.unsigned_abs()))?;
+        target.seek(SeekFrom::Start(begin.unsigned_abs()))?;
+        io::copy(
+            &mut io::Read::take(&mut source, (stop - begin).unsigned_abs()),
+            &mut target,
+        )?;
+        position = stop;
+    }
+    Ok(())
+}
+
+fn named(error: &io::Error, what: &str, path: &Path) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("could not {what} `{}`: {error}", path.display()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::progress::Silent;
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_copy_has_the_same_bytes_modes_and_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        fs::create_dir_all(from.join("deep/er")).unwrap();
+        fs::write(from.join("deep/er/page"), [7u8; 70_000]).unwrap();
+        fs::write(from.join("key"), "secret").unwrap();
+        fs::set_permissions(from.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(from.join("deep"), fs::Permissions::from_mode(0o700)).unwrap();
+        symlink("key", from.join("link")).unwrap();
+
+        let to = dir.path().join("to");
+        fs::create_dir(dir.path().join("to.partial")).unwrap();
+        fs::write(
+            dir.path().join("to.partial/torn"),
+            "left by a killed process",
+        )
+        .unwrap();
+        let copied = copy_tree(&from, &to, &Silent).unwrap();
+        assert!(!to.join("torn").exists() && !dir.path().join("to.partial").exists());
+        assert_eq!((copied.files, copied.apparent_bytes), (2, 70_006));
+        assert_eq!(fs::read(to.join("deep/er/page")).unwrap(), [7u8; 70_000]);
+        assert_eq!(fs::metadata(to.join("key")).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(to.join("deep")).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("key"));
+    }
+
+    #[test]
+    fn holes_stay_holes() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        fs::create_dir(&from).unwrap();
+        let file = File::create(from.join("sparse")).unwrap();
+        file.set_len(64 << 20).unwrap();
+        file.write_all_at(&[1u8; 4096], 0).unwrap();
+        file.write_all_at(&[2u8; 4096], 32 << 20).unwrap();
+        drop(file);
+
+        let to = dir.path().join("to");
+        copy_tree(&from, &to, &Silent).unwrap();
+        let (original, copy) = (tree_size(&from).unwrap(), tree_size(&to).unwrap());
+        assert_eq!(copy.apparent_bytes, 64 << 20);
+        assert!(
+            copy.allocated_bytes <= original.allocated_bytes.max(1 << 20),
+            "{copy:?} against {original:?}"
+        );
+        let mut bytes = [0u8; 4096];
+        File::open(to.join("sparse"))
+            .unwrap()
+            .read_exact_at(&mut bytes, 32 << 20)
+            .unwrap();
+        assert_eq!(bytes, [2u8; 4096]);
+    }
+
+    #[test]
+    fn an_existing_target_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(to.join("precious"), "x").unwrap();
+        assert!(copy_tree(&from, &to, &Silent).is_err());
+        assert!(to.join("precious").exists());
+    }
+}

@@ -1,0 +1,178 @@
+//! Where the lab keeps what it fetched, built and runs.
+//!
+//! Names folders and creates them; does not know what is put into them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::process::ProcessIdentity;
+
+/// How the names of unfinished folders begin.
+const UNFINISHED: &str = ".new-";
+
+/// The lab's private folder: everything it fetches, unpacks or starts lives below it.
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// The home at `root`. Nothing is created yet.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Home { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What was fetched and not yet unpacked.
+    pub fn downloads(&self) -> PathBuf {
+        self.root.join("downloads")
+    }
+
+    /// One unpacked server per folder.
+    pub fn servers(&self) -> PathBuf {
+        self.root.join("servers")
+    }
+
+    /// One folder per run, in it one sandbox per contender.
+    pub fn sandboxes(&self) -> PathBuf {
+        self.root.join("sandboxes")
+    }
+
+    /// Initialised and never used data directories, copied into sandboxes.
+    pub fn pristine(&self) -> PathBuf {
+        self.root.join("pristine")
+    }
+
+    /// Private package lists, one folder per suite.
+    pub fn apt(&self) -> PathBuf {
+        self.root.join("apt")
+    }
+}
+
+/// Creates a folder that only its owner may enter, and its parents.
+///
+/// # Errors
+/// The folder cannot be created; the text names it.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("could not create `{}`: {error}", path.display()),
+            )
+        })
+}
+
+/// Writes a file beside its final place and renames it, so that no reader ever sees half of it.
+///
+/// `mode` is the permission of the new file.
+///
+/// # Errors
+/// The file cannot be written, synced or renamed; the text names it.
+pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".new-{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(&beside)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_data()
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        // What is left of a failed attempt is of no use to anyone.
+        let _ = fs::remove_file(&beside);
+        io::Error::new(
+            error.kind(),
+            format!("could not write `{}`: {error}", path.display()),
+        )
+    })
+}
+
+/// A name for a folder that is not complete yet, beside its final place. Says which process works on it.
+pub fn unfinished(parent: &Path, name: &str) -> PathBuf {
+    parent.join(format!("{UNFINISHED}{name}-{}", std::process::id()))
+}
+
+/// Removes unfinished folders whose process is gone. What cannot be removed stays for the next time.
+pub fn clear_unfinished(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let pid = name
+            .strip_prefix(UNFINISHED)
+            .and_then(|name| name.rsplit_once('-')?.1.parse().ok());
+        if pid.is_some_and(|pid| ProcessIdentity::of(pid).is_none()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        write_whole(&path, b"first", 0o600).unwrap();
+        write_whole(&path, b"second", 0o600).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
+    }
+
+    #[test]
+    fn only_what_dead_processes_left_is_cleared() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let dead = dir
+            .path()
+            .join(format!("{UNFINISHED}mysql-8.0.33-{}", child.id()));
+        let ours = unfinished(dir.path(), "mysql-8.0.33");
+        let server = dir.path().join("mysql-8.0.33");
+        for folder in [&dead, &ours, &server] {
+            fs::create_dir(folder).unwrap();
+        }
+        clear_unfinished(dir.path());
+        assert!(!dead.exists() && ours.exists() && server.exists());
+    }
+
+    #[test]
+    fn a_file_in_a_missing_folder_is_an_error_that_names_it() {
+        let error = write_whole(Path::new("/nonexistent/folder/file"), b"x", 0o600).unwrap_err();
+        assert!(
+            error.to_string().contains("/nonexistent/folder/file"),
+            "{error}"
+        );
+    }
+}

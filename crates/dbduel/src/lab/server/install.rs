@@ -1,0 +1,320 @@
+//! Which servers can be had, which are there, and how one comes and goes.
+//!
+//! Returns data; what is printed about it is the caller's business.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::build::{Build, Origin};
+use super::catalogue::{CATALOGUE, Known};
+use super::copy::{TreeSize, tree_size};
+use super::home::{Home, clear_unfinished, unfinished};
+use super::libraries;
+use super::name::{Meaning, ServerName};
+use super::orphans;
+use super::progress::Progress;
+use super::sandbox::pristine;
+use super::sources::{Bench, Source};
+use super::tree;
+
+/// A server that is in the lab's home.
+#[derive(Debug)]
+pub struct Installed {
+    /// Name of its folder.
+    pub id: String,
+    /// What it is; `None` when its `build.json` is missing or cannot be understood.
+    pub build: Option<Build>,
+    /// What it takes on disk.
+    pub size: TreeSize,
+}
+
+/// A server of the catalogue, and whether it is there.
+#[derive(Debug)]
+pub struct Listed {
+    /// The entry.
+    pub known: &'static Known,
+    /// True when it need not be fetched.
+    pub installed: bool,
+}
+
+/// The whole catalogue.
+pub fn known(home: &Home) -> Vec<Listed> {
+    CATALOGUE
+        .iter()
+        .map(|known| Listed {
+            known,
+            installed: matches!(Build::load(&home.servers().join(known.id)), Ok(Some(_))),
+        })
+        .collect()
+}
+
+/// Every server that is in the lab's home, by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn installed(home: &Home) -> Result<Vec<Installed>> {
+    let mut found = Vec::new();
+    let entries = match fs::read_dir(home.servers()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("could not read `{}`", home.servers().display()));
+        }
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let id = entry.file_name().to_string_lossy().into_owned();
+        if id.starts_with('.') || !entry.path().is_dir() {
+            continue;
+        }
+        let build = Build::load(&entry.path()).ok().flatten();
+        found.push(Installed {
+            id,
+            build,
+            size: tree_size(&entry.path())?,
+        });
+    }
+    found.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(found)
+}
+
+/// Brings a server, or finds that it is there already.
+///
+/// # Errors
+/// The name means a running server, or something could not be fetched, unpacked or recognised; the text says what.
+pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Result<Build> {
+    let Meaning::Provided {
+        source,
+        locator,
+        known,
+    } = &name.meaning
+    else {
+        bail!("`{name}` runs already and is not the lab's to install");
+    };
+    let folder = home.servers().join(name.id());
+    if !source.is_in_place()
+        && let Some(build) = Build::load(&folder)?
+        && build.daemon.is_file()
+    {
+        return Ok(build);
+    }
+    fs::create_dir_all(home.servers())
+        .with_context(|| format!("could not create `{}`", home.servers().display()))?;
+    let staging = Staging::new(home, &name.id())?;
+    let build = bring(
+        name,
+        *source,
+        locator,
+        *known,
+        home,
+        &staging.path,
+        progress,
+    )
+    .with_context(|| format!("could not get the server `{name}`"))?;
+    progress.stage(&format!("{name} is version {}", build.version));
+    staging.become_folder(&folder)?;
+    match Build::load(&folder)? {
+        Some(build) => Ok(build),
+        None => bail!("`{}` vanished while it was installed", folder.display()),
+    }
+}
+
+fn bring(
+    name: &ServerName,
+    source: &dyn Source,
+    locator: &str,
+    known: Option<&Known>,
+    home: &Home,
+    staging: &Path,
+    progress: &dyn Progress,
+) -> Result<Build> {
+    let expected_bytes = known.map(|known| u64::from(known.download_mb) << 20);
+    let fetched = source.fetch(
+        locator,
+        &Bench {
+            home,
+            staging,
+            expected_bytes,
+            progress,
+        },
+    )?;
+    let mut artifacts = fetched.artifacts;
+    if let (Some(known), Some(artifact)) = (known, artifacts.first())
+        && !known.sha256.is_empty()
+        && known.sha256 != artifact.digests.sha256
+    {
+        bail!(
+            "`{}` is not the file that the catalogue knows: its SHA-256 is {}, expected {}",
+            artifact.name,
+            artifact.digests.sha256,
+            known.sha256
+        );
+    }
+    let mut parts = tree::find(&fetched.tree, fetched.daemon.as_deref())?;
+    if !source.is_in_place() {
+        make_executable(&parts.daemon)?;
+    }
+    artifacts.extend(libraries::complete(&mut parts, home, staging, progress)?);
+    let origin = Origin {
+        id: name.id(),
+        source: source.scheme().to_owned(),
+        locator: locator.to_owned(),
+        artifacts,
+    };
+    let build = Build::examine(origin, parts)?;
+    if let Some(known) = known
+        && (known.product != build.product || !known.promises(build.version))
+    {
+        bail!(
+            "`{}` was promised and {} {} was delivered; name the source itself to have it all the same: `{}:{}`",
+            known.id,
+            build.product,
+            build.version,
+            known.source,
+            known.locator
+        );
+    }
+    build.save(staging)?;
+    for leftover in fetched.leftovers {
+        // They only take room; the server is complete without them.
+        let _ = if leftover.is_dir() {
+            fs::remove_dir_all(&leftover)
+        } else {
+            fs::remove_file(&leftover)
+        };
+    }
+    Ok(build)
+}
+
+/// Archives made on other systems lose the permission to execute.
+fn make_executable(daemon: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(daemon, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("could not make `{}` executable", daemon.display()))
+}
+
+/// Removes a server from the lab's home, with the pristine data directories that it made. Sandboxes, snapshots and
+/// records are not touched.
+///
+/// # Errors
+/// There is no such server, one of its processes runs, or the folder cannot be removed.
+pub fn remove(id: &str, home: &Home) -> Result<Installed> {
+    let found = installed(home)?.into_iter().find(|server| server.id == id);
+    let Some(server) = found else {
+        bail!(
+            "no server `{id}` is installed in `{}`",
+            home.servers().display()
+        );
+    };
+    let folder = home.servers().join(id);
+    if let Some(process) = orphans::process_using(&folder) {
+        bail!(
+            "`{id}` is in use by the process {}; end that run first",
+            process.pid
+        );
+    }
+    // Renamed first, so that an interrupted removal leaves nothing that looks like a server.
+    let doomed = unfinished(&home.servers(), id);
+    fs::rename(&folder, &doomed)
+        .and_then(|()| fs::remove_dir_all(&doomed))
+        .with_context(|| format!("could not remove `{}`", folder.display()))?;
+    pristine::remove_of(home, id)
+        .with_context(|| format!("could not remove the pristine data directories of `{id}`"))?;
+    Ok(server)
+}
+
+/// A folder that becomes the server's when everything is there and vanishes otherwise.
+struct Staging {
+    path: PathBuf,
+}
+
+impl Staging {
+    fn new(home: &Home, id: &str) -> Result<Self> {
+        clear_unfinished(&home.servers());
+        let path = unfinished(&home.servers(), id);
+        if path.exists() {
+            fs::remove_dir_all(&path)
+                .with_context(|| format!("could not clear `{}`", path.display()))?;
+        }
+        fs::create_dir_all(&path)
+            .with_context(|| format!("could not create `{}`", path.display()))?;
+        Ok(Staging { path })
+    }
+
+    fn become_folder(self, folder: &Path) -> Result<()> {
+        if folder.exists() {
+            fs::remove_dir_all(folder)
+                .with_context(|| format!("could not replace `{}`", folder.display()))?;
+        }
+        fs::rename(&self.path, folder)
+            .with_context(|| format!("could not create `{}`", folder.display()))
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // Gone already when it became the server's folder.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::progress::Silent;
+    use super::*;
+
+    #[test]
+    fn an_empty_home_has_nothing_installed_and_nothing_to_remove() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        assert!(installed(&home).unwrap().is_empty());
+        assert!(known(&home).iter().all(|listed| !listed.installed));
+        assert!(
+            remove("mysql-8.0.33", &home)
+                .unwrap_err()
+                .to_string()
+                .contains("is installed in")
+        );
+        assert!(remove("../sandboxes", &home).is_err());
+    }
+
+    #[test]
+    fn a_removed_server_takes_its_pristine_data_along_and_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        let own = home.pristine().join("mariadb-10.11-0123456789ab");
+        let other = home.pristine().join("mariadb-10.11.5-0123456789ab");
+        for folder in [&home.servers().join("mariadb-10.11"), &own, &other] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        remove("mariadb-10.11", &home).unwrap();
+        assert!(!own.exists() && other.exists());
+        assert!(installed(&home).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_brought_leaves_no_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path().join("home"));
+        let empty = dir.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        let name = ServerName::parse(&format!("path:{}", empty.display())).unwrap();
+        let error = format!("{:#}", install(&name, &home, &Silent).unwrap_err());
+        assert!(
+            error.contains("could not get the server") && error.contains("there is no `mariadbd`"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(home.servers()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_running_server_is_not_installed() {
+        let name = ServerName::parse("tcp://db1").unwrap();
+        let error = install(&name, &Home::new("/nonexistent"), &Silent)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not the lab's"), "{error}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Everything about getting, recognising, initialising, starting, freezing and stopping database servers privately.
+//!
+//! What a user writes for a server becomes a [`ServerName`]; a [`sources::Source`] brings its files, and
+//! [`install::install`] makes a [`Build`] of them. A [`Sandbox`] gives one contender's server its own place, and
+//! [`RunningServer`] is that server while it runs. Knows nothing of load, slices or verdicts, and prints nothing.
+
+mod build;
+mod catalogue;
+mod command;
+mod copy;
+mod digest;
+mod home;
+pub mod install;
+mod libraries;
+mod name;
+pub mod orphans;
+mod process;
+mod products;
+mod progress;
+mod refusal;
+mod sandbox;
+mod settings;
+mod sources;
+mod tree;
+mod unpack;
+mod variables;
+mod version;
+
+pub use build::Build;
+pub use copy::{TreeSize, copy_tree, tree_size};
+pub use home::Home;
+pub use name::{Meaning, ServerName};
+pub use products::{COUNTERS, FactQuery, VARIABLES, recognise};
+pub use progress::{Progress, Silent};
+pub use refusal::RefusedSetting;
+pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError};
+pub use settings::{NotTaken, Setting};
+pub use sources::SOURCES;
+pub use version::Version;

@@ -1,0 +1,295 @@
+//! What a user writes for `server = "…"`.
+//!
+//! Reads the text and says which source is meant; fetches and starts nothing.
+
+use std::fmt;
+
+use dbduel_load::address::{Address, AddressError};
+
+use super::catalogue::{self, CATALOGUE, Known};
+use super::sources::{self, SOURCES, Source};
+
+/// A server as the user named it.
+#[derive(Clone)]
+pub struct ServerName {
+    /// The text as written.
+    pub written: String,
+    /// What it means.
+    pub meaning: Meaning,
+}
+
+/// What a server's name means.
+#[derive(Clone)]
+pub enum Meaning {
+    /// A server that the lab gets from a source and runs itself.
+    Provided {
+        /// Where it comes from.
+        source: &'static dyn Source,
+        /// What the source is asked for.
+        locator: String,
+        /// Its entry in the catalogue, when it was named by one.
+        known: Option<&'static Known>,
+    },
+    /// A server that runs already. The lab talks to it and never starts, freezes or stops it.
+    Running {
+        /// Where it listens.
+        address: Address,
+        /// Who logs in; `None` leaves it to the caller.
+        user: Option<String>,
+    },
+}
+
+/// Why a server's name was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Neither a known server nor a scheme.
+    #[error("no server is known as `{written}`{}; `dbduel servers list` shows what can be had", did_you_mean(.suggestion))]
+    Unknown {
+        /// The text as written.
+        written: String,
+        /// The nearest name that would have been understood.
+        suggestion: Option<String>,
+    },
+    /// In the catalogue, but it does not run.
+    #[error("`{written}` is known but cannot be used: {reason}")]
+    Unsupported {
+        /// The text as written.
+        written: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The scheme is known, what follows it is not understood.
+    #[error("`{written}` is not understood: {reason}")]
+    Malformed {
+        /// The text as written.
+        written: String,
+        /// What is wrong and how it is written.
+        reason: String,
+    },
+    /// A password in an address. Not repeated here.
+    #[error(
+        "the server's address holds a password, which does not belong into a file that is kept in the record; write `tcp://user@host`"
+    )]
+    Password,
+}
+
+fn did_you_mean(suggestion: &Option<String>) -> String {
+    suggestion
+        .as_ref()
+        .map(|name| format!(" (did you mean `{name}`?)"))
+        .unwrap_or_default()
+}
+
+impl ServerName {
+    /// Reads what the user wrote.
+    ///
+    /// # Errors
+    /// [`NameError`] says what was not understood and suggests the nearest name.
+    pub fn parse(written: &str) -> Result<Self, NameError> {
+        let malformed = |reason: String| NameError::Malformed {
+            written: written.to_owned(),
+            reason,
+        };
+        let named = |meaning| ServerName {
+            written: written.to_owned(),
+            meaning,
+        };
+        if written.starts_with("tcp://") || written.starts_with("unix:") {
+            let (address, user) =
+                Address::parse_with_user(written).map_err(|error| match error {
+                    // The text holds a password; it must not get into an error, which may end in a log.
+                    AddressError::Password => NameError::Password,
+                    other => malformed(other.to_string()),
+                })?;
+            return Ok(named(Meaning::Running { address, user }));
+        }
+        let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
+        if let Some(source) = sources::by_scheme(scheme) {
+            source.check(locator).map_err(malformed)?;
+            return Ok(named(Meaning::Provided {
+                source,
+                locator: locator.to_owned(),
+                known: None,
+            }));
+        }
+        let unknown = || NameError::Unknown {
+            written: written.to_owned(),
+            suggestion: suggest(written, scheme),
+        };
+        let known = catalogue::find(written).ok_or_else(unknown)?;
+        if let Some(reason) = known.unsupported {
+            return Err(NameError::Unsupported {
+                written: written.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+        let source = sources::by_scheme(known.source).ok_or_else(unknown)?;
+        Ok(named(Meaning::Provided {
+            source,
+            locator: known.locator.to_owned(),
+            known: Some(known),
+        }))
+    }
+
+    /// A name for folders: the catalogue's id where there is one, otherwise one made of what was written.
+    pub fn id(&self) -> String {
+        match &self.meaning {
+            Meaning::Provided {
+                known: Some(known), ..
+            } => known.id.to_owned(),
+            Meaning::Provided { .. } | Meaning::Running { .. } => folder_name(&self.written),
+        }
+    }
+}
+
+impl fmt::Debug for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerName")
+            .field("written", &self.written)
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+/// A short folder name that two different texts do not share.
+fn folder_name(written: &str) -> String {
+    let readable: String = written
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .take(40)
+        .collect();
+    let digest = blake3::hash(written.as_bytes()).to_hex();
+    format!("{}-{}", readable.trim_matches(['-', '.']), &digest[..8])
+}
+
+fn suggest(written: &str, scheme: &str) -> Option<String> {
+    if written.contains(':') {
+        let near = SOURCES
+            .iter()
+            .map(|source| {
+                (
+                    strsim::damerau_levenshtein(source.scheme(), scheme),
+                    *source,
+                )
+            })
+            .min_by_key(|(d, _)| *d);
+        return near
+            .filter(|(distance, _)| *distance <= 2)
+            .map(|(_, source)| source.example().to_owned());
+    }
+    let schemes = SOURCES.iter().map(|source| source.scheme());
+    if let Some(scheme) = schemes
+        .filter(|scheme| strsim::damerau_levenshtein(scheme, written) <= 2)
+        .min()
+    {
+        return Some(scheme.to_owned());
+    }
+    // Percona and other relatives are not in the catalogue; a plain version number most likely lacks its product.
+    if written.starts_with(|c: char| c.is_ascii_digit()) {
+        return CATALOGUE
+            .iter()
+            .find(|known| known.version.starts_with(written))
+            .map(|known| known.id.to_owned());
+    }
+    catalogue::nearest(written).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_running_servers() {
+        match ServerName::parse("tcp://bench@db1:3307").unwrap().meaning {
+            Meaning::Running { address, user } => {
+                assert_eq!(
+                    address,
+                    Address::Tcp {
+                        host: "db1".to_owned(),
+                        port: 3307
+                    }
+                );
+                assert_eq!(user.as_deref(), Some("bench"));
+            }
+            Meaning::Provided { .. } => panic!("taken for a server to start"),
+        }
+        match ServerName::parse("unix:/run/mysqld/mysqld.sock")
+            .unwrap()
+            .meaning
+        {
+            Meaning::Running {
+                address: Address::Unix { path },
+                user: None,
+            } => {
+                assert_eq!(path.to_str(), Some("/run/mysqld/mysqld.sock"));
+            }
+            _ => panic!("not understood as a socket"),
+        }
+    }
+
+    #[track_caller]
+    fn refused(written: &str, part: &str) {
+        let error = ServerName::parse(written).unwrap_err().to_string();
+        assert!(error.contains(part), "`{written}`: {error}");
+    }
+
+    #[test]
+    fn what_is_not_understood_says_why() {
+        refused("tcp://host:99999", "not a port");
+        refused("unix:mysqld.sock", "absolute");
+        refused("mysql-5.7", "did you mean `mysql-5.6.");
+        refused("mariadb-10.4", "did you mean `mariadb-10.5`");
+        refused("mysql-5.6.21", "32-bit");
+        refused("instaled", "did you mean `installed`");
+        refused("pth:/opt/mysql", "did you mean `path:");
+        refused("10.11", "did you mean `mariadb-10.11");
+        refused("", "no server is known as ``");
+    }
+
+    #[test]
+    fn a_password_is_refused_and_not_repeated() {
+        let error = ServerName::parse("tcp://u:secret@host").unwrap_err();
+        assert_eq!(error, NameError::Password);
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_name_from_the_catalogue_is_its_folder() {
+        assert_eq!(
+            ServerName::parse("mariadb-10.1").unwrap().id(),
+            "mariadb-10.1.23"
+        );
+    }
+
+    #[test]
+    fn two_paths_do_not_share_a_folder() {
+        let one = ServerName::parse("path:/opt/mysql-a").unwrap().id();
+        let two = ServerName::parse("path:/opt/mysql_a").unwrap().id();
+        assert_ne!(one, two);
+        assert!(one.starts_with("path--opt-mysql-a-"), "{one}");
+    }
+
+    #[test]
+    fn the_example_of_every_source_is_understood_by_that_source() {
+        for source in SOURCES {
+            match ServerName::parse(source.example()).unwrap().meaning {
+                Meaning::Provided { source: found, .. } => {
+                    assert_eq!(found.scheme(), source.scheme());
+                }
+                Meaning::Running { .. } => panic!("`{}` is not a running server", source.example()),
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Servers that outlived the process that started them.
+//!
+//! A guard stops servers when the lab ends, also on panic; only a SIGKILL of the lab leaves them, perhaps frozen. The
+//! next start finds them by what their sandboxes say, checks that they are what the note says, and ends them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::home::{Home, create_private_dir, write_whole};
+use super::process::{self, ProcessIdentity, poll_until, signal_one};
+use super::sandbox::{CONFIG_NAME, Owner};
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// A server that was found without its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// The sandbox it ran in.
+    pub sandbox: PathBuf,
+    /// Its process.
+    pub process: ProcessIdentity,
+    /// How it was ended.
+    pub end: End,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// How an orphan ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, when asked to.
+    Terminated,
+    /// It had to be killed.
+    Killed,
+    /// Not at all: it cannot be signalled, or waits for a device.
+    StillThere,
+}
+
+/// Ends every server of this home whose owner is dead, and notes in its sandbox that none runs. Each gets `patience`
+/// to end by itself.
+pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
+    // Paths in command lines are without symbolic links.
+    let root = home
+        .root()
+        .canonicalize()
+        .unwrap_or_else(|_| home.root().to_path_buf());
+    let mut found = Vec::new();
+    for run in folders(&Home::new(root).sandboxes()) {
+        for sandbox in folders(&run) {
+            let Some(owner) = Owner::load(&sandbox) else {
+                continue;
+            };
+            if owner.dbduel.is_alive() {
+                continue;
+            }
+            let config = format!("--defaults-file={}", sandbox.join(CONFIG_NAME).display());
+            let uses_it = |process: &ProcessIdentity| process.arguments().contains(&config);
+            let server = match owner.server {
+                Some(server) => Some(server).filter(|server| server.is_alive() && uses_it(server)),
+                // Killed between the start of the server and the note of it.
+                None => process::all().into_iter().find(uses_it),
+            };
+            if let Some(process) = server {
+                let begun = Instant::now();
+                let end = end(process, patience);
+                found.push(Orphan {
+                    sandbox: sandbox.clone(),
+                    process,
+                    end,
+                    took: begun.elapsed(),
+                });
+                if end == End::StillThere {
+                    continue;
+                }
+            }
+            if owner.server.is_some() {
+                // Should this fail, the next sweep finds the same dead process and writes again.
+                let _ = Owner {
+                    server: None,
+                    group: None,
+                    ..owner
+                }
+                .save(&sandbox);
+            }
+        }
+    }
+    found
+}
+
+/// File in a run's folder that names the record that the run writes.
+const RECORD: &str = "record";
+
+/// Notes which record the sandboxes of a run belong to.
+///
+/// # Errors
+/// The note cannot be written.
+pub fn note_record(home: &Home, run: &str, record: &Path) -> io::Result<()> {
+    let folder = home.sandboxes().join(run);
+    create_private_dir(&folder)?;
+    write_whole(
+        &folder.join(RECORD),
+        record.as_os_str().as_encoded_bytes(),
+        0o600,
+    )
+}
+
+/// Removes the folder of a run that has no sandbox any more.
+pub(super) fn remove_empty_run(run: &Path) {
+    if folders(run).is_empty() {
+        // What stays behind is empty but for a note, and found again when the record is gone.
+        let _ = fs::remove_dir_all(run);
+    }
+}
+
+/// Removes the sandboxes of interrupted runs whose record is gone: nobody can go on with them. Returns
+/// their folders.
+pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
+    let is_left = |run: &PathBuf| {
+        let record = fs::read(run.join(RECORD))
+            .ok()
+            .map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+        let is_in_use = folders(run)
+            .iter()
+            .any(|sandbox| Owner::load(sandbox).is_some_and(|owner| owner.dbduel.is_alive()));
+        record.is_some_and(|record| !record.exists()) && !is_in_use
+    };
+    let left: Vec<PathBuf> = folders(&home.sandboxes())
+        .into_iter()
+        .filter(is_left)
+        .collect();
+    left.into_iter()
+        .filter(|run| fs::remove_dir_all(run).is_ok())
+        .collect()
+}
+
+fn end(process: ProcessIdentity, patience: Duration) -> End {
+    // A stopped process sees a request to end only after it was thawed.
+    let asked =
+        signal_one(process, Signal::SIGCONT).and_then(|()| signal_one(process, Signal::SIGTERM));
+    let gone = |wait: Duration| {
+        poll_until(Instant::now() + wait, POLL, || {
+            (!process.is_alive()).then_some(())
+        })
+        .is_some()
+    };
+    if asked.is_ok() && gone(patience) {
+        return End::Terminated;
+    }
+    if signal_one(process, Signal::SIGKILL).is_ok() && gone(Duration::from_secs(30)) {
+        End::Killed
+    } else {
+        End::StillThere
+    }
+}
+
+/// A process whose program lies in a folder, told by its arguments.
+pub(super) fn process_using(folder: &Path) -> Option<ProcessIdentity> {
+    process::all().into_iter().find(|process| {
+        // The daemon itself, or the loader with the daemon after its own two arguments.
+        process
+            .arguments()
+            .iter()
+            .take(4)
+            .any(|argument| Path::new(argument).starts_with(folder))
+    })
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else {
+        return Vec::new();
+    };
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// A process with the command line of a server, which ignores SIGTERM when `stubborn`.
+    fn impostor(sandbox: &Path, stubborn: bool) -> Child {
+        let trap = if stubborn { "trap '' TERM; " } else { "" };
+        Command::new("sh")
+            .arg("-c")
+            .arg(format!(
+                "{trap}touch \"$0.ready\"; while :; do sleep 0.05; done"
+            ))
+            .arg(sandbox.join("marker"))
+            .arg(format!(
+                "--defaults-file={}",
+                sandbox.join(CONFIG_NAME).display()
+            ))
+            .spawn()
+            .unwrap()
+    }
+
+    fn sandbox(home: &Home) -> PathBuf {
+        let path = home
+            .root()
+            .canonicalize()
+            .unwrap()
+            .join("sandboxes/run/contender");
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn wait_for(path: &Path) {
+        assert!(
+            poll_until(Instant::now() + PATIENCE, POLL, || path
+                .exists()
+                .then_some(()))
+            .is_some()
+        );
+    }
+
+    fn identity(child: &Child) -> ProcessIdentity {
+        ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap()
+    }
+
+    /// A process that ran once and is gone.
+    fn dead() -> ProcessIdentity {
+        ProcessIdentity {
+            start_ticks: 1,
+            ..ProcessIdentity::current().unwrap()
+        }
+    }
+
+    #[track_caller]
+    fn check(noted: bool, stubborn: bool, frozen: bool, expected: End) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        let sandbox = sandbox(&home);
+        let mut child = impostor(&sandbox, stubborn);
+        wait_for(&sandbox.join("marker.ready"));
+        let process = identity(&child);
+        let server = noted.then_some(process);
+        Owner {
+            dbduel: dead(),
+            server,
+            group: server.map(|server| server.pid),
+            socket_folder: None,
+        }
+        .save(&sandbox)
+        .unwrap();
+        if frozen {
+            signal_one(process, Signal::SIGSTOP).unwrap();
+        }
+        // A zombie counts as gone, so that it need not be waited for here.
+        let found = sweep(
+            &home,
+            if stubborn {
+                Duration::from_millis(300)
+            } else {
+                PATIENCE
+            },
+        );
+        child.wait().unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].process, found[0].end), (process, expected));
+        assert!(Owner::load(&sandbox).unwrap().server.is_none());
+        assert!(sweep(&home, PATIENCE).is_empty(), "nothing is found twice");
+    }
+
+    #[test]
+    fn an_orphan_ends_when_asked() {
+        check(true, false, false, End::Terminated);
+    }
+
+    #[test]
+    fn a_frozen_orphan_is_thawed_first() {
+        check(true, false, true, End::Terminated);
+    }
+
+    #[test]
+    fn a_stubborn_orphan_is_killed() {
+        check(true, true, false, End::Killed);
+    }
+
+    #[test]
+    fn sandboxes_go_when_their_record_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        let record = dir.path().join("record of the run");
+        fs::create_dir(&record).unwrap();
+        sandbox(&home);
+        assert!(
+            remove_leftovers(&home).is_empty(),
+            "nobody knows whose it is"
+        );
+        note_record(&home, "run", &record).unwrap();
+        assert!(remove_leftovers(&home).is_empty(), "the run can be resumed");
+        fs::remove_dir(&record).unwrap();
+        assert_eq!(remove_leftovers(&home), [home.sandboxes().join("run")]);
+        assert!(!home.sandboxes().join("run").exists());
+    }
+
+    #[test]
+    fn a_server_that_was_never_noted_is_found_by_its_command_line() {
+        check(false, false, false, End::Terminated);
+    }
+
+    #[test]
+    fn a_server_with_a_living_owner_and_a_stranger_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        let sandbox = sandbox(&home);
+        let mut server = impostor(&sandbox, false);
+        let mut stranger = Command::new("sleep").arg("60").spawn().unwrap();
+        wait_for(&sandbox.join("marker.ready"));
+        let me = ProcessIdentity::current().unwrap();
+        let owner = Owner {
+            dbduel: me,
+            server: Some(identity(&server)),
+            group: None,
+            socket_folder: None,
+        };
+        owner.save(&sandbox).unwrap();
+        assert!(sweep(&home, PATIENCE).is_empty());
+        // A pid that now belongs to somebody else's program.
+        Owner {
+            dbduel: dead(),
+            server: Some(identity(&stranger)),
+            ..owner
+        }
+        .save(&sandbox)
+        .unwrap();
+        assert!(sweep(&home, PATIENCE).is_empty());
+        assert!(identity(&stranger).is_alive() && identity(&server).is_alive());
+        for child in [&mut server, &mut stranger] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}

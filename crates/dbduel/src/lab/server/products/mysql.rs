@@ -1,0 +1,155 @@
+//! MySQL, from 5.5 on.
+
+use anyhow::Result;
+
+use super::bootstrap::{Piece, assemble};
+use super::{Build, COMMON_FACTS, FactQuery, Initialisation, Product, Setting, Version};
+
+/// MySQL.
+pub struct MySql;
+
+impl Product for MySql {
+    fn name(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn recognises(&self, version_text: &str) -> bool {
+        // Relatives say `mysqld` too; they are other products.
+        let text = version_text.to_ascii_lowercase();
+        let relative = ["mariadb", "percona", "tidb", "vitess", "drizzle"]
+            .iter()
+            .any(|name| text.contains(name));
+        !relative && (text.contains("mysql") || Version::parse(version_text).is_some())
+    }
+
+    fn initialisation(&self, build: &Build) -> Result<Initialisation> {
+        if build.version.at_least(5, 7) {
+            // Packaged servers have a folder compiled in that other machines lack, and end without it.
+            return Ok(Initialisation {
+                arguments: vec!["--initialize-insecure", "--secure-file-priv="],
+                sql: Vec::new(),
+                folders: &[],
+            });
+        }
+        let pieces = [
+            Piece::Text("use mysql;"),
+            Piece::File("mysql_system_tables.sql"),
+            Piece::File("mysql_system_tables_data.sql"),
+        ];
+        Ok(Initialisation {
+            arguments: vec![
+                "--bootstrap",
+                "--log-warnings=0",
+                "--max_allowed_packet=8M",
+                "--net_buffer_length=16K",
+                "--default-storage-engine=MyISAM",
+            ],
+            sql: assemble(&build.share, &pieces)?,
+            folders: &["mysql"],
+        })
+    }
+
+    fn init_time_settings(&self, version: Version) -> &'static [&'static str] {
+        if version.at_least(5, 6) {
+            &[
+                "innodb_page_size",
+                "innodb_data_file_path",
+                "innodb_undo_tablespaces",
+                "innodb_checksum_algorithm",
+                "lower_case_table_names",
+            ]
+        } else {
+            // 5.5 refuses to start when the redo log has another size than configured.
+            &[
+                "innodb_data_file_path",
+                "innodb_log_file_size",
+                "innodb_log_files_in_group",
+                "lower_case_table_names",
+            ]
+        }
+    }
+
+    fn lab_lines(&self, version: Version) -> Vec<&'static str> {
+        let mut lines = Vec::new();
+        if version.at_least(5, 7) {
+            lines.push("secure-file-priv=");
+            // Below this the engine's own notes (I/O method, buffer pool, recovery) are not written.
+            lines.push("loose-log-error-verbosity=3");
+        }
+        if version.at_least(8, 0) {
+            // Otherwise a second protocol opens a port that is the same for every server.
+            lines.push("loose-mysqlx=OFF");
+        }
+        lines
+    }
+
+    fn check_arguments(&self, version: Version) -> &'static [&'static str] {
+        // From 8.0 on `--verbose --help` ends well even with unknown settings.
+        if version.at_least(8, 0) {
+            &["--validate-config"]
+        } else {
+            &["--verbose", "--help"]
+        }
+    }
+
+    fn forbids(&self, _version: Version, _setting: &Setting) -> Option<&'static str> {
+        None
+    }
+
+    fn identity_files(&self) -> &'static [&'static str] {
+        &["auto.cnf"]
+    }
+
+    fn fact_queries(&self, version: Version) -> Vec<FactQuery> {
+        let mut facts = COMMON_FACTS.to_vec();
+        if version.at_least(8, 0) {
+            facts.push(FactQuery {
+                name: "variable-origins",
+                sql: "SELECT VARIABLE_NAME, VARIABLE_SOURCE, VARIABLE_PATH, MIN_VALUE, MAX_VALUE \
+                      FROM performance_schema.variables_info ORDER BY VARIABLE_NAME",
+            });
+        }
+        facts.push(FactQuery {
+            name: "build",
+            sql: "SELECT @@version, @@version_comment, @@version_compile_machine, @@version_compile_os, '', '', ''",
+        });
+        if version.at_least(5, 6) {
+            facts.push(FactQuery {
+                name: "innodb-metrics",
+                sql: "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS ORDER BY NAME",
+            });
+        }
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_redo_log_of_5_5_is_made_with_the_data_directory() {
+        assert!(
+            MySql
+                .init_time_settings(Version::new(5, 5, 34))
+                .contains(&"innodb_log_file_size")
+        );
+        assert!(
+            !MySql
+                .init_time_settings(Version::new(5, 6, 14))
+                .contains(&"innodb_log_file_size")
+        );
+    }
+
+    #[test]
+    fn settings_are_checked_by_what_each_version_has() {
+        assert_eq!(
+            MySql.check_arguments(Version::new(5, 6, 24)),
+            ["--verbose", "--help"]
+        );
+        assert_eq!(
+            MySql.check_arguments(Version::new(8, 0, 33)),
+            ["--validate-config"]
+        );
+    }
+}

@@ -1,0 +1,20 @@
+//! How long operations tell that they are alive.
+//!
+//! Knows nothing of terminals: whoever calls decides what becomes of it.
+
+/// Told by a long operation what it is doing.
+pub trait Progress: Sync {
+    /// A new stage begins: a short phrase such as "unpacking mysql-8.0.33".
+    fn stage(&self, what: &str);
+
+    /// `done` of `total` bytes of the stage; `None` when the total is not known.
+    fn advance(&self, done: u64, total: Option<u64>);
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn stage(&self, _what: &str) {}
+    fn advance(&self, _done: u64, _total: Option<u64>) {}
+}

@@ -1,0 +1,168 @@
+//! The one account of a sandboxed server: who may log in, and how it comes to be.
+//!
+//! The password lies in a file inside the data directory. A copy of the data directory brings its accounts along, and
+//! so it brings the key to them as well.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
+
+use super::super::home::write_whole;
+use super::random_hex;
+
+/// The account that the lab works with.
+pub const USER: &str = "dbduel";
+/// The database that the lab works in.
+pub const DATABASE: &str = "dbduel";
+const FILE_NAME: &str = "dbduel.account";
+const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// User and password for a sandboxed server.
+#[derive(Clone)]
+pub struct Account {
+    password: String,
+}
+
+impl Account {
+    /// The account of a data directory; a new password is made and kept when it has none yet.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn of_data(data: &Path) -> Result<Self> {
+        let path = data.join(FILE_NAME);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Account {
+                password: text.trim().to_owned(),
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let password = random_hex(16)?;
+                write_whole(&path, password.as_bytes(), 0o600)?;
+                Ok(Account { password })
+            }
+            Err(error) => {
+                Err(error).with_context(|| format!("could not read `{}`", path.display()))
+            }
+        }
+    }
+
+    /// What a client logs in with.
+    pub fn credentials(&self) -> Credentials {
+        Credentials::new(USER, &self.password)
+    }
+
+    /// Tries to log in.
+    ///
+    /// # Errors
+    /// Nobody answers, or the server refuses.
+    pub fn log_in(&self, socket: &Path) -> Result<Connection, ConnectError> {
+        connect(socket, &self.credentials())
+    }
+
+    /// Makes the account on a server that was just initialised, and removes every other way in: accounts without a
+    /// name, which would take local logins away from ours, and root without a password.
+    ///
+    /// # Errors
+    /// Root cannot log in, or a statement fails. No error repeats the password.
+    pub fn set_up(&self, socket: &Path) -> Result<()> {
+        let mut root = connect(socket, &Credentials::new("root", ""))
+            .with_context(|| format!("the server knows neither the account `{USER}` nor root without a password; its data directory was not made by the lab"))?;
+        // The accounts are the sandbox's business and no part of the data: they are not for replicas.
+        root.execute("SET SESSION sql_log_bin = 0")?;
+        let accounts = root.query(&format!(
+            "SELECT user, host FROM mysql.user WHERE user IN ('', 'root', '{USER}')"
+        ))?;
+        let mut roots = Vec::new();
+        for row in 0..accounts.rows.len() {
+            let (user, host) = (
+                accounts.text(row, 0).unwrap_or_default(),
+                accounts.text(row, 1).unwrap_or_default(),
+            );
+            let drop = format!("DROP USER {}@{}", quoted(&user), quoted(&host));
+            if user == "root" {
+                roots.push(drop);
+            } else {
+                root.execute(&drop)?;
+            }
+        }
+        for host in ["localhost", "%"] {
+            root.execute(&format!(
+                "CREATE USER '{USER}'@'{host}' IDENTIFIED BY {}",
+                quoted(&self.password)
+            ))
+            .map_err(|error| without_statement(&error))?;
+            root.execute(&format!(
+                "GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION"
+            ))?;
+        }
+        root.execute(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;
+        for drop in roots {
+            root.execute(&drop)?;
+        }
+        Ok(())
+    }
+}
+
+/// Errors quote statements, and this one holds the password.
+fn without_statement(error: &QueryError) -> anyhow::Error {
+    match error.code() {
+        Some(code) => {
+            anyhow!("the server refused to create the account `{USER}` with error {code}")
+        }
+        None => anyhow!(
+            "the connection broke while the account `{USER}` was created; the server's log may say why"
+        ),
+    }
+}
+
+fn connect(socket: &Path, credentials: &Credentials) -> Result<Connection, ConnectError> {
+    let address = Address::Unix {
+        path: PathBuf::from(socket),
+    };
+    Connection::connect(
+        &address,
+        credentials,
+        &ConnectOptions {
+            deadline: ATTEMPT,
+            ..ConnectOptions::default()
+        },
+    )
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_password_is_made_once_and_only_the_owner_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Account::of_data(dir.path()).unwrap();
+        let second = Account::of_data(dir.path()).unwrap();
+        assert_eq!(first.password, second.password);
+        assert_eq!(first.password.len(), 32);
+        let mode = fs::metadata(dir.path().join(FILE_NAME))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let other = tempfile::tempdir().unwrap();
+        assert_ne!(
+            Account::of_data(other.path()).unwrap().password,
+            first.password
+        );
+    }
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(quoted("it's"), "'it''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,73 @@
+//! Asks the daemon whether it takes the settings, before anything is initialised or started.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::super::command::quote;
+use super::super::home::{create_private_dir, write_whole};
+use super::super::refusal::{self, Notice};
+use super::Sandbox;
+use super::config::{self, Places};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+impl Sandbox {
+    /// Has the daemon check the contender's settings. Returns what it remarks about those that it takes: that it
+    /// changes a value, or that a setting does nothing any more.
+    ///
+    /// Values that only an engine can judge are found at the start.
+    ///
+    /// # Errors
+    /// [`RefusedSetting`](super::super::RefusedSetting), to be had by downcast; or the check itself fails.
+    pub fn check_settings(&self) -> Result<Vec<Notice>> {
+        // Some versions leave files in the data directory even when they only check.
+        let scratch = self.folder.join("check");
+        create_private_dir(&scratch)?;
+        let checked = self.check_in(&scratch);
+        // Only ever holds what the check left.
+        let _ = fs::remove_dir_all(&scratch);
+        checked
+    }
+
+    fn check_in(&self, scratch: &Path) -> Result<Vec<Notice>> {
+        let config = scratch.join(super::CONFIG_NAME);
+        let places = Places {
+            data: scratch,
+            tmp: scratch,
+            socket: &self.socket,
+            pid_file: &scratch.join("pid"),
+            port: 3306,
+            // To standard error.
+            log: None,
+        };
+        let text = config::render(&self.build, self.product, &places, &self.settings);
+        write_whole(&config, text.as_bytes(), 0o600)?;
+        let finished = self
+            .build
+            .tool()
+            .with(|command| {
+                command.arg(format!("--defaults-file={}", config.display()));
+                command
+                    .args(self.product.check_arguments(self.build.version))
+                    .current_dir(scratch);
+            })
+            .run(DEADLINE)?;
+        if finished.status.success() {
+            return Ok(refusal::notices(&finished.stderr, &self.settings));
+        }
+        match refusal::refused(&finished.stderr, &self.settings, self.product.name()) {
+            Some(refused) => Err(refused.into()),
+            // MariaDB 10.1.8 crashes while it checks. That says nothing about the settings; the start will.
+            None if finished.stderr.contains("got signal") => Ok(Vec::new()),
+            None => bail!(
+                "`{}` refuses its configuration ({}){}",
+                self.build.id,
+                finished.status,
+                quote(&finished.stderr)
+            ),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A server's private place: its data, its configuration, its socket and port, and the process that runs in it.
+//!
+//! Nothing outside of the sandbox is read or written by the server, and nothing of one sandbox by another. Does not
+//! know what load is or when a contender's turn comes.
+
+mod account;
+mod check;
+mod config;
+mod owner;
+pub(super) mod pristine;
+mod running;
+mod start;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::build::Build;
+use super::copy::copy_tree;
+use super::home::{Home, create_private_dir};
+use super::process::ProcessIdentity;
+use super::products::Product;
+use super::progress::Progress;
+use super::settings::Setting;
+
+pub use account::DATABASE;
+pub use owner::Owner;
+pub use running::RunningServer;
+pub use start::StartError;
+
+/// The kernel's limit for the path of a socket, without the byte that ends it.
+const SOCKET_PATH_MAX: usize = 107;
+/// The configuration's file name, by which a server is known again in the list of processes.
+pub(super) const CONFIG_NAME: &str = "my.cnf";
+
+/// A contender's sandbox.
+pub struct Sandbox {
+    folder: PathBuf,
+    socket: PathBuf,
+    build: Build,
+    product: &'static dyn Product,
+    settings: Vec<Setting>,
+    cores: Vec<u32>,
+    owner: Owner,
+}
+
+impl Sandbox {
+    /// Makes the sandbox of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    ///
+    /// # Errors
+    /// A setting that the lab refuses ([`RefusedSetting`](super::RefusedSetting)); names that cannot be folders; a
+    /// sandbox that a living process owns or in which a server still runs.
+    pub fn create(
+        home: &Home,
+        run: &str,
+        contender: &str,
+        build: Build,
+        settings: Vec<Setting>,
+    ) -> Result<Self> {
+        let product = build.product()?;
+        config::check_settings(&settings, &build, product)?;
+        for name in [run, contender] {
+            if !is_folder_name(name) {
+                bail!(
+                    "`{name}` cannot be the name of a folder; use letters, digits, dashes, underscores and dots"
+                );
+            }
+        }
+        let Some(me) = ProcessIdentity::current() else {
+            bail!("this system has no usable `/proc`")
+        };
+        create_private_dir(home.root())?;
+        // A server gets these paths and works in another folder.
+        let root = home
+            .root()
+            .canonicalize()
+            .with_context(|| format!("could not find `{}`", home.root().display()))?;
+        let folder = Home::new(root).sandboxes().join(run).join(contender);
+        create_private_dir(&folder.join("tmp"))?;
+        let earlier = Owner::load(&folder);
+        if let Some(earlier) = &earlier {
+            if earlier.dbduel != me && earlier.dbduel.is_alive() {
+                bail!(
+                    "the sandbox `{}` belongs to the running process {}",
+                    folder.display(),
+                    earlier.dbduel.pid
+                );
+            }
+            if let Some(server) = earlier.server.filter(ProcessIdentity::is_alive) {
+                bail!(
+                    "a server (process {}) still runs in the sandbox `{}`",
+                    server.pid,
+                    folder.display()
+                );
+            }
+        }
+        let (socket, socket_folder) =
+            place_socket(&folder, earlier.and_then(|owner| owner.socket_folder))?;
+        let owner = Owner {
+            dbduel: me,
+            server: None,
+            group: None,
+            socket_folder,
+        };
+        owner.save(&folder)?;
+        Ok(Sandbox {
+            folder,
+            socket,
+            build,
+            product,
+            settings,
+            cores: Vec::new(),
+            owner,
+        })
+    }
+
+    /// Confines servers that are started from now on to these processors; none means no confinement.
+    pub fn confine(&mut self, cores: &[u32]) {
+        self.cores = cores.to_vec();
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// The server's error log.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("error.log")
+    }
+
+    /// The configuration, written anew before every start.
+    pub fn config(&self) -> PathBuf {
+        self.folder.join(CONFIG_NAME)
+    }
+
+    /// The server.
+    pub fn build(&self) -> &Build {
+        &self.build
+    }
+
+    /// Provides a data directory that was initialised and never used. Does nothing when there is a data directory:
+    /// one that is there is complete.
+    ///
+    /// # Errors
+    /// The server cannot be initialised, or the copy cannot be made.
+    pub fn initialise(&self, home: &Home, progress: &dyn Progress) -> Result<()> {
+        if self.data().is_dir() {
+            return Ok(());
+        }
+        let pristine = pristine::ensure(home, &self.build, &self.settings, progress)?;
+        progress.stage(&format!("copying the data directory of {}", self.build.id));
+        copy_tree(&pristine, &self.data(), progress)?;
+        Ok(())
+    }
+
+    /// Removes the sandbox with everything in it.
+    ///
+    /// # Errors
+    /// A server still runs in it, or something cannot be removed.
+    pub fn remove(self) -> Result<()> {
+        if let Some(server) = Owner::load(&self.folder)
+            .and_then(|owner| owner.server)
+            .filter(ProcessIdentity::is_alive)
+        {
+            bail!(
+                "a server (process {}) still runs in the sandbox `{}`",
+                server.pid,
+                self.folder.display()
+            );
+        }
+        if let Some(folder) = &self.owner.socket_folder {
+            fs::remove_dir_all(folder)
+                .with_context(|| format!("could not remove `{}`", folder.display()))?;
+        }
+        fs::remove_dir_all(&self.folder)
+            .with_context(|| format!("could not remove `{}`", self.folder.display()))?;
+        // The run's own folder goes with its last sandbox; with others in it, it stays.
+        if let Some(run) = self.folder.parent() {
+            super::orphans::remove_empty_run(run);
+        }
+        Ok(())
+    }
+
+    /// Takes a data directory for another contender's: removes the files that name one instance.
+    ///
+    /// # Errors
+    /// Such a file is there and cannot be removed.
+    pub fn forget_identity(&self) -> Result<()> {
+        for name in self.product.identity_files() {
+            let path = self.data().join(name);
+            if path.exists() {
+                fs::remove_file(&path)
+                    .with_context(|| format!("could not remove `{}`", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_folder_name(name: &str) -> bool {
+    let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.len() <= 100 && name.chars().all(usable)
+}
+
+/// The socket's path, and the folder it needs outside of the sandbox when the sandbox's path is too long.
+fn place_socket(folder: &Path, earlier: Option<PathBuf>) -> Result<(PathBuf, Option<PathBuf>)> {
+    const NAME: &str = "s.sock";
+    let inside = folder.join(NAME);
+    if inside.as_os_str().len() <= SOCKET_PATH_MAX {
+        return Ok((inside, None));
+    }
+    let outside = match earlier.filter(|folder| folder.is_dir()) {
+        Some(folder) => folder,
+        None => {
+            let runtime = std::env::var_os("XDG_RUNTIME_DIR")
+                .map(PathBuf::from)
+                .filter(|folder| folder.is_dir());
+            runtime
+                .unwrap_or_else(std::env::temp_dir)
+                .join(format!("dbduel-{}", random_hex(6)?))
+        }
+    };
+    let socket = outside.join(NAME);
+    if socket.as_os_str().len() > SOCKET_PATH_MAX {
+        bail!(
+            "`{}` is too long for a socket (at most {SOCKET_PATH_MAX} bytes); set TMPDIR to a shorter folder",
+            socket.display()
+        );
+    }
+    create_private_dir(&outside)?;
+    Ok((socket, Some(outside)))
+}
+
+/// Random bytes of the system as hexadecimal digits, two for each.
+fn random_hex(bytes: usize) -> Result<String> {
+    let mut buffer = vec![0u8; bytes];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut buffer))
+        .context("could not read `/dev/urandom`")?;
+    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_cannot_be_folders() {
+        for good in ["doublewrite", "no-doublewrite", "a_1.2"] {
+            assert!(is_folder_name(good), "{good}");
+        }
+        for bad in ["", "..", ".hidden", "a/b", "a b", "ü", &"x".repeat(101)] {
+            assert!(!is_folder_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_long_path_gets_a_short_socket_that_is_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (near, none) = place_socket(dir.path(), None).unwrap();
+        assert_eq!((near, none), (dir.path().join("s.sock"), None));
+        let deep = dir.path().join("x".repeat(120));
+        let (socket, outside) = place_socket(&deep, None).unwrap();
+        let outside = outside.unwrap();
+        assert!(socket.as_os_str().len() <= SOCKET_PATH_MAX && socket.starts_with(&outside));
+        let again = place_socket(&deep, Some(outside.clone())).unwrap();
+        assert_eq!(again, (socket, Some(outside.clone())));
+        fs::remove_dir(outside).unwrap();
+    }
+}

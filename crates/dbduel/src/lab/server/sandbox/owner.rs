@@ -1,0 +1,71 @@
+//! Who owns a sandbox and which server runs in it, written where the next start of the lab finds it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::home::write_whole;
+use super::super::process::ProcessIdentity;
+
+/// File name inside the sandbox.
+pub const FILE_NAME: &str = "owner.json";
+
+/// Content of `owner.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// The process that made or took over the sandbox.
+    pub dbduel: ProcessIdentity,
+    /// The server, while one runs.
+    pub server: Option<ProcessIdentity>,
+    /// The server's process group.
+    pub group: Option<i32>,
+    /// A folder outside of the sandbox that holds the socket, when the sandbox's own path is too long for one.
+    pub socket_folder: Option<PathBuf>,
+}
+
+impl Owner {
+    /// Reads the owner of a sandbox; `None` when there is no readable note of one.
+    pub fn load(sandbox: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(sandbox.join(FILE_NAME)).ok()?).ok()
+    }
+
+    /// Writes the owner into the sandbox.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, sandbox: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
+        text.push(b'\n');
+        write_whole(&sandbox.join(FILE_NAME), &text, 0o600)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_what_is_torn_is_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Owner::load(dir.path()), None);
+        let owner = Owner {
+            dbduel: ProcessIdentity {
+                pid: 1,
+                start_ticks: 2,
+            },
+            server: Some(ProcessIdentity {
+                pid: 3,
+                start_ticks: 4,
+            }),
+            group: Some(3),
+            socket_folder: None,
+        };
+        owner.save(dir.path()).unwrap();
+        assert_eq!(Owner::load(dir.path()), Some(owner));
+        fs::write(dir.path().join(FILE_NAME), "{\"dbduel\":").unwrap();
+        assert_eq!(Owner::load(dir.path()), None);
+    }
+}

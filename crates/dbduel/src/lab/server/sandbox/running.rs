@@ -1,0 +1,318 @@
+//! A server that runs in a sandbox: looked at, frozen, thawed, stopped.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{Connection, Credentials};
+use nix::sys::signal::Signal;
+
+use super::super::process::{ProcessIdentity, poll_until, signal_group, signal_one};
+use super::super::products::VARIABLES;
+use super::super::settings::{NotTaken, Setting, not_taken};
+use super::account::Account;
+use super::start::{identify, tail};
+use super::{Owner, Sandbox};
+
+const POLL: Duration = Duration::from_millis(10);
+/// A stopped process may first have to finish a read or write of the disk.
+const FREEZE_DEADLINE: Duration = Duration::from_secs(10);
+const KILL_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A server that lets us in. Dropped without [`RunningServer::stop`] it is killed.
+pub struct RunningServer {
+    child: Child,
+    identity: ProcessIdentity,
+    folder: PathBuf,
+    socket: PathBuf,
+    log: PathBuf,
+    log_start: u64,
+    settings: Vec<Setting>,
+    account: Account,
+    ready_after: Duration,
+}
+
+/// How a server was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped {
+    /// True when it had to be killed: it did not end by itself before the deadline.
+    pub killed: bool,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// From the request to its end.
+    pub took: Duration,
+}
+
+impl RunningServer {
+    pub(super) fn new(
+        mut child: Child,
+        sandbox: &Sandbox,
+        account: Account,
+        log_start: u64,
+    ) -> Result<Self> {
+        let Some(identity) = identify(&child) else {
+            // It ended at once, or cannot be followed. Either way nothing may stay.
+            let _ = child.kill();
+            let status = child.wait().context("could not wait for the server")?;
+            bail!(
+                "the server ended at once with {status}; its log is `{}`",
+                sandbox.log().display()
+            );
+        };
+        Ok(RunningServer {
+            child,
+            identity,
+            folder: sandbox.folder.clone(),
+            socket: sandbox.socket.clone(),
+            log: sandbox.log(),
+            log_start,
+            settings: sandbox.settings.clone(),
+            account,
+            ready_after: Duration::ZERO,
+        })
+    }
+
+    pub(super) fn set_ready(&mut self, after: Duration) {
+        self.ready_after = after;
+    }
+
+    /// Process id of the daemon.
+    pub fn pid(&self) -> i32 {
+        self.identity.pid
+    }
+
+    /// The daemon's process, told apart from later ones with its pid.
+    pub fn identity(&self) -> ProcessIdentity {
+        self.identity
+    }
+
+    /// Its process group, which is its session's only one.
+    pub fn group(&self) -> i32 {
+        self.identity.pid
+    }
+
+    /// From the start of the process to the first login; after a crash, the time of recovery.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
+    }
+
+    /// Its socket, as clients address it.
+    pub fn address(&self) -> Address {
+        Address::Unix {
+            path: self.socket.clone(),
+        }
+    }
+
+    /// What clients log in with.
+    pub fn credentials(&self) -> Credentials {
+        self.account.credentials()
+    }
+
+    /// What its error log says since this start, at most the last 64 KiB.
+    pub fn log_since_start(&self) -> String {
+        tail(&self.log, self.log_start)
+    }
+
+    /// How the process ended; `None` while it has not.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        self.child
+            .try_wait()
+            .context("could not look after the server's process")
+    }
+
+    /// Stops every thread of the server until [`RunningServer::thaw`]. When this returns, none of them runs.
+    ///
+    /// # Errors
+    /// The server ended, or its threads did not all stop.
+    pub fn freeze(&mut self) -> Result<()> {
+        if let Some(status) = self.ended()? {
+            bail!(
+                "cannot freeze the server: it ended with {status}; its log is `{}`",
+                self.log.display()
+            );
+        }
+        signal_group(self.group(), Signal::SIGSTOP).context("could not freeze the server")?;
+        let pid = self.pid();
+        let stopped = poll_until(
+            Instant::now() + FREEZE_DEADLINE,
+            Duration::from_millis(1),
+            || all_threads_stopped(pid).then_some(()),
+        );
+        if stopped.is_none() {
+            bail!(
+                "the threads of process {pid} did not all stop within {} s",
+                FREEZE_DEADLINE.as_secs()
+            );
+        }
+        Ok(())
+    }
+
+    /// Lets a frozen server run again. One that is not frozen does not notice.
+    ///
+    /// # Errors
+    /// The server ended.
+    pub fn thaw(&mut self) -> Result<()> {
+        if let Some(status) = self.ended()? {
+            bail!(
+                "cannot thaw the server: it ended with {status}; its log is `{}`",
+                self.log.display()
+            );
+        }
+        signal_group(self.group(), Signal::SIGCONT).context("could not thaw the server")
+    }
+
+    /// Opens a connection for questions, as the lab's own account.
+    ///
+    /// # Errors
+    /// The server does not let us in; a frozen one does not answer.
+    pub fn connect(&self) -> Result<Connection> {
+        Ok(self.account.log_in(&self.socket)?)
+    }
+
+    /// Settings that the server runs without, although it was started with them: ignored, clamped or unknown to it.
+    ///
+    /// # Errors
+    /// The server cannot be asked.
+    pub fn settings_not_taken(&self) -> Result<Vec<NotTaken>> {
+        let shown = self.connect()?.query(VARIABLES)?;
+        let text = |row, column| shown.text(row, column).unwrap_or_default();
+        let variables: BTreeMap<String, String> = (0..shown.rows.len())
+            .map(|row| (text(row, 0).to_ascii_lowercase(), text(row, 1)))
+            .collect();
+        Ok(not_taken(
+            &self.settings,
+            &variables,
+            &self.log_since_start(),
+        ))
+    }
+
+    /// Asks the server to end, and kills it when it has not by the deadline. A frozen server is thawed first.
+    ///
+    /// # Errors
+    /// The process cannot be signalled or waited for.
+    pub fn stop(mut self, deadline: Duration) -> Result<Stopped> {
+        let begun = Instant::now();
+        self.signal(Signal::SIGCONT)?;
+        self.signal(Signal::SIGTERM)?;
+        let mut killed = false;
+        let mut ended = self.wait(begun + deadline)?;
+        if ended.is_none() {
+            killed = true;
+            self.signal(Signal::SIGKILL)?;
+            ended = self.wait(Instant::now() + KILL_DEADLINE)?;
+        }
+        match ended {
+            Some(status) => {
+                self.note_end();
+                Ok(Stopped {
+                    killed,
+                    status,
+                    took: begun.elapsed(),
+                })
+            }
+            None => bail!(
+                "the server (process {}) could not be killed; it waits for a device that does not answer",
+                self.pid()
+            ),
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        signal_one(self.identity, signal)
+            .with_context(|| format!("could not send {signal} to the server"))
+    }
+
+    fn wait(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
+        let mut failure = None;
+        let status = poll_until(end, POLL, || match self.child.try_wait() {
+            Ok(status) => status.map(Some),
+            Err(error) => {
+                failure = Some(error);
+                Some(None)
+            }
+        });
+        match failure {
+            Some(error) => Err(error).context("could not wait for the server"),
+            None => Ok(status.flatten()),
+        }
+    }
+
+    /// Notes in the sandbox that no server runs. A note that stays behind is harmless: the process it names is gone.
+    fn note_end(&self) {
+        if let Some(owner) = Owner::load(&self.folder) {
+            let _ = Owner {
+                server: None,
+                group: None,
+                ..owner
+            }
+            .save(&self.folder);
+        }
+    }
+}
+
+impl Drop for RunningServer {
+    /// Last resort, also on panic. `stop()` is the polite way and reports how it went.
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = signal_group(self.group(), Signal::SIGCONT);
+            let _ = signal_group(self.group(), Signal::SIGKILL);
+            let _ = self.child.wait();
+            self.note_end();
+        }
+    }
+}
+
+/// Whether each thread of a process is stopped.
+fn all_threads_stopped(pid: i32) -> bool {
+    let look = || -> io::Result<bool> {
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let stat = fs::read_to_string(thread?.path().join("stat"))?;
+            let state = stat
+                .rfind(") ")
+                .and_then(|at| stat[at + 2..].chars().next());
+            if state != Some('T') {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    // A thread that ends while we look makes this look fail, and the next one succeed.
+    look().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_stopped_process_is_seen_as_stopped() {
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let soon = || Instant::now() + Duration::from_secs(10);
+        assert!(!all_threads_stopped(pid));
+        signal_group(pid, Signal::SIGSTOP).unwrap();
+        assert!(poll_until(soon(), POLL, || all_threads_stopped(pid).then_some(())).is_some());
+        signal_group(pid, Signal::SIGCONT).unwrap();
+        assert!(poll_until(soon(), POLL, || (!all_threads_stopped(pid)).then_some(())).is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            !all_threads_stopped(pid),
+            "a process that is gone is not stopped"
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! Starts the server of a sandbox and waits until it lets us in.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use dbduel_load::blocking::ConnectError;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::Pid;
+
+use super::super::command::quote;
+use super::super::home::write_whole;
+use super::super::process::ProcessIdentity;
+use super::super::refusal::{self, RefusedSetting};
+use super::account::Account;
+use super::config::{self, Places};
+use super::running::RunningServer;
+use super::{Owner, Sandbox};
+
+/// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
+/// give, make old servers reserve memory for each of a billion files.
+const OPEN_FILES_MAX: u64 = 65_536;
+const POLL: Duration = Duration::from_millis(10);
+/// The port is chosen just before the start; somebody else may be quicker.
+const PORT_ATTEMPTS: u32 = 3;
+/// How much of the end of the error log is looked at.
+const LOG_TAIL_BYTES: u64 = 64 << 10;
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It ended because of one of the contender's settings.
+    #[error(transparent)]
+    Refused(#[from] RefusedSetting),
+    /// It ended for another reason.
+    #[error("the server ended at its start with {status}{}; its log is `{}`", quote(.tail), .log.display())]
+    Died {
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines of its log.
+        tail: String,
+        /// The log.
+        log: PathBuf,
+    },
+    /// It runs and does not answer.
+    #[error("the server did not let us in within {} s{}; its log is `{}`", .waited.as_secs(), quote(.tail), .log.display())]
+    NeverReady {
+        /// How long it was given.
+        waited: Duration,
+        /// The last lines of its log.
+        tail: String,
+        /// The log.
+        log: PathBuf,
+    },
+    /// The lab could not do its part.
+    #[error(transparent)]
+    Lab(#[from] anyhow::Error),
+}
+
+/// The set of processors; `None` when there is no confinement.
+fn processors(cores: &[u32]) -> Result<Option<CpuSet>, StartError> {
+    if cores.is_empty() {
+        return Ok(None);
+    }
+    let mut set = CpuSet::new();
+    for &core in cores {
+        set.set(core as usize)
+            .with_context(|| format!("there is no processor {core}"))?;
+    }
+    Ok(Some(set))
+}
+
+impl Sandbox {
+    /// Starts the server and waits until a login succeeds. The data directory must be there.
+    ///
+    /// After a crash this is the restart: [`RunningServer::ready_after`] is then the time of recovery.
+    ///
+    /// # Errors
+    /// [`StartError`]; no process is left then.
+    pub fn start(&mut self, deadline: Duration) -> Result<RunningServer, StartError> {
+        let account = Account::of_data(&self.data())?;
+        let mut attempt = 1;
+        loop {
+            match self.attempt(&account, deadline) {
+                Err(StartError::Died { tail, .. })
+                    if attempt < PORT_ATTEMPTS && is_port_taken(&tail) =>
+                {
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        account: &Account,
+        deadline: Duration,
+    ) -> Result<RunningServer, StartError> {
+        let port = free_port()?;
+        let data = self.data();
+        let log = self.log();
+        let pid_file = self.folder.join("pid");
+        let places = Places {
+            data: &data,
+            tmp: &self.folder.join("tmp"),
+            socket: &self.socket,
+            pid_file: &pid_file,
+            port,
+            log: Some(&log),
+        };
+        let text = config::render(&self.build, self.product, &places, &self.settings);
+        write_whole(&self.config(), text.as_bytes(), 0o600)
+            .context("could not write the server's configuration")?;
+        let log_start = fs::metadata(&log).map_or(0, |metadata| metadata.len());
+
+        let begun = Instant::now();
+        let child = self.spawn(&log)?;
+        // From here on a guard: dropped means ended.
+        let mut server = RunningServer::new(child, self, account.clone(), log_start)?;
+        self.owner = Owner {
+            server: Some(server.identity()),
+            group: Some(server.group()),
+            ..self.owner.clone()
+        };
+        self.owner
+            .save(&self.folder)
+            .context("could not note the server's process")?;
+        self.wait_until_ready(&mut server, account, begun, deadline, log_start)?;
+        server.set_ready(begun.elapsed());
+        Ok(server)
+    }
+
+    fn spawn(&self, log: &Path) -> Result<Child, StartError> {
+        let messages = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .context("could not open the server's log")?;
+        let mut command = self.build.command();
+        // Must come first, or the machine's own option files would be read.
+        command.arg(format!("--defaults-file={}", self.config().display()));
+        command
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stderr(
+                messages
+                    .try_clone()
+                    .context("could not open the server's log")?,
+            )
+            .stdout(messages);
+        let (_, hard) =
+            getrlimit(Resource::RLIMIT_NOFILE).context("could not read the limit of open files")?;
+        let limit = hard.min(OPEN_FILES_MAX);
+        let cores = processors(&self.cores)?;
+        // SAFETY: between fork and exec only system calls are made, all allowed there; nothing is allocated.
+        unsafe {
+            command.pre_exec(move || {
+                if let Some(cores) = &cores {
+                    sched_setaffinity(Pid::this(), cores).map_err(io::Error::from)?;
+                }
+                // A session of its own: signals of our terminal do not reach it, its group can be stopped as a whole,
+                // and the kernel does not wake a stopped group when we die, as it does within one session.
+                nix::unistd::setsid().map_err(io::Error::from)?;
+                setrlimit(Resource::RLIMIT_NOFILE, limit, limit).map_err(io::Error::from)
+            });
+        }
+        let child = command
+            .spawn()
+            .with_context(|| format!("could not start `{}`", self.build.daemon.display()))?;
+        Ok(child)
+    }
+
+    fn wait_until_ready(
+        &self,
+        server: &mut RunningServer,
+        account: &Account,
+        begun: Instant,
+        deadline: Duration,
+        log_start: u64,
+    ) -> Result<(), StartError> {
+        loop {
+            if let Some(status) = server.ended()? {
+                let tail = tail(&self.log(), log_start);
+                return Err(
+                    match refusal::refused(&tail, &self.settings, self.product.name()) {
+                        Some(refused) => StartError::Refused(refused),
+                        None => StartError::Died {
+                            status,
+                            tail,
+                            log: self.log(),
+                        },
+                    },
+                );
+            }
+            match account.log_in(&self.socket) {
+                Ok(_) => return Ok(()),
+                // The server is there and does not know us. It need not say so: for accounts that do not exist MySQL 8
+                // makes up a login method, to tell nothing about which accounts exist.
+                Err(ConnectError::Login { .. }) => account.set_up(&self.socket)?,
+                // Not there yet.
+                Err(ConnectError::Unreachable { .. } | ConnectError::Tls { .. }) => {}
+            }
+            if begun.elapsed() > deadline {
+                return Err(StartError::NeverReady {
+                    waited: deadline,
+                    tail: tail(&self.log(), log_start),
+                    log: self.log(),
+                });
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// A TCP port of the loopback address that nobody uses now.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))
+        .context("could not find a free port on the loopback address")?;
+    Ok(listener
+        .local_addr()
+        .context("could not find a free port on the loopback address")?
+        .port())
+}
+
+fn is_port_taken(log: &str) -> bool {
+    log.contains("Address already in use")
+        || log.contains("Do you already have another mysqld server running on port")
+}
+
+/// The end of the log, nothing from before `from`.
+pub(super) fn tail(log: &Path, from: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(
+            from.max(length.saturating_sub(LOG_TAIL_BYTES)),
+        ))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// The process a child is, for the note that outlives us.
+pub(super) fn identify(child: &Child) -> Option<ProcessIdentity> {
+    ProcessIdentity::of(i32::try_from(child.id()).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_begins_where_this_start_began() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("error.log");
+        fs::write(&log, "old start\nnew start\n").unwrap();
+        assert_eq!(tail(&log, 10), "new start\n");
+        assert_eq!(tail(&log, 1000), "");
+        assert_eq!(tail(&dir.path().join("missing"), 0), "");
+    }
+
+    #[test]
+    fn a_taken_port_is_told_from_other_deaths() {
+        assert!(is_port_taken(
+            "[ERROR] Can't start server: Bind on TCP/IP port: Address already in use"
+        ));
+        assert!(!is_port_taken("[ERROR] unknown variable 'x=1'"));
+    }
+}

@@ -1,0 +1,285 @@
+//! The machine's own package sources, and the same sources for another suite.
+//!
+//! They say where the mirror is and which key signs it, so that no mirror need be known here. Texts in, text out.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+/// The release that this machine runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRelease {
+    /// `ID` of os-release: debian, ubuntu …
+    pub id: String,
+    /// `VERSION_CODENAME` of os-release; empty where there is none.
+    pub codename: String,
+}
+
+impl HostRelease {
+    /// Reads `/etc/os-release`. What cannot be read is empty.
+    pub fn read() -> Self {
+        HostRelease::parse(&fs::read_to_string("/etc/os-release").unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let field = |name: &str| {
+            let value = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            value.unwrap_or("").trim().trim_matches('"').to_owned()
+        };
+        HostRelease {
+            id: field("ID"),
+            codename: field("VERSION_CODENAME"),
+        }
+    }
+}
+
+/// How much of a suite is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The suite with its archives of updates and security fixes.
+    WithUpdates,
+    /// The suite as it was released. Unreleased suites have nothing else, and of old ones the rest decays.
+    Alone,
+}
+
+/// The texts of the machine's own package sources.
+pub fn own_sources() -> Result<Vec<(PathBuf, String)>> {
+    let mut files: Vec<PathBuf> = vec![PathBuf::from("/etc/apt/sources.list")];
+    if let Ok(entries) = fs::read_dir("/etc/apt/sources.list.d") {
+        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    files.sort();
+    let texts: Vec<_> = files
+        .into_iter()
+        .filter_map(|path| fs::read_to_string(&path).ok().map(|text| (path, text)))
+        .collect();
+    if texts.is_empty() {
+        bail!("this machine has no package sources in `/etc/apt` to find a mirror by");
+    }
+    Ok(texts)
+}
+
+/// One-line sources of `suite`, made from those that offer `codename`.
+pub fn derive(own: &[(PathBuf, String)], codename: &str, suite: &str, scope: Scope) -> String {
+    let mut lines = Vec::new();
+    for (path, text) in own {
+        let entries = if path.extension().is_some_and(|ending| ending == "sources") {
+            stanzas(text)
+        } else {
+            one_liners(text)
+        };
+        for entry in entries {
+            for theirs in &entry.suites {
+                let ours = match theirs.strip_prefix(codename) {
+                    Some("") if !codename.is_empty() => suite.to_owned(),
+                    Some(branch @ ("-updates" | "-security")) if scope == Scope::WithUpdates => {
+                        format!("{suite}{branch}")
+                    }
+                    _ => continue,
+                };
+                for uri in &entry.uris {
+                    let signed = entry
+                        .signed_by
+                        .as_ref()
+                        .map(|key| format!("[signed-by={key}] "))
+                        .unwrap_or_default();
+                    let line = format!("deb {signed}{uri} {ours} {}\n", entry.components.join(" "));
+                    if !lines.contains(&line) {
+                        lines.push(line);
+                    }
+                }
+            }
+        }
+    }
+    lines.concat()
+}
+
+/// One entry of the package sources.
+#[derive(Debug, Default)]
+struct Entry {
+    uris: Vec<String>,
+    suites: Vec<String>,
+    components: Vec<String>,
+    signed_by: Option<String>,
+}
+
+/// The entries of a file in the deb822 form.
+fn stanzas(text: &str) -> Vec<Entry> {
+    let uncommented: String = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let mut entries = Vec::new();
+    for stanza in uncommented.split("\n\n") {
+        let field = |name: &str| -> Vec<String> {
+            let mut words = Vec::new();
+            let mut inside = false;
+            for line in stanza.lines() {
+                if line.starts_with([' ', '\t']) {
+                    if inside {
+                        words.extend(line.split_ascii_whitespace().map(str::to_owned));
+                    }
+                } else if let Some((key, value)) = line.split_once(':') {
+                    inside = key.trim().eq_ignore_ascii_case(name);
+                    if inside {
+                        words.extend(value.split_ascii_whitespace().map(str::to_owned));
+                    }
+                }
+            }
+            words
+        };
+        if !field("Types").iter().any(|kind| kind == "deb")
+            || field("Enabled").iter().any(|value| value == "no")
+        {
+            continue;
+        }
+        // A key that is written out instead of named is left to the system's trusted keys.
+        let signed_by = field("Signed-By")
+            .first()
+            .filter(|key| key.starts_with('/'))
+            .cloned();
+        entries.push(Entry {
+            uris: field("URIs"),
+            suites: field("Suites"),
+            components: field("Components"),
+            signed_by,
+        });
+    }
+    entries
+}
+
+/// The entries of a file in the one-line form.
+fn one_liners(text: &str) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for line in text.lines() {
+        let Some(mut rest) = line.trim().strip_prefix("deb ").map(str::trim_start) else {
+            continue;
+        };
+        let mut signed_by = None;
+        if let Some((options, after)) = rest
+            .strip_prefix('[')
+            .and_then(|inner| inner.split_once(']'))
+        {
+            signed_by = options
+                .split_ascii_whitespace()
+                .find_map(|option| option.strip_prefix("signed-by="))
+                .map(str::to_owned);
+            rest = after;
+        }
+        let rest = rest.split('#').next().unwrap_or("");
+        let mut words = rest.split_ascii_whitespace().map(str::to_owned);
+        if let (Some(uri), Some(suite)) = (words.next(), words.next()) {
+            entries.push(Entry {
+                uris: vec![uri],
+                suites: vec![suite],
+                components: words.collect(),
+                signed_by,
+            });
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEB822: &str = "\
+# a comment
+Types: deb deb-src
+# another
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+ contrib
+Signed-By: /usr/share/keyrings/debian.gpg
+
+Types: deb
+URIs: http://mirror.example/security
+Suites: bookworm-security
+Components: main
+Signed-By: /usr/share/keyrings/debian.gpg
+
+Types: deb
+URIs: https://other.example/tool
+Suites: nodistro
+Components: main
+";
+
+    fn own(name: &str, text: &str) -> Vec<(PathBuf, String)> {
+        vec![(PathBuf::from(name), text.to_owned())]
+    }
+
+    #[test]
+    fn only_the_suite_is_replaced() {
+        let sources = derive(
+            &own("debian.sources", DEB822),
+            "bookworm",
+            "trixie",
+            Scope::WithUpdates,
+        );
+        assert_eq!(
+            sources,
+            "deb [signed-by=/usr/share/keyrings/debian.gpg] http://mirror.example/debian trixie main contrib\n\
+             deb [signed-by=/usr/share/keyrings/debian.gpg] http://mirror.example/debian trixie-updates main contrib\n\
+             deb [signed-by=/usr/share/keyrings/debian.gpg] http://mirror.example/security trixie-security main\n"
+        );
+        let alone = derive(
+            &own("debian.sources", DEB822),
+            "bookworm",
+            "sid",
+            Scope::Alone,
+        );
+        assert_eq!(alone.lines().count(), 1);
+        assert!(alone.contains("mirror.example/debian sid main"));
+    }
+
+    #[test]
+    fn the_one_line_form_is_read_too() {
+        let text = "# deb http://old.example/debian bookworm main\n\
+                    deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/debian bookworm main # mirror\n\
+                    deb-src http://mirror.example/debian bookworm main\n\
+                    deb https://vendor.example/apt tool-bookworm main\n";
+        let sources = derive(
+            &own("sources.list", text),
+            "bookworm",
+            "trixie",
+            Scope::WithUpdates,
+        );
+        assert_eq!(
+            sources,
+            "deb [signed-by=/k.gpg] http://mirror.example/debian trixie main\n"
+        );
+    }
+
+    #[test]
+    fn a_machine_without_a_code_name_derives_nothing() {
+        assert_eq!(
+            derive(
+                &own("debian.sources", DEB822),
+                "",
+                "trixie",
+                Scope::WithUpdates
+            ),
+            ""
+        );
+    }
+
+    #[test]
+    fn the_release_is_read_with_and_without_quotes() {
+        let release =
+            HostRelease::parse("PRETTY_NAME=\"Debian\"\nVERSION_CODENAME=bookworm\nID=debian\n");
+        assert_eq!(
+            release,
+            HostRelease {
+                id: "debian".to_owned(),
+                codename: "bookworm".to_owned()
+            }
+        );
+        assert_eq!(HostRelease::parse("ID=\"rocky\"\n").codename, "");
+    }
+}

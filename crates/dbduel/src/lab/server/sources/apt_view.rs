@@ -1,0 +1,231 @@
+//! A private view of a Debian suite: its package lists and what can be fetched from them, without touching the system.
+//!
+//! The machine's own package sources say where the mirror is and which key signs it; only the suite is replaced, in a
+//! copy. Works for any user, since lists, caches and the (empty) list of installed packages are private. Knows nothing
+//! of servers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, bail};
+
+use super::super::command::Tool;
+use super::super::home::Home;
+use super::super::progress::Progress;
+use super::apt_sources::{HostRelease, Scope, derive, own_sources};
+
+const UPDATE_DEADLINE: Duration = Duration::from_secs(600);
+const ASK_DEADLINE: Duration = Duration::from_secs(120);
+const FETCH_DEADLINE: Duration = Duration::from_secs(1800);
+/// Package lists older than this are fetched again: a mirror drops old packages.
+const FRESH: Duration = Duration::from_secs(24 * 3600);
+const REMEDY: &str = "packages of Debian need the client `apt-get`, which Debian and its relatives have; on other \
+                      systems name a server from another source (`dbduel servers list`)";
+
+/// A package as a suite has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Name.
+    pub name: String,
+    /// Full Debian version.
+    pub version: String,
+}
+
+/// A private view of one suite.
+pub struct AptView<'a> {
+    suite: &'a str,
+    scope: Scope,
+    folder: PathBuf,
+}
+
+impl<'a> AptView<'a> {
+    /// Opens the view of a suite, fetching its package lists when there are none or they are old.
+    ///
+    /// # Errors
+    /// This machine has no sources to derive from, or `apt-get update` fails.
+    pub fn open(
+        suite: &'a str,
+        scope: Scope,
+        home: &Home,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let name = match scope {
+            Scope::WithUpdates => suite.to_owned(),
+            Scope::Alone => format!("{suite}-alone"),
+        };
+        let view = AptView {
+            suite,
+            scope,
+            folder: home.apt().join(name),
+        };
+        let fresh = fs::metadata(view.folder.join("updated")).and_then(|file| file.modified());
+        let age = fresh
+            .ok()
+            .and_then(|time| SystemTime::now().duration_since(time).ok());
+        if age.is_none_or(|age| age > FRESH) {
+            progress.stage(&format!("reading the package lists of {suite}"));
+            view.update()?;
+        }
+        Ok(view)
+    }
+
+    fn update(&self) -> Result<()> {
+        let host = HostRelease::read();
+        if host.id != "debian" {
+            bail!(
+                "the suite `{}` is Debian's, but this machine's package sources belong to `{}`; name a server from \
+                 another source (`dbduel servers list`)",
+                self.suite,
+                host.id
+            );
+        }
+        for folder in ["lists/partial", "cache/archives/partial", "etc"] {
+            let folder = self.folder.join(folder);
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("could not create `{}`", folder.display()))?;
+        }
+        fs::write(self.folder.join("status"), "")?;
+        let sources = derive(&own_sources()?, &host.codename, self.suite, self.scope);
+        if sources.is_empty() {
+            bail!(
+                "no package source of this machine offers its own release `{}`, so that of `{}` is not known",
+                host.codename,
+                self.suite
+            );
+        }
+        fs::write(self.folder.join("sources.list"), sources)?;
+        self.apt_get(&["update"])
+            .run_ok(UPDATE_DEADLINE)
+            .with_context(|| format!("could not read the package lists of `{}`", self.suite))?;
+        fs::write(self.folder.join("updated"), "")?;
+        Ok(())
+    }
+
+    /// What would be installed on an empty system for these packages, themselves included.
+    ///
+    /// # Errors
+    /// A package does not exist in the suite, or its dependencies cannot be met.
+    pub fn closure(&self, packages: &[&str]) -> Result<Vec<Package>> {
+        let tool = self
+            .apt_get(&["--simulate", "--no-install-recommends", "install"])
+            .with(|command| {
+                command.args(packages);
+            });
+        let finished = tool.run_ok(ASK_DEADLINE).with_context(|| {
+            format!(
+                "could not resolve `{}` in `{}`",
+                packages.join(" "),
+                self.suite
+            )
+        })?;
+        Ok(finished.stdout.lines().filter_map(parse_inst).collect())
+    }
+
+    /// Downloads packages into a folder and returns their files in the same order.
+    ///
+    /// # Errors
+    /// A package cannot be downloaded or is not found in the folder afterwards.
+    pub fn download(
+        &self,
+        packages: &[Package],
+        folder: &Path,
+        expected_bytes: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<PathBuf>> {
+        progress.stage(&format!(
+            "fetching {} packages of {}",
+            packages.len(),
+            self.suite
+        ));
+        self.apt_get(&["download"])
+            .with(|command| {
+                command.args(
+                    packages
+                        .iter()
+                        .map(|package| format!("{}={}", package.name, package.version)),
+                );
+                command.current_dir(folder);
+            })
+            .watching(folder, expected_bytes, progress)
+            .run_ok(FETCH_DEADLINE)
+            .with_context(|| format!("could not fetch packages of `{}`", self.suite))?;
+        packages
+            .iter()
+            .map(|package| {
+                let prefix = format!("{}_{}_", package.name, package.version.replace(':', "%3a"));
+                let found = fs::read_dir(folder)?
+                    .filter_map(Result::ok)
+                    .find(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+                found
+                    .map(|entry| entry.path())
+                    .with_context(|| format!("`{prefix}*.deb` is not in `{}`", folder.display()))
+            })
+            .collect()
+    }
+
+    /// `apt-get` with everything that belongs to the system replaced by what is ours.
+    fn apt_get(&self, arguments: &[&str]) -> Tool<'static> {
+        let path = |name: &str| self.folder.join(name).display().to_string();
+        let options = [
+            format!("Dir::State::Lists={}", path("lists")),
+            format!("Dir::State::status={}", path("status")),
+            format!("Dir::State::extended_states={}", path("extended_states")),
+            format!("Dir::Cache={}", path("cache")),
+            format!("Dir::Etc::sourcelist={}", path("sources.list")),
+            "Dir::Etc::sourceparts=/dev/null".to_owned(),
+            "Dir::Etc::preferences=/dev/null".to_owned(),
+            "Dir::Etc::preferencesparts=/dev/null".to_owned(),
+            "Acquire::Languages=none".to_owned(),
+            // The download sandbox user cannot enter a private home; as an ordinary user there is none anyway.
+            "APT::Sandbox::User=".to_owned(),
+            "APT::Get::Assume-Yes=true".to_owned(),
+            "Acquire::Retries=2".to_owned(),
+        ];
+        Tool::new("apt-get", REMEDY).with(|command| {
+            for option in options {
+                command.arg("-o").arg(option);
+            }
+            command.arg("-q").args(arguments);
+        })
+    }
+}
+
+/// Reads a line such as `Inst libaio1 (0.3.113-4 Debian:12/stable [amd64])`.
+fn parse_inst(line: &str) -> Option<Package> {
+    let mut words = line.strip_prefix("Inst ")?.split_ascii_whitespace();
+    let name = words.next()?;
+    let version = words.find_map(|word| word.strip_prefix('('))?;
+    Some(Package {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_simulated_installation() {
+        let package = |name: &str, version: &str| {
+            Some(Package {
+                name: name.to_owned(),
+                version: version.to_owned(),
+            })
+        };
+        assert_eq!(
+            parse_inst("Inst libaio1 (0.3.113-4 Debian:12/stable [amd64])"),
+            package("libaio1", "0.3.113-4")
+        );
+        assert_eq!(
+            parse_inst("Inst libc6 [2.36-9] (2.41-12 Debian:13/testing [amd64]) []"),
+            package("libc6", "2.41-12")
+        );
+        assert_eq!(
+            parse_inst("Conf libaio1 (0.3.113-4 Debian:12/stable [amd64])"),
+            None
+        );
+        assert_eq!(parse_inst("Inst broken"), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Where server programs come from.
+//!
+//! A source turns a locator into files below a folder and says what it took. It does not know what a server is: which
+//! program in the tree is the daemon is found out afterwards, in the same way for all.
+
+mod apt;
+mod apt_sources;
+mod apt_view;
+mod archive;
+mod installed;
+mod maven;
+mod npm;
+mod path;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digests;
+use super::home::Home;
+use super::progress::Progress;
+
+pub use apt::fetch_libraries;
+
+/// One place that server programs come from.
+pub trait Source: Sync {
+    /// What stands before the colon in a server's name.
+    fn scheme(&self) -> &'static str;
+
+    /// One sentence for the user.
+    fn about(&self) -> &'static str;
+
+    /// A whole server name of this source, as a user would write it.
+    fn example(&self) -> &'static str;
+
+    /// Whether the locator, the part after the colon, can be understood.
+    ///
+    /// # Errors
+    /// What is wrong with it and how it is written.
+    fn check(&self, locator: &str) -> Result<(), String>;
+
+    /// True when the files stay where they are and nothing is fetched.
+    fn is_in_place(&self) -> bool {
+        false
+    }
+
+    /// Brings the files.
+    ///
+    /// # Errors
+    /// What was tried, what the client said, and what to do.
+    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched>;
+}
+
+/// What a source needs to work.
+pub struct Bench<'a> {
+    /// The lab's home.
+    pub home: &'a Home,
+    /// An empty folder for the tree, renamed into place when everything is there.
+    pub staging: &'a Path,
+    /// About how many bytes the download has, where that is known.
+    pub expected_bytes: Option<u64>,
+    /// Told what happens.
+    pub progress: &'a dyn Progress,
+}
+
+/// One thing that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Name and version as its registry knows it, or the file's path.
+    pub name: String,
+    /// Size and digests.
+    pub digests: Digests,
+}
+
+/// What a source brought.
+#[derive(Debug)]
+pub struct Fetched {
+    /// Where to look for the daemon: below the staging folder, or in place.
+    pub tree: PathBuf,
+    /// The daemon, when the source knows it.
+    pub daemon: Option<PathBuf>,
+    /// What was fetched; empty for files in place.
+    pub artifacts: Vec<Artifact>,
+    /// Files that are of no use once everything is in place.
+    pub leftovers: Vec<PathBuf>,
+}
+
+/// Every source. A new one is a file beside this and a line here.
+pub const SOURCES: &[&dyn Source] = &[
+    &installed::Installed,
+    &path::InPlace,
+    &archive::Archive,
+    &apt::Apt,
+    &maven::Maven,
+    &npm::Npm,
+];
+
+/// The source with this scheme.
+pub fn by_scheme(scheme: &str) -> Option<&'static dyn Source> {
+    SOURCES
+        .iter()
+        .copied()
+        .find(|source| source.scheme() == scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_source_has_a_unique_scheme_a_sentence_and_a_valid_example() {
+        let mut seen = BTreeSet::new();
+        for source in SOURCES {
+            let scheme = source.scheme();
+            assert!(seen.insert(scheme), "`{scheme}` stands twice");
+            assert!(
+                source.about().ends_with('.'),
+                "`{scheme}`: about() is a sentence"
+            );
+            let (written, locator) = source
+                .example()
+                .split_once(':')
+                .unwrap_or((source.example(), ""));
+            assert_eq!(written, scheme);
+            assert_eq!(
+                source.check(locator),
+                Ok(()),
+                "`{scheme}` refuses its own example"
+            );
+        }
+    }
+
+    #[test]
+    fn no_source_takes_an_option_for_a_locator() {
+        for source in SOURCES {
+            assert!(
+                source.check("--help").is_err(),
+                "`{}:--help` would reach a client as an option",
+                source.scheme()
+            );
+        }
+    }
+}

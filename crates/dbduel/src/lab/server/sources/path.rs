@@ -1,0 +1,54 @@
+//! A server program or an unpacked tree in a folder of the user's.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Bench, Fetched, Source};
+
+/// `path:/opt/mysql`, `path:/opt/mysql/bin/mysqld`.
+pub struct InPlace;
+
+impl Source for InPlace {
+    fn scheme(&self) -> &'static str {
+        "path"
+    }
+
+    fn about(&self) -> &'static str {
+        "An unpacked server or a single server program on this machine, used where it is."
+    }
+
+    fn example(&self) -> &'static str {
+        "path:/opt/mysql"
+    }
+
+    fn check(&self, locator: &str) -> Result<(), String> {
+        absolute(locator)
+    }
+
+    fn is_in_place(&self) -> bool {
+        true
+    }
+
+    fn fetch(&self, locator: &str, _bench: &Bench<'_>) -> Result<Fetched> {
+        let path = Path::new(locator)
+            .canonicalize()
+            .with_context(|| format!("there is no server at `{locator}`"))?;
+        let daemon = path.is_file().then(|| path.clone());
+        Ok(Fetched {
+            tree: path,
+            daemon,
+            artifacts: Vec::new(),
+            leftovers: Vec::new(),
+        })
+    }
+}
+
+/// Whether a path is absolute. A relative one would mean something else when a run is resumed from another folder.
+pub(super) fn absolute(path: &str) -> Result<(), String> {
+    if path.starts_with('/') {
+        Ok(())
+    } else {
+        Err(format!("`{path}` is not an absolute path"))
+    }
+}

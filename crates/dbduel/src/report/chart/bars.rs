@@ -1,0 +1,128 @@
+//! Processor time per transaction as bars: the server's, and the load process's behind it.
+
+use crate::judge::Summary;
+use crate::judge::summary::Figure;
+use crate::report::words;
+
+use super::frame::Plot;
+use super::scale::{Scale, nice_end, ticks};
+use super::style::{colour, fitted, marker};
+use super::svg::{Anchor, Svg};
+
+const BAR: f64 = 15.0;
+const ROW: f64 = 22.0;
+const HEAD: f64 = 22.0;
+
+/// Draws the chart; `None` when no processor time was measured.
+#[must_use]
+pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
+    let measures = || summary.duels.iter().flat_map(|duel| &duel.contenders);
+    let parts = |figure: &Figure| figure.value().unwrap_or(0.0);
+    let largest = measures()
+        .map(|one| {
+            parts(&one.server_cpu_us_per_transaction) + parts(&one.client_cpu_us_per_transaction)
+        })
+        .fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return None;
+    }
+    let (factor, unit) = words::latency_unit(largest);
+    let mut svg = Svg::new(width);
+    svg.text(
+        (0.0, 14.0),
+        Anchor::Start,
+        "title",
+        "Processor time per transaction",
+    );
+    svg.text((width, 14.0), Anchor::End, "small", unit);
+    svg.text(
+        (0.0, 32.0),
+        Anchor::Start,
+        "small",
+        "full: server, with its interval · faint: load process",
+    );
+    let heads = if summary.duels.len() > 1 { HEAD } else { 0.0 };
+    let rows: f64 = summary
+        .duels
+        .iter()
+        .map(|duel| heads + ROW * duel.contenders.len() as f64)
+        .sum();
+    let plot = Plot {
+        left: (0.34 * width).min(190.0),
+        top: 42.0,
+        right: width - 62.0,
+        bottom: 42.0 + rows,
+    };
+    let end = nice_end(largest / factor, 4);
+    let scale = Scale::linear((0.0, end), plot.across());
+    plot.vertical_grid(&mut svg, &scale, &ticks(0.0, end, 4), words::trimmed);
+    let mut top = plot.top;
+    for duel in &summary.duels {
+        if heads > 0.0 {
+            svg.text((0.0, top + 16.0), Anchor::Start, "strong", &duel.label);
+            top += heads;
+        }
+        for (contender, one) in duel.contenders.iter().enumerate() {
+            let (server, client) = (
+                &one.server_cpu_us_per_transaction,
+                &one.client_cpu_us_per_transaction,
+            );
+            let (first, second) = (parts(server) / factor, parts(client) / factor);
+            let class = colour(contender);
+            let middle = top + ROW / 2.0;
+            svg.path(
+                &marker(contender, (6.0, middle), 4.0),
+                &format!("mark {class}"),
+                "",
+            );
+            svg.text(
+                (16.0, middle + 4.0),
+                Anchor::Start,
+                "label",
+                &fitted(&one.contender, plot.left - 22.0),
+            );
+            let text = |us: f64| words::latency(us);
+            let title = |whose: &str, figure: &Figure| {
+                format!(
+                    "{} of {}: {} ({})",
+                    whose,
+                    one.contender,
+                    words::value(figure, text),
+                    words::doubt(figure, text)
+                )
+            };
+            let (zero, join, end) = (scale.at(0.0), scale.at(first), scale.at(first + second));
+            svg.rect(
+                (zero, middle - BAR / 2.0),
+                (join - zero, BAR),
+                &format!("bar {class}"),
+                &title("server", server),
+            );
+            svg.rect(
+                (join, middle - BAR / 2.0),
+                (end - join, BAR),
+                &format!("bar second {class}"),
+                &title("load process", client),
+            );
+            if let Some((low, high)) = server.interval() {
+                svg.line(
+                    (scale.held(low / factor), middle),
+                    (scale.held(high / factor), middle),
+                    "zero",
+                );
+            }
+            svg.text(
+                (end + 6.0, middle + 4.0),
+                Anchor::Start,
+                "tick",
+                &words::number(first + second),
+            );
+            top += ROW;
+        }
+    }
+    svg.line((plot.left, plot.top), (plot.left, plot.bottom), "axis");
+    Some(svg.finish(
+        plot.bottom + 24.0,
+        &format!("Processor time of server and load process per transaction, {unit}"),
+    ))
+}

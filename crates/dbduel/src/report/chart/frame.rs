@@ -1,0 +1,72 @@
+//! The parts that charts share: axes with their lines and labels.
+
+use super::scale::Scale;
+use super::svg::{Anchor, Svg};
+
+/// The rectangle that data are drawn in, pixels.
+#[derive(Debug, Clone, Copy)]
+pub struct Plot {
+    /// Left edge.
+    pub left: f64,
+    /// Top edge.
+    pub top: f64,
+    /// Right edge.
+    pub right: f64,
+    /// Bottom edge.
+    pub bottom: f64,
+}
+
+impl Plot {
+    /// Left and right, as a scale takes them.
+    #[must_use]
+    pub fn across(&self) -> (f64, f64) {
+        (self.left, self.right)
+    }
+
+    /// Bottom and top, as a scale takes them: values grow upwards.
+    #[must_use]
+    pub fn upwards(&self) -> (f64, f64) {
+        (self.bottom, self.top)
+    }
+
+    /// Horizontal lines with their labels on the left.
+    pub fn horizontal_grid(
+        &self,
+        svg: &mut Svg,
+        scale: &Scale,
+        ticks: &[f64],
+        label: impl Fn(f64) -> String,
+    ) {
+        for &tick in ticks {
+            let y = scale.at(tick);
+            svg.line((self.left, y), (self.right, y), "grid");
+            svg.text(
+                (self.left - 7.0, y + 4.0),
+                Anchor::End,
+                "tick",
+                &label(tick),
+            );
+        }
+    }
+
+    /// Vertical lines with their labels below. Labels that would touch the one before are left out.
+    pub fn vertical_grid(
+        &self,
+        svg: &mut Svg,
+        scale: &Scale,
+        ticks: &[f64],
+        label: impl Fn(f64) -> String,
+    ) {
+        let mut free = f64::NEG_INFINITY;
+        for &tick in ticks {
+            let x = scale.at(tick);
+            svg.line((x, self.top), (x, self.bottom), "grid");
+            let text = label(tick);
+            let half = 3.2 * text.chars().count() as f64;
+            if x - half >= free && x + half <= svg.width() {
+                svg.text((x, self.bottom + 16.0), Anchor::Middle, "tick", &text);
+                free = x + half + 8.0;
+            }
+        }
+    }
+}

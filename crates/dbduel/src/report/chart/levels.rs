@@ -1,0 +1,155 @@
+//! A figure of every contender against the load level.
+
+use crate::judge::Summary;
+use crate::judge::summary::{Figure, Measures};
+use crate::report::words;
+
+use super::frame::Plot;
+use super::names;
+use super::scale::{Scale, nice_end, ticks};
+use super::style::{colour, legend, marker};
+use super::svg::{Anchor, Svg, polyline};
+
+/// What a chart over the load levels shows.
+#[derive(Clone, Copy)]
+pub struct LevelChart {
+    /// Heading.
+    pub title: &'static str,
+    /// The figure, and how many of its units make one of the axis.
+    pub figure: fn(&Measures) -> &Figure,
+    /// The unit for a largest value: how many of the figure's units, and its name.
+    pub unit: fn(f64) -> (f64, &'static str),
+}
+
+/// Draws the chart; the axis of values starts at zero. `None` when nothing of it was measured.
+#[must_use]
+pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<String> {
+    let mut svg = Svg::new(width);
+    let largest = summary
+        .duels
+        .iter()
+        .flat_map(|duel| &duel.contenders)
+        .filter_map(|measures| {
+            let figure = (chart.figure)(measures);
+            let value = figure.value()?;
+            // One wild upper end must not flatten all curves.
+            Some(
+                figure
+                    .interval()
+                    .map_or(value, |(_, high)| high.min(1.5 * value)),
+            )
+        })
+        .fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return None;
+    }
+    let (factor, unit) = (chart.unit)(largest);
+    svg.text((0.0, 14.0), Anchor::Start, "title", chart.title);
+    svg.text((width, 14.0), Anchor::End, "small", unit);
+    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let plot = Plot {
+        left: 52.0,
+        top: top + 6.0,
+        right: width - 14.0,
+        bottom: top + 190.0,
+    };
+    let end = nice_end(largest / factor, 4);
+    let values = Scale::linear((0.0, end), plot.upwards());
+    plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
+
+    let places = places(summary, plot);
+    for (duel, x) in summary.duels.iter().zip(&places) {
+        svg.line((*x, plot.bottom), (*x, plot.bottom + 4.0), "axis");
+        svg.text(
+            (*x, plot.bottom + 17.0),
+            Anchor::Middle,
+            "tick",
+            &duel.load.clients.to_string(),
+        );
+    }
+    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
+    svg.text(
+        (f64::midpoint(plot.left, plot.right), plot.bottom + 33.0),
+        Anchor::Middle,
+        "small",
+        "clients",
+    );
+
+    let contenders = summary.contenders.len();
+    for contender in 0..contenders {
+        // Side by side, so that intervals do not hide each other.
+        let aside = (contender as f64 - (contenders - 1) as f64 / 2.0) * 6.0;
+        let class = colour(contender);
+        let points: Vec<(f64, &Measures)> = summary
+            .duels
+            .iter()
+            .zip(&places)
+            .filter_map(|(duel, x)| Some((x + aside, duel.contenders.get(contender)?)))
+            .collect();
+        let heights = points.iter().map(|(x, measures)| {
+            (
+                *x,
+                (chart.figure)(measures)
+                    .value()
+                    .map_or(f64::NAN, |value| values.at(value / factor)),
+            )
+        });
+        svg.path(&polyline(heights), &format!("curve {class}"), "");
+        for ((x, measures), duel) in points.iter().zip(&summary.duels) {
+            let figure = (chart.figure)(measures);
+            let Some(value) = figure.value() else {
+                continue;
+            };
+            if let Some((low, high)) = figure.interval() {
+                let (low, high) = (values.held(low / factor), values.held(high / factor));
+                svg.line((*x, low), (*x, high), &format!("whisker thin {class}"));
+            }
+            let text = |value: f64| format!("{} {unit}", words::number(value / factor));
+            let title = format!(
+                "{} at {}: {} ({})",
+                measures.contender,
+                duel.label,
+                text(value),
+                words::doubt(figure, text)
+            );
+            let shape = if figure.interval().is_some() {
+                "mark"
+            } else {
+                "hollow"
+            };
+            svg.path(
+                &marker(contender, (*x, values.held(value / factor)), 4.5),
+                &format!("{shape} {class}"),
+                &title,
+            );
+        }
+    }
+    Some(svg.finish(
+        plot.bottom + 37.0,
+        &format!("{} against the number of clients, {unit}", chart.title),
+    ))
+}
+
+/// Where each level stands: by the logarithm of the clients when they differ, in order otherwise.
+fn places(summary: &Summary, plot: Plot) -> Vec<f64> {
+    let clients: Vec<f64> = summary
+        .duels
+        .iter()
+        .map(|duel| f64::from(duel.load.clients.max(1)))
+        .collect();
+    let inner = (plot.left + 26.0, plot.right - 26.0);
+    let grows = clients.windows(2).all(|pair| pair[0] < pair[1]);
+    match (clients.as_slice(), grows) {
+        ([] | [_], _) => vec![f64::midpoint(plot.left, plot.right); clients.len()],
+        ([first, .., last], true) => {
+            let scale = Scale::logarithmic((*first, *last), inner);
+            clients.iter().map(|&clients| scale.at(clients)).collect()
+        }
+        _ => {
+            let scale = Scale::linear((0.0, (clients.len() - 1) as f64), inner);
+            (0..clients.len())
+                .map(|index| scale.at(index as f64))
+                .collect()
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Charts as SVG, drawn from a summary alone.
+//!
+//! One contender has one colour, one shape and one dash pattern in every chart; every chart has a
+//! description for those who do not see it, and tooltips with the exact numbers. Widths are given in
+//! pixels, so that a page can hold a wide and a narrow drawing of the same chart. Nothing is read from
+//! outside: no font, no script, no network.
+
+mod bars;
+mod blocks;
+mod dots;
+mod forest;
+mod frame;
+mod levels;
+mod overtime;
+mod scale;
+mod strip;
+mod style;
+mod svg;
+
+pub use bars::processor_time;
+pub use blocks::block_ratios;
+pub use dots::latency_profile;
+pub use forest::forest;
+pub use levels::{LevelChart, by_level};
+pub use overtime::throughput_over_time;
+pub use strip::schedule_strip;
+pub use style::{COLOURS, STYLE, marker, standalone};
+pub use svg::{Svg, escape};
+
+use crate::judge::Summary;
+
+fn names(summary: &Summary) -> Vec<&str> {
+    summary
+        .contenders
+        .iter()
+        .map(|contender| contender.name.as_str())
+        .collect()
+}
+
+fn number_of(summary: &Summary, contender: &str) -> usize {
+    summary
+        .contenders
+        .iter()
+        .position(|facts| facts.name == contender)
+        .unwrap_or(0)
+}

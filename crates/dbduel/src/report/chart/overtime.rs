@@ -1,0 +1,144 @@
+//! Throughput of one level over time, with every slice visible.
+
+use crate::judge::Summary;
+use crate::judge::summary::{Duel, Series};
+use crate::report::words;
+
+use super::frame::Plot;
+use super::names;
+use super::scale::{Scale, nice_end, ticks};
+use super::style::{colour, legend, mark_class, marker};
+use super::svg::{Anchor, Svg, polyline};
+
+/// Draws the chart; `None` before the first slice. Thin lines are ticks, marks are slices.
+#[must_use]
+pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
+    let timeline = &summary.timeline;
+    let series: Vec<&Series> = timeline
+        .series
+        .iter()
+        .filter(|series| series.level == duel.level)
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let mut svg = Svg::new(width);
+    svg.text(
+        (0.0, 14.0),
+        Anchor::Start,
+        "title",
+        &format!("Throughput over time, {}", duel.label),
+    );
+    svg.text((width, 14.0), Anchor::End, "small", "transactions/s");
+    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let plot = Plot {
+        left: 52.0,
+        top: top + 6.0,
+        right: width - 8.0,
+        bottom: top + 196.0,
+    };
+    let end = nice_end(largest(&series), 4);
+    let values = Scale::linear((0.0, end), plot.upwards());
+    plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
+    let time = Scale::linear((0.0, timeline.length_s), plot.across());
+    time_axis(&mut svg, plot, &time, timeline.length_s);
+    for pause in &timeline.pauses {
+        let x = time.at(pause.at_s);
+        svg.line((x, plot.top), (x, plot.bottom), "pause");
+        svg.text(
+            (x + 4.0, plot.top + 10.0),
+            Anchor::Start,
+            "small",
+            &format!("pause of {}", words::duration(pause.length_s)),
+        );
+    }
+    let marks: usize = series.iter().map(|series| series.stretches.len()).sum();
+    let radius = (1.2 * (plot.right - plot.left) / marks.max(1) as f64).clamp(1.6, 4.2);
+    for series in &series {
+        let class = colour(series.contender);
+        let mut steps = Vec::new();
+        let mut means = Vec::new();
+        for stretch in &series.stretches {
+            let step_s = stretch.length_s / stretch.steps_per_s.len().max(1) as f64;
+            steps.extend(stretch.steps_per_s.iter().enumerate().map(|(index, rate)| {
+                (
+                    time.at(stretch.start_s + (index as f64 + 0.5) * step_s),
+                    values.held(*rate),
+                )
+            }));
+            steps.push((f64::NAN, f64::NAN));
+            means.push((
+                time.at(stretch.start_s + stretch.length_s / 2.0),
+                values.held(stretch.throughput_per_s),
+            ));
+        }
+        svg.path(&polyline(steps), &format!("curve thin {class}"), "");
+        svg.path(
+            &polyline(means.iter().copied()),
+            &format!("curve guide {class}"),
+            "",
+        );
+        let name = summary
+            .contenders
+            .get(series.contender)
+            .map_or("", |contender| contender.name.as_str());
+        for (point, stretch) in means.iter().zip(&series.stretches) {
+            let title = format!(
+                "{name} from {}: {}/s over {}{}",
+                words::duration(stretch.start_s),
+                words::number(stretch.throughput_per_s),
+                words::duration(stretch.length_s),
+                if stretch.slices > 1 {
+                    format!(", {} slices", stretch.slices)
+                } else {
+                    String::new()
+                }
+            );
+            svg.path(
+                &marker(series.contender, *point, radius),
+                &mark_class(series.contender, radius),
+                &title,
+            );
+        }
+    }
+    Some(svg.finish(
+        plot.bottom + 36.0,
+        &format!("Throughput over time at {}, one mark per slice", duel.label),
+    ))
+}
+
+/// Ticks of time in seconds, minutes or hours since the first slice.
+pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64) {
+    let (unit_s, unit) = match length_s {
+        _ if length_s > 3.0 * 3600.0 => (3600.0, "hours"),
+        _ if length_s > 180.0 => (60.0, "minutes"),
+        _ => (1.0, "seconds"),
+    };
+    let count = ((plot.right - plot.left) / 70.0) as usize;
+    let at: Vec<f64> = ticks(0.0, length_s / unit_s, count)
+        .into_iter()
+        .map(|tick| tick * unit_s)
+        .collect();
+    plot.vertical_grid(svg, time, &at, |tick| words::trimmed(tick / unit_s));
+    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
+    svg.text(
+        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
+        Anchor::Middle,
+        "small",
+        &format!("{unit} since the first slice"),
+    );
+}
+
+fn largest(series: &[&Series]) -> f64 {
+    let stretches = series.iter().flat_map(|series| &series.stretches);
+    stretches
+        .flat_map(|stretch| {
+            stretch
+                .steps_per_s
+                .iter()
+                .chain(std::iter::once(&stretch.throughput_per_s))
+        })
+        .copied()
+        .filter(|rate| rate.is_finite())
+        .fold(0.0, f64::max)
+}

@@ -1,0 +1,220 @@
+//! The report as one HTML page that needs nothing else: no network, no script, no font.
+//!
+//! The template escapes every text; only charts, which escape their own, go in as they are.
+
+use dbduel_record::event::Finding;
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use super::chart::{self, LevelChart, Svg};
+use super::view::{COLUMNS, View};
+use super::{Format, Options, Rendered, words};
+use crate::judge::Summary;
+use crate::judge::summary::Duel;
+
+/// Drawings for wide pages and for print, pixels.
+const WIDE: f64 = 960.0;
+/// Drawings for telephones.
+const NARROW: f64 = 340.0;
+/// Drawings of which two or three stand side by side.
+const HALF: f64 = 450.0;
+const THIRD: f64 = 290.0;
+
+const TEMPLATE: &str = include_str!("templates/report.html");
+const PAGE_STYLE: &str = include_str!("templates/report.css");
+
+/// The charts over load levels, shown when there are several.
+const LEVEL_CHARTS: [LevelChart; 6] = [
+    LevelChart {
+        title: "Throughput",
+        figure: |measures| &measures.throughput_per_s,
+        unit: |_| (1.0, "transactions/s"),
+    },
+    LevelChart {
+        title: "Mean latency",
+        figure: |measures| &measures.latency_us_mean,
+        unit: words::latency_unit,
+    },
+    LevelChart {
+        title: "Median latency",
+        figure: |measures| &measures.latency_us_p50,
+        unit: words::latency_unit,
+    },
+    LevelChart {
+        title: "95 % latency",
+        figure: |measures| &measures.latency_us_p95,
+        unit: words::latency_unit,
+    },
+    LevelChart {
+        title: "99 % latency",
+        figure: |measures| &measures.latency_us_p99,
+        unit: words::latency_unit,
+    },
+    LevelChart {
+        title: "Largest latency",
+        figure: |measures| &measures.latency_us_max,
+        unit: words::latency_unit,
+    },
+];
+
+/// The format.
+pub struct Html;
+
+/// A drawing for wide pages and one for narrow ones.
+#[derive(Serialize)]
+struct Pair {
+    wide: String,
+    narrow: String,
+}
+
+impl Pair {
+    fn of(draw: impl Fn(f64) -> String) -> Self {
+        Self {
+            wide: draw(WIDE),
+            narrow: draw(NARROW),
+        }
+    }
+
+    /// One of `count` drawings that share the width of the page.
+    fn shared(count: usize, draw: impl Fn(f64) -> Option<String>) -> Option<Self> {
+        let wide = match count {
+            0 | 1 => WIDE,
+            2 => HALF,
+            _ => THIRD,
+        };
+        Some(Self {
+            wide: draw(wide)?,
+            narrow: draw(NARROW)?,
+        })
+    }
+
+    fn maybe(draw: impl Fn(f64) -> Option<String>) -> Option<Self> {
+        Some(Self {
+            wide: draw(WIDE)?,
+            narrow: draw(NARROW)?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Page {
+    view: View,
+    columns: Vec<&'static str>,
+    style: String,
+    /// Shapes of the contenders, for use in text.
+    marks: Vec<String>,
+    forest: Pair,
+    blocks: Vec<Pair>,
+    by_level: Vec<Pair>,
+    latency: Vec<Pair>,
+    over_time: Vec<Pair>,
+    schedule: Option<Pair>,
+    processor: Option<Pair>,
+}
+
+impl Format for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn file_name(&self) -> Option<&'static str> {
+        Some("report.html")
+    }
+
+    fn render(&self, summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
+        let page = Page {
+            view: View::new(summary, findings),
+            columns: COLUMNS.iter().map(|column| column.head).collect(),
+            style: format!("{}{PAGE_STYLE}", chart::STYLE),
+            marks: (0..summary.contenders.len()).map(mark).collect(),
+            forest: Pair::of(|width| chart::forest(summary, width)),
+            blocks: per_level(summary, chart::block_ratios),
+            by_level: level_charts(summary),
+            latency: per_level(summary, chart::latency_profile),
+            over_time: summary
+                .duels
+                .iter()
+                .filter_map(|duel| {
+                    Pair::maybe(|width| chart::throughput_over_time(summary, duel, width))
+                })
+                .collect(),
+            schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
+            processor: Pair::maybe(|width| chart::processor_time(summary, width)),
+        };
+        let mut environment = Environment::new();
+        if let Ok(syntax) = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+        {
+            environment.set_syntax(syntax);
+        }
+        environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+        // The name's ending switches escaping on.
+        let rendered = environment
+            .add_template("report.html", TEMPLATE)
+            .and_then(|()| {
+                environment
+                    .get_template("report.html")
+                    .and_then(|template| template.render(Serde(&page)))
+            });
+        rendered
+            .expect("the template is part of the program, and a test renders every part of it")
+            .into()
+    }
+}
+
+/// One small drawing per level.
+fn per_level(summary: &Summary, draw: fn(&Summary, &Duel, f64) -> Option<String>) -> Vec<Pair> {
+    let duels = &summary.duels;
+    let pairs = duels
+        .iter()
+        .filter_map(|duel| Pair::shared(duels.len(), |width| draw(summary, duel, width)));
+    pairs.collect()
+}
+
+fn level_charts(summary: &Summary) -> Vec<Pair> {
+    if summary.duels.len() < 2 {
+        return Vec::new();
+    }
+    let pairs = LEVEL_CHARTS.iter().filter_map(|chart| {
+        Pair::shared(LEVEL_CHARTS.len(), |width| {
+            chart::by_level(summary, chart, width)
+        })
+    });
+    pairs.collect()
+}
+
+/// Escaped text, what stands between backticks set as code, no percent sign alone on a line.
+fn prose(text: &str) -> String {
+    let text = text.replace(" %", "\u{a0}%");
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut html = String::with_capacity(text.len() + 32);
+    for (index, part) in parts.iter().enumerate() {
+        let part = chart::escape(part);
+        match (index % 2 == 1, index + 1 < parts.len()) {
+            (true, true) => {
+                html.push_str("<code>");
+                html.push_str(&part);
+                html.push_str("</code>");
+            }
+            // A backtick without a partner is a character like any other.
+            (true, false) => {
+                html.push('`');
+                html.push_str(&part);
+            }
+            (false, _) => html.push_str(&part),
+        }
+    }
+    html
+}
+
+/// A contender's shape, the size of a letter.
+fn mark(contender: usize) -> String {
+    let mut svg = Svg::new(14.0);
+    let class = format!("mark c{}", contender % chart::COLOURS);
+    svg.path(&chart::marker(contender, (7.0, 7.0), 5.0), &class, "");
+    svg.finish(14.0, "")
+}

@@ -1,0 +1,104 @@
+//! How the figures came about, in words with the run's own numbers.
+
+use crate::judge::Summary;
+use crate::judge::summary::How;
+
+use super::words;
+
+/// The method as titled paragraphs.
+#[must_use]
+pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Summary {
+        rule,
+        schedule,
+        contenders,
+        duels,
+        ..
+    } = summary;
+    let comparisons = contenders.len().saturating_sub(1).max(1);
+    let alpha = 1.0 - rule.confidence;
+    vec![
+        (
+            "Order",
+            format!(
+                "All contenders were up at the same time and took turns. A mirrored block is a random permutation of \
+                 them and its reverse, one slice of about {} each (drawn within ±{} per block); {} after every switch \
+                 were not counted. Whatever disturbs the machine disturbs all of a block alike.",
+                words::duration(schedule.slice_s),
+                words::share(schedule.jitter),
+                words::duration(schedule.guard_s)
+            ),
+        ),
+        (
+            "Ratio",
+            format!(
+                "Per block, the mean logarithm of a contender's throughput minus that of {}; the ratio is the mean of \
+                 these over blocks, and its interval holds at every moment of the run at once.",
+                summary.baseline
+            ),
+        ),
+        (
+            "Verdict",
+            format!(
+                "Sign-flip randomisation test with {} simulated paths: the coins that ordered the blocks are the only \
+                 assumption about chance. The error probability is spent over {} blocks per level, {} of it kept for \
+                 blocks beyond. Faster or slower: the interval excludes 1. Equivalent: it lies within ±{}. Otherwise \
+                 undecided.",
+                words::count(u64::from(rule.paths)),
+                rule.blocks_max,
+                words::share(rule.reserve),
+                words::share(rule.horizon)
+            ),
+        ),
+        (
+            "Error probability",
+            if comparisons > 1 {
+                format!(
+                    "{} per level, divided among its {comparisons} comparisons ({} each). Each of the {} levels has \
+                     its own.",
+                    words::share(alpha),
+                    words::share(alpha / comparisons as f64),
+                    duels.len()
+                )
+            } else {
+                format!("{} per level; every level has its own, and there are {}.", words::share(alpha), duels.len())
+            },
+        ),
+        (
+            "Scope",
+            "These instances: the server processes that ran, between one start and one end. A claim about the servers \
+             in general needs several starts of each."
+                .to_owned(),
+        ),
+        ("Throughput", sentence(How::Throughput)),
+        (
+            "Latency",
+            format!(
+                "Done minus due, of committed transactions. Mean: {}. Quantiles: {}; none is given where the tail was \
+                 seen too rarely to support one.",
+                How::LatencySum.text(),
+                How::MergedHistograms.text()
+            ),
+        ),
+        ("Processor time", sentence(How::Readings)),
+        (
+            "Intervals",
+            format!(
+                "Those of single contenders are {} each, not jointly; compare contenders by their ratio, not by \
+                 whether their intervals overlap.",
+                words::share(rule.confidence)
+            ),
+        ),
+    ]
+}
+
+fn sentence(how: How) -> String {
+    let text = how.text();
+    let mut characters = text.chars();
+    let first: String = characters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", characters.as_str())
+}

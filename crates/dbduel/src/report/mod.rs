@@ -1,0 +1,81 @@
+//! Reports: a summary and findings in, text out.
+//!
+//! Functions return what is to be written; nothing here prints, opens a file, asks for the time or looks
+//! at the environment. A format does not see raw events; all that it says is in the [`Summary`].
+
+pub mod chart;
+mod html;
+mod json;
+mod markdown;
+mod method;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod view;
+pub mod words;
+
+use dbduel_record::event::Finding;
+
+use crate::judge::Summary;
+
+/// What the caller knows about the place where the report will be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal; formats for files ignore it.
+    pub width: usize,
+    /// Whether the terminal may be sent colours; the caller heeds `NO_COLOR`.
+    pub colour: bool,
+}
+
+/// A report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The report itself.
+    pub text: String,
+    /// Files that it links to, to be written beside it.
+    pub files: Vec<ExtraFile>,
+}
+
+/// A file beside a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraFile {
+    /// File name, without directories.
+    pub name: String,
+    /// Content.
+    pub text: String,
+}
+
+/// A kind of report.
+pub trait Format: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// File name that such a report usually gets; `None` when it is meant for the terminal.
+    fn file_name(&self) -> Option<&'static str>;
+
+    /// The report.
+    fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered;
+}
+
+/// Every kind of report.
+pub const FORMATS: &[&dyn Format] = &[
+    &terminal::Terminal,
+    &html::Html,
+    &markdown::Markdown,
+    &json::Json,
+];
+
+/// The format with this name.
+#[must_use]
+pub fn format(name: &str) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.name() == name)
+}
+
+impl From<String> for Rendered {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            files: Vec::new(),
+        }
+    }
+}

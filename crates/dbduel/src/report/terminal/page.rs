@@ -1,0 +1,103 @@
+//! Text for a terminal under construction: lines of a width, with or without colour.
+//!
+//! Knows nothing of what it is about.
+
+use crate::report::Options;
+
+/// Narrower terminals get lines that wrap.
+const WIDTH_MIN: usize = 40;
+/// Wider lines are hard to read.
+const WIDTH_MAX: usize = 120;
+
+/// Text under construction.
+pub(super) struct Page {
+    pub(super) text: String,
+    pub(super) width: usize,
+    colour: bool,
+}
+
+/// The ornaments that a terminal can add.
+#[derive(Clone, Copy)]
+pub(super) enum Ink {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Bad,
+    Warning,
+}
+
+impl Page {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            text: String::new(),
+            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
+            colour: options.colour,
+        }
+    }
+
+    pub(super) fn inked(&self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Plain => return text.to_owned(),
+            _ if !self.colour => return text.to_owned(),
+            Ink::Bold => "1",
+            Ink::Dim => "2",
+            Ink::Good => "1;32",
+            Ink::Bad => "1;31",
+            Ink::Warning => "1;33",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A text in lines of the page's width.
+    pub(super) fn wrapped(&mut self, text: &str) {
+        for line in wrap(&clean(text), self.width, 0, 0) {
+            self.line(&line);
+        }
+    }
+}
+
+/// Control characters would let a name in the record drive the terminal.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
+}
+
+/// Words into lines: the first starts at column `first`, the others at `indent`.
+pub(super) fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut column = first;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        let is_empty = lines.last().is_none_or(String::is_empty);
+        if !is_empty && column + 1 + length > width {
+            lines.push(String::new());
+            column = indent;
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+                column += 1;
+            }
+            line.push_str(word);
+            column += length;
+        }
+    }
+    lines
+}

@@ -1,0 +1,326 @@
+//! Every format on synthetic records: what it says, that it is safe, and that it is the same each time.
+
+use dbduel_record::event::{Finding, SliceId};
+
+use super::{FORMATS, Format, Options, chart, format};
+use crate::judge::synthetic::Scenario;
+use crate::judge::{Summary, summarise};
+
+const OPTIONS: Options = Options {
+    width: 96,
+    colour: false,
+};
+
+/// Judged, with the one part that changes from version to version held.
+fn judged(scenario: &Scenario) -> (Summary, Vec<Finding>) {
+    let (mut summary, findings) = summarise(&scenario.record());
+    "0.1.0".clone_into(&mut summary.judged_by);
+    (summary, findings)
+}
+
+fn render(name: &str, scenario: &Scenario) -> String {
+    let (summary, findings) = judged(scenario);
+    format(name)
+        .unwrap()
+        .render(&summary, &findings, &OPTIONS)
+        .text
+}
+
+/// Everything that can go wrong in one run.
+fn messy() -> Scenario {
+    let mut scenario = Scenario::duel();
+    scenario.sides[1].stalls_per_s = 0.03;
+    scenario.resumed_after = Some(20);
+    scenario.lost = vec![SliceId {
+        block: 4,
+        position: 2,
+    }];
+    scenario.noise = 0.15;
+    scenario
+}
+
+fn void() -> Scenario {
+    let mut scenario = Scenario {
+        clients: vec![16],
+        ..Scenario::duel()
+    };
+    scenario.sides[1].failed_share = 0.05;
+    scenario
+}
+
+fn hostile() -> Scenario {
+    let mut scenario = messy();
+    scenario.question =
+        "<img src=x onerror=alert(1)> \u{1b}[31m | `code` [link](javascript:alert(1))".to_owned();
+    scenario.sides[1].name = "<script>alert(1)</script>\"'&`|".to_owned();
+    scenario
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let empty = Scenario {
+        blocks: 0,
+        ended: None,
+        ..Scenario::duel()
+    };
+    let first = Scenario {
+        blocks: 1,
+        ended: None,
+        clients: vec![8],
+        ..Scenario::duel()
+    };
+    vec![
+        Scenario::duel(),
+        Scenario::four(),
+        messy(),
+        void(),
+        hostile(),
+        empty,
+        first,
+    ]
+}
+
+#[test]
+fn formats_have_unique_names_and_files() {
+    let mut seen = std::collections::BTreeSet::new();
+    for format in FORMATS {
+        assert!(
+            seen.insert(format.name()),
+            "`{}` stands twice",
+            format.name()
+        );
+        if let Some(file) = format.file_name() {
+            assert!(seen.insert(file), "`{file}` stands twice");
+        }
+    }
+    assert!(format("no-such-format").is_none());
+}
+
+#[test]
+fn the_terminal_shows_the_verdict_first() {
+    insta::assert_snapshot!("terminal_duel", render("terminal", &Scenario::duel()));
+    insta::assert_snapshot!("terminal_four", render("terminal", &Scenario::four()));
+    insta::assert_snapshot!("terminal_messy", render("terminal", &messy()));
+    insta::assert_snapshot!("terminal_void", render("terminal", &void()));
+}
+
+#[test]
+fn the_markdown_twin_says_the_same() {
+    insta::assert_snapshot!("markdown_duel", render("markdown", &Scenario::duel()));
+    insta::assert_snapshot!("markdown_void", render("markdown", &void()));
+}
+
+#[test]
+fn every_format_renders_every_run_the_same_twice() {
+    for scenario in scenarios() {
+        let (summary, findings) = judged(&scenario);
+        for format in FORMATS {
+            let once = format.render(&summary, &findings, &OPTIONS);
+            assert_eq!(
+                once,
+                format.render(&summary, &findings, &OPTIONS),
+                "{}",
+                format.name()
+            );
+            assert!(!once.text.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_terminal_line_never_exceeds_the_width() {
+    for (summary, findings) in [judged(&Scenario::four()), judged(&hostile())] {
+        for width in [40, 60, 80, 200] {
+            let text = super::terminal::Terminal
+                .render(
+                    &summary,
+                    &findings,
+                    &Options {
+                        width,
+                        colour: false,
+                    },
+                )
+                .text;
+            for line in text.lines() {
+                // A single word may be longer than a line; it must not be cut.
+                let is_one_word = line.split_whitespace().count() <= 2;
+                assert!(
+                    line.chars().count() <= width || is_one_word,
+                    "{width}: {line}"
+                );
+            }
+            assert!(
+                !text.contains('\u{1b}'),
+                "an escape sequence reached the terminal"
+            );
+        }
+    }
+}
+
+#[test]
+fn colour_is_only_an_ornament() {
+    let (summary, findings) = judged(&Scenario::duel());
+    let plain = super::terminal::Terminal
+        .render(&summary, &findings, &OPTIONS)
+        .text;
+    let colourful = super::terminal::Terminal
+        .render(
+            &summary,
+            &findings,
+            &Options {
+                colour: true,
+                ..OPTIONS
+            },
+        )
+        .text;
+    assert!(colourful.contains("\u{1b}[1;32m"));
+    let mut stripped = String::new();
+    let mut parts = colourful.split('\u{1b}');
+    stripped.push_str(parts.next().unwrap());
+    for part in parts {
+        stripped.push_str(part.split_once('m').unwrap().1);
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn hostile_names_are_shown_and_not_obeyed() {
+    let html = render("html", &hostile());
+    assert!(html.contains("&lt;script&gt;alert(1)"), "the name is shown");
+    assert!(
+        !html.contains("<script") && !html.contains("<img"),
+        "markup from a name reached the page"
+    );
+    let markdown = render("markdown", &hostile());
+    assert!(
+        !markdown.contains("<script")
+            && !markdown.contains("<img")
+            && !markdown.contains("[link](")
+    );
+}
+
+#[test]
+fn the_page_needs_nothing_from_outside() {
+    let html = render("html", &Scenario::four());
+    for outside in [
+        "http://", "https://", "src=", "@import", "url(", "<script", "<link",
+    ] {
+        let found = html
+            .match_indices(outside)
+            .find(|(at, _)| !html[*at..].starts_with("http://www.w3.org/2000/svg"));
+        assert!(found.is_none(), "{outside} in the page");
+    }
+}
+
+#[test]
+fn every_chart_is_well_formed() {
+    for scenario in scenarios() {
+        let (summary, findings) = judged(&scenario);
+        let markdown = format("markdown")
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS);
+        assert!(!markdown.files.is_empty());
+        for file in &markdown.files {
+            check_well_formed(&file.text);
+            assert!(
+                markdown.text.contains(&format!("]({})", file.name)),
+                "nothing links to {}",
+                file.name
+            );
+        }
+        let html = format("html")
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS)
+            .text;
+        for svg in html.split("<svg ").skip(1) {
+            check_well_formed(&format!(
+                "<svg {}</svg>",
+                svg.split_once("</svg>").unwrap().0
+            ));
+        }
+        for width in [200.0, 340.0, 960.0] {
+            for duel in &summary.duels {
+                if let Some(svg) = chart::throughput_over_time(&summary, duel, width) {
+                    check_well_formed(&svg);
+                }
+            }
+        }
+    }
+}
+
+/// Tags balance, attributes are quoted, and no number is a NaN or an infinity.
+#[track_caller]
+fn check_well_formed(xml: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = xml;
+    while let Some((text, tag)) = rest.split_once('<') {
+        assert!(
+            !text.contains('>') || open.last() == Some(&"style"),
+            "a stray > in {text}"
+        );
+        let (tag, after) = tag.split_once('>').expect("every tag is closed");
+        rest = after;
+        assert_eq!(
+            tag.matches('"').count() % 2,
+            0,
+            "unbalanced quotes in <{tag}>"
+        );
+        assert!(
+            !tag.contains("NaN") && !tag.contains("inf"),
+            "no number in <{tag}>"
+        );
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "</{name}> closes nothing");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{open:?} stay open");
+}
+
+#[test]
+fn a_day_fits_a_page_of_a_few_megabytes() {
+    // 33 times 45 minutes.
+    let (summary, findings) = summarise(&Scenario::duel().repeated_record(33));
+    assert_eq!(summary.run.slices_finished, 33 * 168);
+    for (name, bytes_max) in [
+        ("html", 3_000_000),
+        ("json", 3_000_000),
+        ("terminal", 20_000),
+    ] {
+        let text = format(name)
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS)
+            .text;
+        assert!(text.len() < bytes_max, "{name}: {} bytes", text.len());
+    }
+}
+
+#[test]
+fn the_published_json_reads_back() {
+    let json = render("json", &Scenario::four());
+    let document: super::json::Document = serde_json::from_str(&json).unwrap();
+    assert_eq!(document.schema_version, 1);
+    assert_eq!(document.summary.duels.len(), 3);
+}
+
+#[test]
+fn judge_and_report_never_import_the_lab() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files: Vec<_> = vec![source.join("judge"), source.join("report")];
+    let mut seen = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let lab = ["crate::", "lab"].concat();
+            assert!(!text.contains(&lab), "{} knows the lab", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "only {seen} files were looked at");
+}

@@ -1,0 +1,204 @@
+//! Contenders, machine, settings and course of the run as text.
+
+use super::{ContenderView, Entry, SettingView, entry};
+use crate::judge::Summary;
+use crate::judge::summary::{ContenderFacts, SettingDifference};
+use crate::report::words;
+
+pub(super) fn when(summary: &Summary) -> String {
+    let run = &summary.run;
+    let took = run
+        .started_ms
+        .zip(run.ended_ms)
+        .map(|(start, end)| end.saturating_sub(start) as f64 / 1e3);
+    match took {
+        Some(took_s) => format!(
+            "{}, {}",
+            words::moment(run.started_ms),
+            words::duration(took_s)
+        ),
+        None => format!("planned {}", summary.created),
+    }
+}
+
+/// The workload's parameters, each with its value.
+fn parameters(summary: &Summary) -> String {
+    let parameters = summary.workload.parameters.iter();
+    let texts: Vec<String> = parameters
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    if texts.is_empty() {
+        "none".to_owned()
+    } else {
+        texts.join(", ")
+    }
+}
+
+pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts) -> ContenderView {
+    let build = facts.build.as_ref();
+    let mut entries = vec![entry("server asked for", &facts.server)];
+    if let Some(build) = build {
+        let optional = |text: &Option<String>| text.clone().unwrap_or_default();
+        let known = [
+            ("version comment", build.version_comment.clone()),
+            ("origin", build.origin.clone()),
+            ("program", optional(&build.daemon)),
+            ("SHA-256", optional(&build.daemon_sha256)),
+            ("machine", optional(&build.machine)),
+            ("allocator", optional(&build.allocator)),
+        ];
+        entries.extend(
+            known
+                .into_iter()
+                .filter(|(_, text)| !text.is_empty())
+                .map(|(label, text)| entry(label, text)),
+        );
+        entries.push(entry(
+            "started by dbduel",
+            if build.managed { "yes" } else { "no" },
+        ));
+    }
+    if let Some(size) = facts.size {
+        let text = format!(
+            "{} before, {} after",
+            words::bytes(size.before_bytes),
+            words::bytes(size.after_bytes)
+        );
+        entries.push(entry("data directory", text));
+    }
+    entries.push(entry("measured", words::duration(facts.active_s)));
+    let settings = facts
+        .settings
+        .iter()
+        .map(|setting| entry(&setting.name, &setting.value));
+    ContenderView {
+        name: facts.name.clone(),
+        number,
+        is_baseline: facts.name == summary.baseline,
+        version: build.map_or_else(
+            || "version not recorded".to_owned(),
+            |build| {
+                format!("{} {}", build.product, build.version)
+                    .trim()
+                    .to_owned()
+            },
+        ),
+        facts: entries,
+        settings: settings.collect(),
+    }
+}
+
+pub(super) fn setting(difference: &SettingDifference) -> SettingView {
+    SettingView {
+        name: difference.name.clone(),
+        is_asked_for: difference.is_asked_for,
+        values: difference
+            .values
+            .iter()
+            .map(|value| value.clone().unwrap_or_else(|| "–".to_owned()))
+            .collect(),
+    }
+}
+
+pub(super) fn host(summary: &Summary) -> Vec<Entry> {
+    let host = &summary.host;
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
+    let entries = [
+        ("processor", host.cpu_model.clone()),
+        ("processors", number(host.cpus)),
+        ("threads per core", number(host.threads_per_core)),
+        ("sockets", number(host.sockets)),
+        ("frequency governor", host.governor.clone()),
+        ("memory", host.memory_bytes.map(words::bytes)),
+        ("kernel", host.kernel.clone()),
+        ("distribution", host.distribution.clone()),
+        (
+            "transparent huge pages",
+            host.transparent_huge_pages.clone(),
+        ),
+        ("virtualisation", host.virtualisation.clone()),
+        ("file system", host.file_system.clone()),
+        ("mount options", host.mount_options.clone()),
+        ("block device", host.block_device.clone()),
+        ("rotating", host.rotational.map(yes_no)),
+        ("I/O scheduler", host.io_scheduler.clone()),
+        ("write cache", host.write_cache.clone()),
+        ("open files limit", host.open_files_limit.map(words::count)),
+        ("memory limit", host.cgroup_memory_bytes.map(words::bytes)),
+        ("processor limit", host.cgroup_cpus.map(words::number)),
+    ];
+    entries
+        .into_iter()
+        .map(|(label, text)| entry(label, text.unwrap_or_else(|| "not known".to_owned())))
+        .collect()
+}
+
+pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
+    let load = &summary.load;
+    let cores = |cores: &[u32]| match cores {
+        [] => "not confined".to_owned(),
+        cores => format!(
+            "on processors {}",
+            cores
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    };
+    let run = &summary.run;
+    vec![
+        entry(
+            "experiment",
+            "experiment.toml of the record, byte for byte as it was given",
+        ),
+        entry(
+            "plan",
+            "plan.json of the record: every default resolved, every block drawn",
+        ),
+        entry("workload", &summary.workload.name),
+        entry("its parameters", parameters(summary)),
+        entry("seed", summary.seed.to_string()),
+        entry("planned by", format!("dbduel {}", summary.planned_by)),
+        entry("judged by", format!("dbduel {}", summary.judged_by)),
+        entry(
+            "load process",
+            format!(
+                "{}, {}",
+                if load.threads == 1 {
+                    "1 thread".to_owned()
+                } else {
+                    format!("{} threads", load.threads)
+                },
+                cores(&load.cores)
+            ),
+        ),
+        entry("servers", cores(&load.server_cores)),
+        entry(
+            "time",
+            format!(
+                "budget {}, slices of {} ± {}, guard {}",
+                words::duration(summary.schedule.budget_s),
+                words::duration(summary.schedule.slice_s),
+                words::share(summary.schedule.jitter),
+                words::duration(summary.schedule.guard_s)
+            ),
+        ),
+        entry(
+            "course",
+            format!(
+                "{} of all servers, {} slices finished, {} lost, {} blocks complete, {} incomplete",
+                if run.epochs == 1 {
+                    "one start".to_owned()
+                } else {
+                    format!("{} starts", run.epochs)
+                },
+                run.slices_finished,
+                run.slices_lost,
+                run.blocks_complete,
+                run.blocks_incomplete
+            ),
+        ),
+    ]
+}

@@ -1,0 +1,140 @@
+//! The tables of figures: throughput, latency, processor time, outcomes and stalls.
+
+use super::{FigureView, LevelView, MeasuresView, blocks};
+use crate::judge::summary::{Duel, Figure, How, Measures};
+use crate::report::words;
+
+/// A column of the tables of figures.
+pub struct Column {
+    /// Heading.
+    pub head: &'static str,
+    figure: fn(&Measures) -> &Figure,
+    text: fn(f64) -> String,
+    doubt: fn(&Figure) -> String,
+}
+
+const fn rate(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+    Column {
+        head,
+        figure,
+        text: words::number,
+        doubt: words::rate_doubt,
+    }
+}
+
+const fn time(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+    Column {
+        head,
+        figure,
+        text: words::latency,
+        doubt: words::latency_doubt,
+    }
+}
+
+/// The columns of the tables of figures.
+pub const COLUMNS: [Column; 9] = [
+    rate("transactions/s", |measures| &measures.throughput_per_s),
+    time("mean", |measures| &measures.latency_us_mean),
+    time("p50", |measures| &measures.latency_us_p50),
+    time("p95", |measures| &measures.latency_us_p95),
+    time("p99", |measures| &measures.latency_us_p99),
+    time("p99.9", |measures| &measures.latency_us_p999),
+    time("max", |measures| &measures.latency_us_max),
+    time("server CPU", |measures| {
+        &measures.server_cpu_us_per_transaction
+    }),
+    time("client CPU", |measures| {
+        &measures.client_cpu_us_per_transaction
+    }),
+];
+
+pub(super) fn level(duel: &Duel) -> LevelView {
+    let mut complete = blocks(duel.blocks_complete);
+    if duel.blocks_incomplete > 0 {
+        complete.push_str(&format!(
+            ", {} left out as incomplete",
+            duel.blocks_incomplete
+        ));
+    }
+    LevelView {
+        without_interval: without_interval(duel),
+        label: duel.label.clone(),
+        blocks: complete,
+        rows: duel
+            .contenders
+            .iter()
+            .enumerate()
+            .map(|(number, one)| measures(number, one))
+            .collect(),
+    }
+}
+
+/// The reasons, column by column; that the largest value has no interval goes without saying.
+fn without_interval(duel: &Duel) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for column in &COLUMNS {
+        for measures in &duel.contenders {
+            match (column.figure)(measures) {
+                Figure::Bare { how, why, .. } if *how != How::Largest => {
+                    reasons.push(format!("{} of {}: {why}", column.head, measures.contender));
+                }
+                _ => {}
+            }
+        }
+    }
+    reasons
+}
+
+fn measures(number: usize, measures: &Measures) -> MeasuresView {
+    let outcomes = &measures.outcomes;
+    MeasuresView {
+        contender: measures.contender.clone(),
+        number,
+        figures: COLUMNS
+            .iter()
+            .map(|column| figure_view(column, (column.figure)(measures)))
+            .collect(),
+        outcomes: format!(
+            "{} committed, {} failed, {} retried",
+            words::count(outcomes.ok),
+            words::count(outcomes.failed),
+            words::count(outcomes.retries)
+        ),
+        stalls: match &measures.stalls {
+            None => words::NOT_MEASURED.to_owned(),
+            Some(stalls) if stalls.count == 0 => {
+                format!(
+                    "none; rarer than once in {} would be unseen",
+                    words::duration(stalls.unseen_if_rarer_than_s)
+                )
+            }
+            Some(stalls) => format!(
+                "{}, {} lost in {}",
+                words::count(stalls.count),
+                words::duration(stalls.lost_s),
+                words::duration(measures.active_s)
+            ),
+        },
+    }
+}
+
+fn figure_view(column: &Column, figure: &Figure) -> FigureView {
+    let how = match figure {
+        Figure::Estimated {
+            how, confidence, n, ..
+        } => {
+            format!(
+                "{}; {} interval, n = {n}",
+                how.text(),
+                words::share(*confidence)
+            )
+        }
+        Figure::Bare { how, why, .. } => format!("{}; no interval: {why}", how.text()),
+        Figure::NotMeasured { why } => why.clone(),
+    };
+    FigureView {
+        value: words::value(figure, column.text),
+        doubt: (column.doubt)(figure),
+        how,
+    }
+}

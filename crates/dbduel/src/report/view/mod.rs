@@ -1,0 +1,256 @@
+//! What the page and its Markdown twin say, as ready text in the order of reading.
+//!
+//! Decides words, not looks: no markup, no colour.
+
+use dbduel_record::event::{Finding, Severity};
+use serde::Serialize;
+
+use super::{method, words};
+use crate::judge::Summary;
+
+mod facts;
+mod figures;
+mod verdicts;
+
+pub use figures::COLUMNS;
+pub use verdicts::{interval, severity};
+
+use facts::{contender, host, reproduce, setting, when};
+use figures::level;
+use verdicts::{finding, verdict};
+
+/// Differing settings that are shown at once; the rest is one click away.
+const SETTINGS_SHOWN: usize = 24;
+/// Differing settings that are listed at all.
+const SETTINGS_MAX: usize = 600;
+
+/// A whole report as text.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// The experiment's question.
+    pub question: String,
+    /// One sentence per contender.
+    pub headlines: Vec<String>,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// The horizon, `±2 %`.
+    pub horizon: String,
+    /// The confidence, `95 %`.
+    pub confidence: String,
+    /// When the run began and how long it took.
+    pub when: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// The verdicts, level by level.
+    pub verdicts: Vec<VerdictView>,
+    /// Number of findings of severity void and doubt.
+    pub reservations: usize,
+    /// Findings, heaviest first.
+    pub findings: Vec<FindingView>,
+    /// Tables of figures, one per level.
+    pub levels: Vec<LevelView>,
+    /// The contenders.
+    pub contenders: Vec<ContenderView>,
+    /// Settings that differ and are shown at once.
+    pub settings: Vec<SettingView>,
+    /// Settings that differ and are folded away.
+    pub settings_more: Vec<SettingView>,
+    /// The machine.
+    pub host: Vec<Entry>,
+    /// How figures came about.
+    pub method: Vec<Entry>,
+    /// What was not measured.
+    pub not_measured: Vec<String>,
+    /// What it takes to run it again.
+    pub reproduce: Vec<Entry>,
+}
+
+/// A label and its text.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// Label.
+    pub label: String,
+    /// Text.
+    pub text: String,
+}
+
+/// One verdict.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerdictView {
+    /// Name of the level.
+    pub level: String,
+    /// Name of the contender.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// `faster`, `slower`, `equivalent`, `undecided` or `void`.
+    pub verdict: &'static str,
+    /// The verdict with its restriction.
+    pub phrase: String,
+    /// A sign for the verdict.
+    pub sign: &'static str,
+    /// The ratio.
+    pub ratio: String,
+    /// Its interval, or why there is none.
+    pub interval: String,
+    /// Number of blocks.
+    pub blocks: String,
+    /// How it was decided, or why not.
+    pub how: String,
+    /// Cross-checks of the ratio.
+    pub checks: String,
+    /// What would overturn it.
+    pub overturned_by: Vec<String>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, Serialize)]
+pub struct FindingView {
+    /// `void`, `doubt` or `note`.
+    pub severity: &'static str,
+    /// A sign for the severity.
+    pub sign: &'static str,
+    /// Name of the rule.
+    pub rule: String,
+    /// Why the rule matters; empty when it says so itself.
+    pub why: &'static str,
+    /// The claim.
+    pub claim: String,
+    /// The remedy.
+    pub remedy: String,
+}
+
+/// The figures of one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct LevelView {
+    /// Name of the level.
+    pub label: String,
+    /// Blocks that count and those that do not.
+    pub blocks: String,
+    /// One row per contender.
+    pub rows: Vec<MeasuresView>,
+    /// Why some of the figures have no interval.
+    pub without_interval: Vec<String>,
+}
+
+/// The figures of one contender at one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct MeasuresView {
+    /// Name.
+    pub contender: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// Figures in the order of [`COLUMNS`].
+    pub figures: Vec<FigureView>,
+    /// Committed, failed, retried.
+    pub outcomes: String,
+    /// The stall ledger.
+    pub stalls: String,
+}
+
+/// One figure.
+#[derive(Debug, Clone, Serialize)]
+pub struct FigureView {
+    /// Value, or that there is none.
+    pub value: String,
+    /// Interval, or that there is none.
+    pub doubt: String,
+    /// How it was obtained and why there is no interval.
+    pub how: String,
+}
+
+/// One contender.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContenderView {
+    /// Name.
+    pub name: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// True for the baseline.
+    pub is_baseline: bool,
+    /// Product and version as found.
+    pub version: String,
+    /// Facts about it.
+    pub facts: Vec<Entry>,
+    /// Settings asked for.
+    pub settings: Vec<Entry>,
+}
+
+/// One setting that differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingView {
+    /// Name of the variable.
+    pub name: String,
+    /// True when the experiment set it.
+    pub is_asked_for: bool,
+    /// Value per contender.
+    pub values: Vec<String>,
+}
+
+impl View {
+    /// The report on a summary.
+    #[must_use]
+    pub fn new(summary: &Summary, findings: &[Finding]) -> Self {
+        let mut settings: Vec<SettingView> = summary
+            .settings
+            .iter()
+            .take(SETTINGS_MAX)
+            .map(setting)
+            .collect();
+        let settings_more = settings.split_off(settings.len().min(SETTINGS_SHOWN));
+        Self {
+            question: summary.question.clone(),
+            headlines: words::headlines(summary),
+            baseline: summary.baseline.clone(),
+            horizon: format!("±{}", words::share(summary.rule.horizon)),
+            confidence: words::share(summary.rule.confidence),
+            when: when(summary),
+            workload: summary.workload.name.clone(),
+            verdicts: summary
+                .duels
+                .iter()
+                .flat_map(|duel| {
+                    duel.comparisons
+                        .iter()
+                        .map(|comparison| verdict(summary, duel, comparison))
+                })
+                .collect(),
+            reservations: findings
+                .iter()
+                .filter(|finding| finding.severity > Severity::Note)
+                .count(),
+            findings: findings.iter().map(finding).collect(),
+            levels: summary.duels.iter().map(level).collect(),
+            contenders: summary
+                .contenders
+                .iter()
+                .enumerate()
+                .map(|(at, facts)| contender(summary, at, facts))
+                .collect(),
+            settings,
+            settings_more,
+            host: host(summary),
+            method: method::paragraphs(summary)
+                .into_iter()
+                .map(|(label, text)| entry(label, text))
+                .collect(),
+            not_measured: summary.not_measured.clone(),
+            reproduce: reproduce(summary),
+        }
+    }
+}
+
+fn entry(label: &str, text: impl Into<String>) -> Entry {
+    Entry {
+        label: label.to_owned(),
+        text: text.into(),
+    }
+}
+
+fn blocks(count: u32) -> String {
+    if count == 1 {
+        "1 block".to_owned()
+    } else {
+        format!("{count} blocks")
+    }
+}

@@ -1,0 +1,104 @@
+//! Verdicts and findings as text.
+
+use dbduel_record::event::{Finding, Severity};
+
+use super::{FindingView, VerdictView, blocks};
+use crate::judge::summary::{Comparison, Duel, Figure, PaidBy, Verdict};
+use crate::judge::{self, Summary};
+use crate::report::words;
+
+pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -> VerdictView {
+    let number = summary
+        .contenders
+        .iter()
+        .position(|facts| facts.name == comparison.contender)
+        .unwrap_or(0);
+    VerdictView {
+        level: duel.label.clone(),
+        contender: comparison.contender.clone(),
+        number,
+        verdict: comparison.verdict.word(),
+        phrase: words::verdict(comparison),
+        sign: words::sign(comparison.verdict),
+        ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
+        interval: interval(&comparison.ratio),
+        blocks: blocks(duel.blocks_complete),
+        how: how_decided(summary, duel, comparison),
+        checks: checks(comparison),
+        overturned_by: comparison.overturned_by.clone(),
+    }
+}
+
+/// The interval of a ratio, or why there is none.
+#[must_use]
+pub fn interval(ratio: &Figure) -> String {
+    match ratio {
+        Figure::Estimated { .. } => words::ratio_interval(ratio),
+        Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
+    }
+}
+
+fn how_decided(summary: &Summary, duel: &Duel, comparison: &Comparison) -> String {
+    if let Some(because) = &comparison.because {
+        return because.clone();
+    }
+    match (
+        comparison.verdict,
+        comparison.decided_at_block,
+        comparison.paid_by,
+    ) {
+        (_, Some(at), Some(PaidBy::Budget)) => {
+            format!(
+                "decided after block {at} of at most {}",
+                summary.rule.blocks_max
+            )
+        }
+        (_, Some(at), Some(PaidBy::Reserve)) => format!("decided after block {at}, by the reserve"),
+        (Verdict::Undecided, ..) if duel.blocks_complete < summary.rule.blocks_min => {
+            format!("no verdict before block {}", summary.rule.blocks_min)
+        }
+        _ => format!(
+            "undecided after {} of at most {} blocks",
+            duel.blocks_complete, summary.rule.blocks_max
+        ),
+    }
+}
+
+fn checks(comparison: &Comparison) -> String {
+    let mut checks = Vec::new();
+    if let Some(ratio) = comparison.ratio_hodges_lehmann {
+        checks.push(format!("Hodges–Lehmann {}", words::ratio(ratio)));
+    }
+    if let Some(ratio) = comparison.ratio_total_work {
+        checks.push(format!("total work {}", words::ratio(ratio)));
+    }
+    if let Some(sd) = comparison.block_sd {
+        checks.push(format!("SD of a block {}", words::share(sd)));
+    }
+    if let Some(detectable) = comparison.detectable_difference {
+        checks.push(format!("detectable {}", words::share(detectable)));
+    }
+    checks.join(" · ")
+}
+
+pub(super) fn finding(finding: &Finding) -> FindingView {
+    let (severity, sign) = severity(finding.severity);
+    FindingView {
+        severity,
+        sign,
+        rule: finding.rule.clone(),
+        why: judge::why(&finding.rule).unwrap_or_default(),
+        claim: finding.claim.clone(),
+        remedy: finding.remedy.clone(),
+    }
+}
+
+/// A severity as a word and a sign.
+#[must_use]
+pub fn severity(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Void => ("void", "✕"),
+        Severity::Doubt => ("doubt", "!"),
+        Severity::Note => ("note", "·"),
+    }
+}

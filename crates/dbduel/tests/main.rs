@@ -1,0 +1,14 @@
+//! Tests of the program as a user meets it, in one binary.
+//!
+//! `house` and `plans` need nothing but the program; `duels` and `faults` run real servers, which they
+//! fetch once and keep below the build directory.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod suite {
+    pub mod duels;
+    pub mod faults;
+    pub mod house;
+    pub mod lab;
+    pub mod plans;
+}

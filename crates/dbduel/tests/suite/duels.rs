@@ -1,0 +1,202 @@
+//! Short real duels, from the experiment file to the report.
+
+use dbduel_record::event::Event;
+use serde_json::Value;
+
+use super::lab::{
+    Lab, count, is_a_prefix_of_the_plan, program, servers_left, short_experiment, with_servers,
+};
+
+/// Runs the experiment and checks all that must hold of any finished run.
+fn duel(experiment: &str) -> Lab {
+    let lab = Lab::new(experiment);
+    let output = lab.run();
+    let (said, shown) = (
+        String::from_utf8_lossy(&output.stderr),
+        String::from_utf8_lossy(&output.stdout),
+    );
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}{shown}");
+    assert!(shown.contains("report: "), "{shown}");
+    assert_eq!(servers_left(), []);
+
+    let record = lab.record();
+    assert_eq!(record.complaints, []);
+    assert!(is_a_prefix_of_the_plan(&record, &record.plan));
+    assert!(
+        record.finished_slices().count() >= 28,
+        "seven blocks of four slices"
+    );
+    for row in &record.slices {
+        assert_eq!(
+            row.due,
+            row.ok + row.failed + row.skipped + row.unfinished,
+            "{row:?}"
+        );
+        assert!(row.ok > 0 && row.failed == 0, "{row:?}");
+    }
+    let digests: Vec<&String> = record
+        .events
+        .iter()
+        .filter_map(|event| match &event.what {
+            Event::DatasetReady {
+                digest,
+                rows: 4_000,
+                ..
+            } => Some(digest),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(digests.len(), 2);
+    assert_eq!(digests[0], digests[1], "both hold the same data");
+    for contender in &record.contenders {
+        assert!(contender.variables_before.len() > 200 && contender.status_after.len() > 200);
+        assert!(
+            contender
+                .build
+                .as_ref()
+                .is_some_and(|build| build.managed && !build.version.is_empty())
+        );
+        assert!(contender.size.is_some_and(|size| size.after_bytes > 0));
+    }
+    lab
+}
+
+#[test]
+fn a_server_duels_with_itself() {
+    let Some(_turn) = with_servers("a_server_duels_with_itself", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = duel(&short_experiment(["mariadb-10.11", "mariadb-10.11"], ""));
+
+    // The report again, twice, on the record alone: the same bytes.
+    let render = |format: &str| {
+        program()
+            .arg("report")
+            .arg(lab.record_dir())
+            .args(["--format", format])
+            .output()
+            .unwrap()
+            .stdout
+    };
+    for format in ["terminal", "html", "markdown", "json"] {
+        let first = render(format);
+        assert!(!first.is_empty() && first == render(format), "{format}");
+    }
+    let json: Value = serde_json::from_slice(&render("json")).unwrap();
+    assert!(json["schema_version"].is_number(), "{json}");
+    let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
+    assert!(html.contains("<svg"));
+    for foreign in ["src=\"http", "href=\"http", "url(http", "@import", "<link"] {
+        assert!(
+            !html.contains(foreign),
+            "the page is self-contained, but has `{foreign}`"
+        );
+    }
+}
+
+#[test]
+fn mysql_duels_with_mariadb() {
+    let Some(_turn) = with_servers(
+        "mysql_duels_with_mariadb",
+        &["mysql-5.6.24", "mariadb-10.11"],
+    ) else {
+        return;
+    };
+    let lab = duel(&short_experiment(["mysql-5.6.24", "mariadb-10.11"], ""));
+    let record = lab.record();
+    let products: Vec<&str> = record
+        .contenders
+        .iter()
+        .filter_map(|contender| contender.build.as_ref())
+        .map(|build| build.product.as_str())
+        .collect();
+    assert_eq!(products, ["MySQL", "MariaDB"]);
+}
+
+#[test]
+fn three_contenders_and_two_load_levels_write() {
+    let Some(_turn) = with_servers(
+        "three_contenders_and_two_load_levels_write",
+        &["mariadb-10.11"],
+    ) else {
+        return;
+    };
+    let text = short_experiment(
+        ["mariadb-10.11", "mariadb-10.11"],
+        "[contenders.third]\nlike = \"second\"\n",
+    )
+    .replace("26 s", "80 s")
+    .replace("clients = 4", "clients = [1, 4]")
+    .replace("oltp-point-select", "oltp-read-write");
+    let lab = Lab::new(&text);
+    let output = lab.run();
+    assert!(
+        matches!(output.status.code(), Some(0 | 3)),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let record = lab.record();
+    for clients in [1, 4] {
+        for contender in ["first", "second", "third"] {
+            let slices = record
+                .slices
+                .iter()
+                .filter(|row| row.clients == clients && row.contender == contender);
+            assert!(slices.count() >= 14, "{contender} at {clients}");
+        }
+    }
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_snapshot_is_restored_for_the_next_duel() {
+    let Some(_turn) = with_servers(
+        "a_snapshot_is_restored_for_the_next_duel",
+        &["mariadb-10.11"],
+    ) else {
+        return;
+    };
+    // A size of its own, so that no other test has left a snapshot of it.
+    let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
+        .replace("2_000", "2_100")
+        .replace("26 s", "24 s");
+    let key = || {
+        let list = program()
+            .args(["datasets", "list", "--json"])
+            .output()
+            .unwrap();
+        let list: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
+        let own = list
+            .into_iter()
+            .find(|entry| entry["snapshot"]["parameters"]["table_size"] == 2_100);
+        own.map(|entry| entry["id"].as_str().unwrap().to_owned())
+    };
+    if let Some(old) = key() {
+        assert!(
+            program()
+                .args(["datasets", "remove", &old])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    let restored = |lab: &Lab| {
+        count(&lab.record(), |event| {
+            matches!(event, Event::DatasetReady { restored: true, .. })
+        })
+    };
+    let first = Lab::new(&text);
+    first.run();
+    // The second contender has the same server and settings and is served by the first one's snapshot.
+    assert_eq!(restored(&first), 1);
+    let second = Lab::new(&text);
+    second.run();
+    assert_eq!(restored(&second), 2);
+    assert!(
+        program()
+            .args(["datasets", "remove", &key().unwrap()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}

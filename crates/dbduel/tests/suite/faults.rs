@@ -1,0 +1,248 @@
+//! What goes wrong on real machines: kills, crashes, interruptions, a full disk, refused settings.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use dbduel_record::event::{EndReason, Event};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::lab::{Lab, count, program, servers_left, short_experiment, with_servers};
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// The exit code within `limit`; the run is killed and the test fails when it takes longer.
+#[track_caller]
+fn exit_code(lab: &Lab, child: &mut Child, limit: Duration) -> Option<i32> {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!(
+        "the run did not end within {limit:?}; it said:\n{}",
+        lab.said()
+    );
+}
+
+fn self_duel(extra: &str) -> String {
+    short_experiment(["mariadb-10.11", "mariadb-10.11"], extra)
+}
+
+#[test]
+fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
+    let Some(_turn) = with_servers("after_a_kill_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&self_duel(""));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(9);
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    let before = lab.record().finished_slices().count();
+    assert_eq!(servers_left().len(), 2, "both servers are orphans now");
+
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(
+        said.matches("that an earlier run had left behind").count(),
+        2,
+        "{said}"
+    );
+    assert_eq!(servers_left(), []);
+    let record = lab.record();
+    assert!(record.finished_slices().count() > before, "it went on");
+    assert_eq!(
+        count(&record, |event| matches!(event, Event::Started { .. })),
+        2
+    );
+    let epochs: std::collections::BTreeSet<u32> =
+        record.slices.iter().map(|row| row.epoch).collect();
+    assert_eq!(epochs.into_iter().collect::<Vec<_>>(), [0, 1]);
+
+    // A finished record is not run again.
+    let again = lab.resume();
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("is over"),
+        "{}",
+        String::from_utf8_lossy(&again.stderr)
+    );
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
+    let Some(_turn) = with_servers("a_server_that_dies_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&self_duel("").replace("26 s", "36 s"));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(2);
+    let victim = servers_left()[0].0;
+    kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
+    let code = exit_code(&lab, &mut run, Duration::from_secs(120));
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", lab.said());
+    let record = lab.record();
+    assert_eq!(
+        count(&record, |event| matches!(event, Event::ServerDied { .. })),
+        1,
+        "{}",
+        lab.said()
+    );
+    assert_eq!(
+        count(
+            &record,
+            |event| matches!(event, Event::ServerRecovered { seconds, .. } if *seconds > 0.0)
+        ),
+        1
+    );
+    assert_eq!(
+        count(&record, |event| matches!(event, Event::SliceLost { .. })),
+        1
+    );
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
+    let Some(_turn) = with_servers("one_interrupt_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&self_duel(""));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(3);
+    signal(&run, Signal::SIGINT);
+    assert_eq!(
+        exit_code(&lab, &mut run, Duration::from_secs(60)),
+        Some(130),
+        "{}",
+        lab.said()
+    );
+    assert_eq!(servers_left(), []);
+    let record = lab.record();
+    let started = count(&record, |event| matches!(event, Event::SliceStarted { .. }));
+    assert_eq!(
+        started,
+        record.finished_slices().count(),
+        "what was begun was finished"
+    );
+    assert_eq!(
+        count(&record, |event| matches!(
+            event,
+            Event::Ended {
+                reason: EndReason::Interrupted
+            }
+        )),
+        1
+    );
+    assert!(
+        lab.record_dir().join("report.html").is_file(),
+        "a report of what there is"
+    );
+
+    let output = lab.resume();
+    assert!(
+        matches!(output.status.code(), Some(0 | 3)),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(lab.record().finished_slices().count() > record.finished_slices().count());
+}
+
+#[test]
+fn two_interrupts_end_it_at_once_without_leaving_a_server() {
+    let Some(_turn) = with_servers("two_interrupts_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    // A slice so long that only an immediate end is quick.
+    let lab = Lab::new(
+        &self_duel("")
+            .replace("500 ms", "30 s")
+            .replace("26 s", "20 min"),
+    );
+    let mut run = lab.spawn();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let is_measuring = || {
+        lab.path().join("results").is_dir()
+            && count(&lab.record(), |event| {
+                matches!(event, Event::SliceStarted { .. })
+            }) > 0
+    };
+    while !is_measuring() {
+        assert!(Instant::now() < deadline, "no slice began: {}", lab.said());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    signal(&run, Signal::SIGINT);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&run, Signal::SIGINT);
+    let begun = Instant::now();
+    assert_eq!(
+        exit_code(&lab, &mut run, Duration::from_secs(20)),
+        Some(130),
+        "{}",
+        lab.said()
+    );
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_refused_setting_is_said_with_its_place_in_the_file() {
+    let Some(_turn) = with_servers("a_refused_setting_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab =
+        Lab::new(&self_duel("").replacen("innodb_buffer_pool_size", "innodb_bufer_pool_size", 1));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("duel.toml:6:14: "), "{said}");
+    assert!(
+        said.contains("did you mean `innodb_buffer_pool_size`?"),
+        "{said}"
+    );
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_disk_without_room_stops_the_contest_with_an_intact_record() {
+    let Some(_turn) = with_servers("a_disk_without_room_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    // No file system has this much room, so the guard must speak before the first block.
+    let lab = Lab::new(&self_duel("[limits]\nfree_disk = \"4000 TiB\"\n"));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("MiB left") && said.contains("make room"),
+        "{said}"
+    );
+    let record = lab.record();
+    assert_eq!(record.complaints, []);
+    assert_eq!(
+        count(&record, |event| matches!(
+            event,
+            Event::Ended {
+                reason: EndReason::Failed
+            }
+        )),
+        1
+    );
+    assert_eq!(servers_left(), []);
+    assert!(
+        program()
+            .arg("report")
+            .arg(lab.record_dir())
+            .status()
+            .unwrap()
+            .success()
+    );
+}

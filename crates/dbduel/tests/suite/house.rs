@@ -1,0 +1,102 @@
+//! Rules of the house that the compiler does not hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                files.push((path, text));
+            }
+        }
+    }
+    assert!(!files.is_empty(), "`{folder}` has no sources");
+    files
+}
+
+/// No source below `folder` has one of the words, comments aside.
+#[track_caller]
+fn check_absent(folder: &str, words: &[&str]) {
+    for (path, text) in sources(folder) {
+        // What the tests in a file do is their business.
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in product.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            let found = words.iter().find(|word| code.contains(**word));
+            assert!(
+                found.is_none(),
+                "{}:{}: `{}`",
+                path.display(),
+                number + 1,
+                found.unwrap_or(&"")
+            );
+        }
+    }
+}
+
+#[test]
+fn the_judge_and_the_report_know_nothing_of_the_lab() {
+    check_absent(
+        "src/judge",
+        &["crate::lab", "super::lab", "dbduel_load", "dbduel_wire"],
+    );
+    check_absent(
+        "src/report",
+        &["crate::lab", "super::lab", "dbduel_load", "dbduel_wire"],
+    );
+}
+
+#[test]
+fn the_judge_has_no_clock_no_environment_and_no_network() {
+    let forbidden = [
+        "Instant::now",
+        "SystemTime",
+        "Timestamp::now",
+        "Zoned::now",
+        "env::var",
+        "std::net",
+        "Command::new",
+    ];
+    check_absent("src/judge", &forbidden);
+    check_absent("src/report", &forbidden);
+}
+
+#[test]
+fn the_codec_opens_no_files_and_the_statistics_know_nobody() {
+    check_absent("../dbduel-wire/src", &["std::fs", "std::net", "SELECT "]);
+    check_absent(
+        "../dbduel-stats/src",
+        &[
+            "std::fs",
+            "std::net",
+            "std::time",
+            "dbduel_record",
+            "dbduel_load",
+        ],
+    );
+    check_absent(
+        "../dbduel-record/src",
+        &["SystemTime", "Instant::now", "dbduel_stats", "dbduel_load"],
+    );
+}
+
+#[test]
+fn nothing_but_the_console_and_main_prints() {
+    for (path, text) in sources("src") {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let is_edge = ["console.rs", "main.rs"].contains(&name.as_str())
+            || path.components().any(|part| part.as_os_str() == "commands");
+        let prints = ["println!", "eprintln!", "print!("].iter().any(|word| {
+            text.lines()
+                .any(|line| line.split("//").next().unwrap_or_default().contains(word))
+        });
+        assert!(is_edge || !prints, "{} prints", path.display());
+    }
+}

@@ -1,0 +1,196 @@
+//! What the tests with real servers share: the program, a cached home, a place for records.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dbduel_record::event::Event;
+use dbduel_record::{Plan, Record};
+
+/// One contest at a time: they would disturb each other, and the machine may be small.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A home that outlives the test, so that servers are fetched once.
+pub fn home() -> PathBuf {
+    let shared = std::env::var_os("DBDUEL_TEST_HOME").map(PathBuf::from);
+    shared.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("home"))
+}
+
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbduel"));
+    command
+        .arg("--home")
+        .arg(home())
+        .env_remove("DBDUEL_HOME")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Waits for the turn and fetches the servers; `None`, said loudly, when they cannot be had.
+pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()>> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = program()
+        .args(["servers", "install"])
+        .args(names)
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return Some(turn);
+    }
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        std::env::var_os("DBDUEL_TEST_REQUIRE_SERVERS").is_none(),
+        "{test}: no servers: {why}"
+    );
+    // Not captured by the test runner, unlike the printing macros.
+    let _ = writeln!(
+        std::io::stderr(),
+        "\n!!! NOT RUN: {test} needs {}: {why}\n",
+        names.join(" and ")
+    );
+    None
+}
+
+/// An experiment of two contenders that is over in about half a minute.
+pub fn short_experiment(servers: [&str; 2], extra: &str) -> String {
+    let mut text = String::from("budget = \"26 s\"\nhorizon = \"25 %\"\nseed = 7\n");
+    for (name, server) in ["first", "second"].into_iter().zip(servers) {
+        write!(
+            text,
+            "[contenders.{name}]\nserver = \"{server}\"\nsettings = {{ innodb_buffer_pool_size = \"32M\", \
+             innodb_flush_log_at_trx_commit = 2 }}\n"
+        )
+        .unwrap();
+    }
+    text.push_str("[workload]\nname = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n");
+    text.push_str("[load]\nclients = 4\n[schedule]\nslice = \"500 ms\"\nguard = \"100 ms\"\nwarm_up = \"2 s\"\n");
+    text.push_str(extra);
+    text
+}
+
+/// A run in a directory of its own.
+pub struct Lab {
+    dir: tempfile::TempDir,
+}
+
+impl Lab {
+    pub fn new(experiment: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("duel.toml"), experiment).unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn run_command(&self) -> Command {
+        let mut command = program();
+        command
+            .arg("run")
+            .arg(self.path().join("duel.toml"))
+            .arg("--results")
+            .arg(self.path().join("results"));
+        command.current_dir(self.path());
+        command
+    }
+
+    pub fn run(&self) -> Output {
+        self.run_command().output().unwrap()
+    }
+
+    /// Starts the run and leaves it running; what it says goes to a file.
+    pub fn spawn(&self) -> Child {
+        let said = std::fs::File::create(self.path().join("said.txt")).unwrap();
+        self.run_command()
+            .stdout(said.try_clone().unwrap())
+            .stderr(said)
+            .spawn()
+            .unwrap()
+    }
+
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.path().join("said.txt")).unwrap_or_default()
+    }
+
+    pub fn resume(&self) -> Output {
+        program()
+            .arg("run")
+            .arg(self.record_dir())
+            .output()
+            .unwrap()
+    }
+
+    pub fn record_dir(&self) -> PathBuf {
+        let mut entries = std::fs::read_dir(self.path().join("results")).unwrap();
+        entries.next().expect("there is a record").unwrap().path()
+    }
+
+    pub fn record(&self) -> Record {
+        Record::open(&self.record_dir()).unwrap()
+    }
+
+    /// Waits until the journal has `count` finished slices.
+    pub fn wait_for_slices(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(180);
+        while Instant::now() < deadline {
+            let is_there = self.path().join("results").is_dir()
+                && std::fs::read_dir(self.path().join("results"))
+                    .unwrap()
+                    .next()
+                    .is_some()
+                && Record::open(&self.record_dir())
+                    .is_ok_and(|record| record.finished_slices().count() >= count);
+            if is_there {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!(
+            "no {count} slices within three minutes; the run said:\n{}",
+            self.said()
+        );
+    }
+}
+
+pub fn count(record: &Record, is_wanted: impl Fn(&Event) -> bool) -> usize {
+    record
+        .events
+        .iter()
+        .filter(|event| is_wanted(&event.what))
+        .count()
+}
+
+/// Processes whose command line names a sandbox below the test home.
+pub fn servers_left() -> Vec<(i32, String)> {
+    let sandboxes = home()
+        .canonicalize()
+        .unwrap_or_else(|_| home())
+        .join("sandboxes");
+    let needle = sandboxes.to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else {
+            continue;
+        };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(&needle) && line.contains("--defaults-file") {
+            found.push((pid, line));
+        }
+    }
+    found
+}
+
+/// The plan's slices, in running order of the blocks that were begun.
+pub fn is_a_prefix_of_the_plan(record: &Record, plan: &Plan) -> bool {
+    let mut begun: Vec<u32> = record.finished_slices().map(|slice| slice.block).collect();
+    begun.dedup();
+    begun.windows(2).all(|pair| pair[0] < pair[1])
+        && begun
+            .iter()
+            .all(|&block| (block as usize) < plan.blocks.len())
+}

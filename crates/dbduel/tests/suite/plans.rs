@@ -1,0 +1,150 @@
+//! Experiments become plans, or errors that say where and what to do.
+
+use std::path::{Path, PathBuf};
+
+use dbduel_record::Plan;
+
+use super::lab::{Lab, program, short_experiment};
+
+fn experiments() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 8, "the shipped experiments are there");
+    files
+}
+
+fn plan(path: &Path) -> Plan {
+    let output = program()
+        .arg("run")
+        .arg("--plan")
+        .arg(path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", path.display());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn every_shipped_experiment_has_a_plan() {
+    for path in experiments() {
+        let plan = plan(&path);
+        assert!(plan.contenders.len() >= 2, "{}", path.display());
+        assert!(
+            plan.decision.blocks_max >= plan.decision.blocks_min,
+            "{}",
+            path.display()
+        );
+        assert!(!plan.question.is_empty(), "{}", path.display());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.starts_with('#'),
+            "{} begins by saying what it is",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_plan() {
+    let lab = Lab::new(&short_experiment(["mariadb-10.11", "mariadb-10.11"], ""));
+    let path = lab.path().join("duel.toml");
+    let (mut first, mut second) = (plan(&path), plan(&path));
+    first.created.clear();
+    second.created.clear();
+    assert_eq!(first, second);
+    assert_eq!(first.seed, 7);
+    assert!(
+        !lab.path().join("results").exists(),
+        "planning starts nothing"
+    );
+}
+
+#[test]
+fn without_a_seed_every_plan_draws_its_own() {
+    let lab = Lab::new(
+        &short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace("seed = 7\n", ""),
+    );
+    let path = lab.path().join("duel.toml");
+    assert_ne!(plan(&path).seed, plan(&path).seed);
+}
+
+/// The short experiment with `old` replaced is refused with exit code 2, saying `part` at `place`.
+#[track_caller]
+fn check(old: &str, new: &str, place: &str, part: &str) {
+    let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
+    assert!(text.contains(old), "{old}");
+    let lab = Lab::new(&text.replacen(old, new, 1));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
+    assert!(said.contains(part), "{said}");
+    assert!(
+        !lab.path().join("results").exists(),
+        "a wrong experiment starts nothing"
+    );
+}
+
+#[test]
+fn mistakes_are_said_with_line_column_and_a_suggestion() {
+    check("tables = 2", "tabels = 2", "12:1", "did you mean `tables`?");
+    check("tables = 2", "tables = 0", "12:1", "from 1");
+    check(
+        "oltp-point-select",
+        "oltp-point-selekt",
+        "11:8",
+        "did you mean `oltp-point-select`?",
+    );
+    check(
+        "\"mariadb-10.11\"",
+        "\"mariadb-10.12\"",
+        "5:10",
+        "did you mean `mariadb-10.11",
+    );
+    check("\"26 s\"", "\"9 s\"", "1:10", "a verdict at 95");
+    check("clients = 4", "clients = -4", "15:11", "from 1 to");
+    check("[load]\n", "[laod]\n", "14:2", "did you mean `load`?");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let output = program()
+        .args(["run", "no-such-file.toml"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no-such-file.toml"), "{said}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let output = program().arg("report").arg(dir.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a record"));
+}
+
+#[test]
+fn the_tables_of_what_there_is_are_printed() {
+    for arguments in [
+        &["workloads"][..],
+        &["servers", "list"],
+        &["datasets", "list"],
+        &["workloads", "oltp-read-write"],
+    ] {
+        let output = program().args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        assert!(!output.stdout.is_empty(), "{arguments:?}");
+    }
+    for arguments in [
+        &["workloads", "--json"][..],
+        &["servers", "list", "--json"],
+        &["datasets", "list", "--json"],
+    ] {
+        let output = program().args(arguments).output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
+    }
+}
