@@ -55,7 +55,8 @@ pub enum Event {
     DatasetReady {
         /// Name of the contender.
         contender: String,
-        /// True when a snapshot was restored, false when the data were loaded.
+        /// True when the data were there already (restored from a snapshot, or found on a running
+        /// server), false when they were loaded for this run.
         restored: bool,
         /// Rows of all tables.
         rows: u64,

@@ -51,7 +51,7 @@ pub fn contender_dir(record: &Path, contender: &str) -> PathBuf {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file operation failed.
-    #[error("could not {action} `{path}` of the record: {source}")]
+    #[error("could not {action} `{path}` of the record")]
     File {
         /// What was tried.
         action: &'static str,

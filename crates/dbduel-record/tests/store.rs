@@ -7,7 +7,7 @@ use std::io::Write as _;
 
 use dbduel_record::event::{EndReason, SliceId};
 use dbduel_record::facts::{Build, Host};
-use dbduel_record::latency::{Interval, new_histogram};
+use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
     Workload,
@@ -130,7 +130,7 @@ fn slice(position: u32) -> SliceResult {
             class: ALL_CLASSES.to_owned(),
             start_s: 1_700_000_000.0,
             length_s: 2.1,
-            histogram,
+            histogram: Packed::of(&histogram),
         }],
     }
 }

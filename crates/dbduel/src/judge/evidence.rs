@@ -3,7 +3,6 @@
 //! Interprets nothing: it says what belongs together. Rows that a crash left twice count once, with
 //! the later ones.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dbduel_record::event::SliceId;
@@ -99,16 +98,16 @@ impl<'a> Evidence<'a> {
 
     /// The latencies of all classes of a slice; `None` when the log has nothing about it.
     #[must_use]
-    pub fn latencies(&self, slice: SliceId) -> Option<Cow<'a, Histogram<u64>>> {
+    pub fn latencies(&self, slice: SliceId) -> Option<Histogram<u64>> {
         let classes = self.latencies.get(&slice)?;
         if let Some(all) = classes.get(ALL_CLASSES) {
-            return Some(Cow::Borrowed(&all.histogram));
+            return Some(all.histogram.unpack());
         }
         let mut merged = new_histogram();
         for interval in classes.values() {
-            merged.add(&interval.histogram).ok()?;
+            merged.add(interval.histogram.unpack()).ok()?;
         }
-        Some(Cow::Owned(merged))
+        Some(merged)
     }
 }
 

@@ -3,8 +3,6 @@
 //! The intervals come from `dbduel-stats`; this file arranges its input and turns its refusals into
 //! reasons. Knows no contender and no record.
 
-use std::borrow::Cow;
-
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::{EFFECTIVE_N_MIN, series_mean};
 use dbduel_stats::quantile::{
@@ -89,7 +87,7 @@ fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<(f64, Vec<f64>
 pub fn latency_quantile(
     q: f64,
     alpha: f64,
-    slices: &[Cow<'_, Histogram<u64>>],
+    slices: &[Histogram<u64>],
     merged: &Histogram<u64>,
     ticks: &[IntervalLatency],
 ) -> Figure {

@@ -112,7 +112,7 @@ fn quantiles(
     }
     let mut merged = new_histogram();
     for histogram in &histograms {
-        if merged.add(&**histogram).is_err() {
+        if merged.add(histogram).is_err() {
             return none("the latency log holds histograms with other bounds");
         }
     }

@@ -219,6 +219,27 @@ pub fn fill(
     .with_context(|| format!("could not load the data of `{name}`"))
 }
 
+/// Drops the workload's tables.
+///
+/// # Errors
+/// When a statement fails.
+pub fn clear(
+    plan: &Plan,
+    workload: &'static dyn Workload,
+    stand: &mut Stand,
+    progress: &dyn Progress,
+) -> Result<()> {
+    progress.stage(&format!(
+        "{}: dropping the tables that were loaded for the contest",
+        stand.name
+    ));
+    let name = stand.name.clone();
+    watched(plan, stand, progress, |place, _| {
+        fill::clear(workload, &plan.workload.parameters, place)
+    })
+    .with_context(|| format!("could not drop the tables of `{name}`"))
+}
+
 /// Rows and content sums of the workload's tables.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use dbduel_record::Plan;
 use dbduel_record::event::{EndReason, Event, SliceId};
-use dbduel_record::latency::{Interval, new_histogram};
+use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
@@ -264,7 +264,7 @@ impl Scenario {
             class: ALL_CLASSES.to_owned(),
             start_s: start_ms as f64 / 1e3,
             length_s: slice_s,
-            histogram,
+            histogram: Packed::of(&histogram),
         };
         SliceResult {
             classes: vec![row],

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_record::event::EndReason;
+use dbduel_load::workloads;
+use dbduel_record::Record;
+use dbduel_record::event::{EndReason, Event};
 use dbduel_record::facts::Size;
 
 use super::arena::{Arena, Place, Stand};
 use super::journal::Journal;
 use super::{Setting, journal};
+use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server::{Progress as _, tree_size};
 
-/// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes unless the
-/// contest can go on with them.
+/// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes, and the tables
+/// that were loaded into others', unless the contest can go on with them.
 ///
 /// # Errors
 /// When the record cannot be written or a server cannot be stopped.
@@ -40,9 +43,22 @@ pub fn close(
         drop(connection);
         let before = journal::size_before(setting.record, &stand.name);
         keep_size(journal, &mut stand, before)?;
+        if is_over && !setting.keep && was_loaded_by_us(setting, &stand)? {
+            let workload = workloads::find(&setting.plan.workload.name)?;
+            dataset::clear(setting.plan, workload, &mut stand, setting.console)?;
+        }
         leave(setting, stand, journal, is_over)?;
     }
     Ok(())
+}
+
+/// True for a server that is not ours and whose tables this run has loaded.
+fn was_loaded_by_us(setting: &Setting<'_>, stand: &Stand) -> Result<bool> {
+    let record = Record::open(setting.record)?;
+    let is_loaded = record.events.iter().any(|event| {
+        matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == stand.name)
+    });
+    Ok(is_loaded && matches!(stand.place, Place::Elsewhere { .. }))
 }
 
 /// Keeps the size of a private data directory: the first time as `before`, later as `after`.

@@ -12,7 +12,7 @@ mod prepare;
 mod slice;
 mod warm_up;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
@@ -20,6 +20,7 @@ use dbduel_record::{Plan, Record};
 
 use super::drive::LoadProcess;
 use super::experiment::Experiment;
+use super::experiment::document::Troubles;
 use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt::Interrupted;
@@ -84,9 +85,22 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
             let _ = journal.event(Event::Ended {
                 reason: EndReason::Failed,
             });
-            Err(error)
+            // A mistake in the experiment is mended there, and then makes a new record.
+            if error.is::<Troubles>() {
+                return Err(error);
+            }
+            Err(error.context(Stopped {
+                record: setting.record.to_owned(),
+            }))
         }
     }
+}
+
+/// The contest could not go on; what was measured is safe.
+#[derive(Debug, thiserror::Error)]
+#[error("the contest stopped; what was measured is in the record, `dbduel run {}` goes on with it", record.display())]
+struct Stopped {
+    record: PathBuf,
 }
 
 /// The contest itself. The arena's servers stop when it is dropped, on every way out.

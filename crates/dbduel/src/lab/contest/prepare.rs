@@ -160,7 +160,7 @@ fn settle(
         ))?;
     }
     // Data of an earlier start of this run are in use and stay; anything less than complete is made anew.
-    let is_loaded = past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: name, .. } if *name == contender.name));
+    let is_loaded = is_dataset_known(past, &contender.name);
     if is_loaded && sandbox.data().is_dir() {
         let server = start(setting, contender, &mut sandbox)?;
         return Ok(stand(contender, sandbox, server));
@@ -190,6 +190,12 @@ fn settle(
     Ok(stand)
 }
 
+/// True when an earlier start of this run put the contender's data in place. What it did to them since
+/// belongs to the contest, so they are neither loaded nor summed up again.
+fn is_dataset_known(past: &Record, contender: &str) -> bool {
+    past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
+}
+
 /// Says in the journal what the data are.
 fn ready(
     setting: &Setting<'_>,
@@ -205,7 +211,7 @@ fn ready(
         Place::Private(private) => tree_size(&private.sandbox.data())?,
         Place::Elsewhere { .. } => server::TreeSize::default(),
     };
-    let verb = if restored { "restored" } else { "loaded" };
+    let verb = if restored { "found" } else { "loaded" };
     setting.console.say(&format!(
         "{}: {} rows {verb} in {seconds:.1} s, {} MiB on disk",
         stand.name,
@@ -340,12 +346,14 @@ fn interview(
     journal: &mut Journal,
 ) -> Result<Stand> {
     let plan = setting.plan;
-    if let Place::Elsewhere { .. } = stand.place {
+    let is_known = is_dataset_known(past, &stand.name);
+    if matches!(stand.place, Place::Elsewhere { .. }) && !is_known {
         let begun = Instant::now();
-        if dataset::is_absent(plan, workload, &mut stand)? {
+        let is_ours = dataset::is_absent(plan, workload, &mut stand)?;
+        if is_ours {
             dataset::fill(plan, workload, &mut stand, setting.console)?;
         }
-        ready(setting, &mut stand, workload, false, begun, journal)?;
+        ready(setting, &mut stand, workload, !is_ours, begun, journal)?;
     }
     let mut connection = stand.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let build = describe(&stand, &mut connection);

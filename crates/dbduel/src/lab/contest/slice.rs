@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::{Result, anyhow};
 use dbduel_load::order::{ClassAnswer, SliceAnswer, SliceOrder};
 use dbduel_record::event::SliceId;
-use dbduel_record::latency::{self, Interval};
+use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
@@ -178,7 +178,7 @@ fn rows(
             class: class.class.clone(),
             start_s: answer.start_ms as f64 / 1e3,
             length_s: answer.measured_s,
-            histogram,
+            histogram: Packed::of(&histogram),
         });
     };
     for class in &answer.classes {

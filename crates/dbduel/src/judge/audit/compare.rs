@@ -1,0 +1,353 @@
+//! Facts of two contenders side by side: equal, equivalent, or a finding.
+//!
+//! Weighs each difference by its class, by whom it favours, and by whether the contest is about it.
+
+use std::collections::BTreeSet;
+
+use dbduel_record::event::Severity;
+use serde::Serialize;
+
+use super::classes::Weight;
+use super::evidence::{Case, Contest};
+use super::finding::{AuditFinding, Kind, RemedySetting, Side};
+use super::reading::{self, Reading, State};
+use super::table::{Compare, Fact, Faster, table};
+use super::value::{Value, variable_name};
+
+/// How two readings of a fact relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The same, and shown the same way.
+    Equal,
+    /// The same in meaning, or near enough, though settings differ.
+    Equivalent,
+    /// They differ.
+    Differs,
+    /// Only one of the servers has anything of the kind.
+    OneSided,
+    /// Nobody looked where it would be seen.
+    NotSeen,
+    /// It should be there and is not.
+    Unreadable,
+}
+
+/// A fact of a contender beside that of the baseline.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Class of the fact.
+    pub class: &'static str,
+    /// Name of the fact.
+    pub fact: String,
+    /// What it is.
+    pub title: String,
+    /// How the two relate.
+    pub outcome: Outcome,
+    /// The baseline and the other.
+    pub sides: [Side; 2],
+}
+
+/// Every fact of `other` beside the baseline's, and the findings about those that differ.
+#[must_use]
+pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>) {
+    let subject: BTreeSet<String> = subject(case);
+    let mut comparisons = Vec::new();
+    let mut findings = Vec::new();
+    for fact in &table().facts {
+        let pair = Pair::of(fact, case, other);
+        if pair.readings.iter().all(|reading| reading.state == State::NotThere) {
+            continue;
+        }
+        let outcome = pair.outcome();
+        findings.extend(pair.finding(outcome, &subject));
+        comparisons.push(Comparison {
+            class: fact.class.id,
+            fact: fact.name.clone(),
+            title: fact.title.clone(),
+            outcome,
+            sides: pair.sides(),
+        });
+    }
+    (comparisons, findings)
+}
+
+/// What the contest is about: what it says itself, and what it sets differently on one build.
+fn subject(case: &Case) -> BTreeSet<String> {
+    let said = case.subject.iter().map(|name| variable_name(name));
+    said.chain(case.settings_asked_differently()).collect()
+}
+
+struct Pair<'a> {
+    fact: &'a Fact,
+    case: &'a Case,
+    indices: [usize; 2],
+    readings: [Reading<'a>; 2],
+}
+
+impl<'a> Pair<'a> {
+    fn of(fact: &'a Fact, case: &'a Case, other: usize) -> Self {
+        let indices = [case.baseline, other];
+        Pair { fact, case, indices, readings: indices.map(|index| reading::read(fact, case, index)) }
+    }
+
+    fn outcome(&self) -> Outcome {
+        outcome_of(self.fact, &self.readings)
+    }
+
+    fn name(&self, side: usize) -> &str {
+        &self.case.contenders[self.indices[side]].name
+    }
+
+    fn shown(&self, side: usize) -> String {
+        match &self.readings[side].state {
+            State::Known(_) if self.fact.is_plain && let [read] = self.readings[side].from.as_slice() => {
+                if read.value.is_empty() { "''".to_owned() } else { read.value.clone() }
+            }
+            State::Known(value) => self.fact.show(value),
+            State::NotThere => "does not exist".to_owned(),
+            State::NotSeen => "not looked at".to_owned(),
+            State::Unreadable(missing) => format!("unreadable without {}", missing.join(", ")),
+        }
+    }
+
+    fn side_by_side(&self) -> String {
+        [0, 1].map(|side| format!("`{}` {}", self.name(side), self.shown(side))).join(", ")
+    }
+
+    fn sides(&self) -> [Side; 2] {
+        [0, 1].map(|side| Side {
+            contender: self.name(side).to_owned(),
+            value: self.shown(side),
+            from: self.readings[side].from.clone(),
+        })
+    }
+
+    /// The name of the side that is faster by this fact.
+    fn favoured(&self) -> Option<&str> {
+        let [one, two] = [self.readings[0].value()?, self.readings[1].value()?];
+        let first_is_faster = match &self.fact.faster {
+            Faster::Unknown => return None,
+            Faster::Larger => one.order(two)?.is_gt(),
+            Faster::Smaller => one.order(two)?.is_lt(),
+            Faster::Words(words) => {
+                let rank = |value: &Value| words.iter().position(|word| *word == value.to_string());
+                rank(one)? < rank(two)?
+            }
+        };
+        Some(self.name(usize::from(!first_is_faster)))
+    }
+
+    /// True when the contest names this fact, its class, or a variable that it was read from.
+    fn is_subject(&self, subject: &BTreeSet<String>) -> bool {
+        let class = self.fact.class.id.to_ascii_lowercase();
+        let read = self.readings.iter().flat_map(|reading| &reading.from).map(|read| read.name.as_str());
+        [class.as_str(), &self.fact.name].into_iter().chain(read).any(|name| subject.contains(name))
+    }
+
+    fn was_asked_for(&self) -> bool {
+        let asked = |index: usize, name: &str| self.case.contenders[index].asked.contains_key(name);
+        (0..2).any(|side| self.readings[side].from.iter().any(|read| asked(self.indices[side], &read.name)))
+    }
+
+    fn finding(&self, outcome: Outcome, subject: &BTreeSet<String>) -> Option<AuditFinding> {
+        match outcome {
+            Outcome::Differs => Some(self.difference(subject)),
+            Outcome::Unreadable => Some(self.unreadable()),
+            // Single facts that nobody looked at or that exist on one side are told together.
+            Outcome::Equal | Outcome::Equivalent | Outcome::OneSided | Outcome::NotSeen => None,
+        }
+    }
+
+    fn difference(&self, subject: &BTreeSet<String>) -> AuditFinding {
+        let mut weight = self.fact.weight;
+        if self.fact.asked_weight > weight && self.was_asked_for() {
+            weight = self.fact.asked_weight;
+        }
+        let is_architecture = self.readings.iter().any(|reading| reading.row.is_some_and(|row| row.is_architecture));
+        let is_listed_only = self.case.contest != Contest::Equalised;
+        let (kind, severity, remark) = match weight {
+            Weight::Durability if self.is_subject(subject) => {
+                (Kind::Declared, Severity::Doubt, "; the contest is about this, so the faster side also promises less")
+            }
+            _ if self.is_subject(subject) => (Kind::Declared, Severity::Note, "; the contest is about this"),
+            Weight::Durability | Weight::Semantics => (Kind::NotComparable, weight.severity(), ""),
+            Weight::Performance if is_architecture => {
+                (Kind::Architecture, Severity::Note, "; by design, no setting changes it")
+            }
+            Weight::Performance if is_listed_only => (Kind::Difference, Severity::Note, "; listed, not equalised"),
+            Weight::Performance if matches!(self.fact.class.id, "P22" | "P23") => {
+                (Kind::ClientSide, Severity::Doubt, "")
+            }
+            Weight::Performance => (Kind::Advantage, Severity::Doubt, ""),
+            Weight::Information => (Kind::Difference, Severity::Note, ""),
+        };
+        let favours = self.favoured().map(str::to_owned);
+        let favour = favours.as_ref().map(|name| format!(", in favour of `{name}`")).unwrap_or_default();
+        let claim = match self.list_difference() {
+            Some(words) => format!("{}: {words}{favour}{remark}.", self.fact.title),
+            None => format!("{}: {}{favour}{remark}.", self.fact.title, self.side_by_side()),
+        };
+        let (remedy, remedy_settings) = self.remedy();
+        AuditFinding {
+            rule: self.fact.name.clone(),
+            class: self.fact.class.id.to_owned(),
+            kind,
+            severity,
+            about: vec![self.name(0).to_owned(), self.name(1).to_owned()],
+            favours,
+            claim: self.sentence(&claim),
+            why: self.fact.why.clone(),
+            remedy,
+            evidence: self.sides().into(),
+            remedy_settings,
+            waived: None,
+        }
+    }
+
+    /// What only one of two lists has; `None` where values are no lists.
+    fn list_difference(&self) -> Option<String> {
+        if !matches!(self.fact.compare, Compare::List | Compare::Flags) {
+            return None;
+        }
+        let parts = |side: usize| -> BTreeSet<String> {
+            let text = self.readings[side].value().map(ToString::to_string).unwrap_or_default();
+            text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
+        let (one, two) = (parts(0), parts(1));
+        let (one, two) = match self.fact.compare {
+            Compare::Flags => differing_flags(&one, &two),
+            _ => (one, two),
+        };
+        let only = |mine: &BTreeSet<String>, others: &BTreeSet<String>| {
+            let only: Vec<&str> = mine.difference(others).map(String::as_str).collect();
+            if only.is_empty() { "nothing".to_owned() } else { only.join(", ") }
+        };
+        Some(format!("only `{}` has {}; only `{}` has {}", self.name(0), only(&one, &two), self.name(1), only(&two, &one)))
+    }
+
+    fn unreadable(&self) -> AuditFinding {
+        let claim = format!("{}: {}.", self.fact.title, self.side_by_side());
+        AuditFinding {
+            rule: self.fact.name.clone(),
+            class: self.fact.class.id.to_owned(),
+            kind: Kind::Unreadable,
+            severity: self.fact.weight.severity_unread(),
+            about: vec![self.name(0).to_owned(), self.name(1).to_owned()],
+            favours: None,
+            claim: self.sentence(&claim),
+            why: self.fact.why.clone(),
+            remedy: "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal.".to_owned(),
+            evidence: self.sides().into(),
+            remedy_settings: Vec::new(),
+            waived: None,
+        }
+    }
+
+    /// With a capital at the start, unless that is the name of a variable.
+    fn sentence(&self, text: &str) -> String {
+        let mut characters = text.chars();
+        match characters.next() {
+            Some(first) if !self.fact.is_plain => first.to_uppercase().chain(characters).collect(),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// What to set: both sides to the table's target, or the other to the baseline, or the reverse.
+    fn remedy(&self) -> (String, Vec<RemedySetting>) {
+        let settings = equalising(self.fact, self.case, &self.indices, &self.readings);
+        let mirrored = match (self.readings[0].value(), self.readings[1].value()) {
+            (Some(first), Some(second)) => [self.settings_to(1, first), self.settings_to(0, second)],
+            _ => [Vec::new(), Vec::new()],
+        };
+        let words = |settings: &[RemedySetting]| {
+            let words = settings.iter().map(|setting| format!("{} = {} on `{}`", setting.name, setting.value, setting.contender));
+            words.collect::<Vec<_>>().join(", ")
+        };
+        let mut ways: Vec<String> = Vec::new();
+        for way in [&settings, &mirrored[0], &mirrored[1]] {
+            let way = words(way);
+            if !way.is_empty() && !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        if ways.is_empty() {
+            return ("No setting makes them equal; say so beside the result.".to_owned(), settings);
+        }
+        (format!("Set {}.", ways.join(", or ")), settings)
+    }
+
+    fn settings_to(&self, side: usize, target: &Value) -> Vec<RemedySetting> {
+        remedy_settings(&self.readings[side], target, self.case, self.indices[side])
+    }
+}
+
+/// How two readings of a fact relate.
+#[must_use]
+pub fn outcome_of(fact: &Fact, readings: &[Reading<'_>; 2]) -> Outcome {
+    let [one, two] = readings;
+    match (&one.state, &two.state) {
+        (State::Known(first), State::Known(second)) if is_near(fact.compare, first, second) => {
+            if one.from == two.from { Outcome::Equal } else { Outcome::Equivalent }
+        }
+        (State::Known(_), State::Known(_)) => Outcome::Differs,
+        (State::Unreadable(_), _) | (_, State::Unreadable(_)) => Outcome::Unreadable,
+        (State::NotSeen, _) | (_, State::NotSeen) => Outcome::NotSeen,
+        (State::NotThere, State::NotThere) => Outcome::Equal,
+        (State::NotThere, _) | (_, State::NotThere) => Outcome::OneSided,
+    }
+}
+
+/// Settings that make a fact equal on two contenders; empty when there are none.
+#[must_use]
+pub fn equalising(fact: &Fact, case: &Case, indices: &[usize; 2], readings: &[Reading<'_>; 2]) -> Vec<RemedySetting> {
+    let [Some(first), Some(second)] = [readings[0].value(), readings[1].value()] else { return Vec::new() };
+    let can_reach = |side: usize, target: &Value, value: &Value| {
+        value.is_same(target) || !remedy_settings(&readings[side], target, case, indices[side]).is_empty()
+    };
+    let wanted = fact.target.as_ref().and_then(reading::constant);
+    // The table's target first, then what one side has already.
+    let targets = wanted.into_iter().chain([first.clone(), second.clone()]);
+    for target in targets {
+        if can_reach(0, &target, first) && can_reach(1, &target, second) {
+            let settings = [(0, first), (1, second)].into_iter().filter(|(_, value)| !value.is_same(&target));
+            return settings.flat_map(|(side, _)| remedy_settings(&readings[side], &target, case, indices[side])).collect();
+        }
+    }
+    Vec::new()
+}
+
+fn remedy_settings(reading: &Reading<'_>, target: &Value, case: &Case, index: usize) -> Vec<RemedySetting> {
+    reading::settings_for(reading, target, case, index)
+        .into_iter()
+        .map(|(name, value)| RemedySetting { contender: case.contenders[index].name.clone(), name, value })
+        .collect()
+}
+
+fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
+    if one.is_same(two) {
+        return true;
+    }
+    let numbers = || Some((one.number()?, two.number()?));
+    match compare {
+        Compare::Equal | Compare::List => false,
+        Compare::Within(share) => numbers().is_some_and(|(a, b)| (a - b).abs() <= share * a.abs().max(b.abs())),
+        Compare::Ratio(ratio) => numbers().is_some_and(|(a, b)| a.min(b) > 0.0 && a.max(b) <= ratio * a.min(b)),
+        Compare::Flags => {
+            let parts = |value: &Value| value.to_string().split(',').map(str::to_owned).collect::<BTreeSet<_>>();
+            let (one, two) = differing_flags(&parts(one), &parts(two));
+            one.is_empty() && two.is_empty()
+        }
+    }
+}
+
+/// Flags that both sides have and that differ.
+fn differing_flags(one: &BTreeSet<String>, two: &BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
+    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    let names = |flags: &BTreeSet<String>| flags.iter().map(|flag| name(flag)).collect::<BTreeSet<_>>();
+    let (first, second) = (names(one), names(two));
+    let of = |flags: &BTreeSet<String>, others: &BTreeSet<String>| {
+        flags.difference(others).filter(|flag| first.contains(&name(flag)) && second.contains(&name(flag))).cloned().collect()
+    };
+    (of(one, two), of(two, one))
+}
+

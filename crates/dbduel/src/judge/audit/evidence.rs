@@ -1,0 +1,312 @@
+//! What an audit is given: per contender what its server shows, and what surrounds the contest.
+//!
+//! Pure data. Where it was read from is for the caller to know; here it is only named for people.
+
+use std::collections::BTreeMap;
+
+use dbduel_record::facts::{Build, Host};
+
+use super::server::{Product, Version};
+use super::value::{Value, option_value, variable_name};
+
+/// Names with what a server shows for them; names are in lower case.
+pub type Texts = BTreeMap<String, String>;
+
+/// What is known about one contender. What was not read is empty or absent.
+#[derive(Debug, Clone)]
+pub struct ServerEvidence {
+    /// Name of the contender.
+    pub name: String,
+    /// The product.
+    pub product: Product,
+    /// Its version.
+    pub version: Version,
+    /// The version as the server writes it.
+    pub version_text: String,
+    /// Where all this comes from, for people.
+    pub source: String,
+    /// True when `variables` follow from defaults and an option file and were not read back.
+    pub is_predicted: bool,
+    /// `SHOW GLOBAL VARIABLES` before the run, or at any time.
+    pub variables: Texts,
+    /// The same after the run.
+    pub variables_after: Texts,
+    /// `SHOW GLOBAL STATUS` before the run.
+    pub status_before: Texts,
+    /// The same after the run.
+    pub status_after: Texts,
+    /// `SHOW SESSION VARIABLES` on a connection of the load.
+    pub session: Texts,
+    /// Settings as they were asked for.
+    pub asked: Texts,
+    /// Measured on the running server: `buffer_pools`, `buffer_pool_bytes`.
+    pub probe: Texts,
+    /// How the load talks to the server.
+    pub connection: Connection,
+    /// Names of active plugins.
+    pub plugins: Vec<String>,
+    /// `SHOW CREATE TABLE` of the workload's tables.
+    pub schema: Option<String>,
+    /// The engine's status text before the run.
+    pub engine_status_before: Option<String>,
+    /// The same after the run.
+    pub engine_status_after: Option<String>,
+    /// The server's error log.
+    pub error_log: Option<String>,
+    /// Which build it is.
+    pub build: Option<Build>,
+    /// Data and indexes on disk, bytes.
+    pub data_bytes: Option<u64>,
+}
+
+/// How the load talks to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Encrypted.
+    pub tls: Option<bool>,
+    /// `unix socket` or `tcp`.
+    pub transport: Option<String>,
+    /// The protocol compresses.
+    pub compression: Option<bool>,
+    /// Statements are prepared on the server.
+    pub prepared: Option<bool>,
+}
+
+impl ServerEvidence {
+    /// Evidence of nothing but a name and a version.
+    #[must_use]
+    pub fn new(name: &str, product: Product, version: Version) -> Self {
+        ServerEvidence {
+            name: name.to_owned(),
+            product,
+            version,
+            version_text: version.to_string(),
+            source: String::new(),
+            is_predicted: false,
+            variables: Texts::new(),
+            variables_after: Texts::new(),
+            status_before: Texts::new(),
+            status_after: Texts::new(),
+            session: Texts::new(),
+            asked: Texts::new(),
+            probe: Texts::new(),
+            connection: Connection::default(),
+            plugins: Vec::new(),
+            schema: None,
+            engine_status_before: None,
+            engine_status_after: None,
+            error_log: None,
+            build: None,
+            data_bytes: None,
+        }
+    }
+
+    /// Evidence of variables, which say themselves which server it is.
+    ///
+    /// `None` when they have no `version`.
+    #[must_use]
+    pub fn of_variables(name: &str, variables: Texts) -> Option<Self> {
+        let version_text = variables.get("version")?.clone();
+        let comment = variables.get("version_comment").map_or("", String::as_str);
+        let mut evidence = Self::new(name, Product::recognise(&version_text, comment), Version::parse(&version_text)?);
+        evidence.version_text = version_text;
+        evidence.variables = variables;
+        Some(evidence)
+    }
+
+    /// Keeps what was asked for, under the names that variables have.
+    pub fn ask(&mut self, name: &str, value: &str) {
+        self.asked.insert(variable_name(name), value.to_owned());
+    }
+
+    /// A number among the variables.
+    #[must_use]
+    pub fn number(&self, variable: &str) -> Option<f64> {
+        Value::read(self.variables.get(variable)?).number()
+    }
+
+    /// How much a counter rose during the run. `None` when a side is missing or it went backwards.
+    #[must_use]
+    pub fn delta(&self, counter: &str) -> Option<f64> {
+        let read = |status: &Texts| Value::read(status.get(counter)?).number();
+        let rise = read(&self.status_after)? - read(&self.status_before)?;
+        (rise >= 0.0).then_some(rise)
+    }
+
+    /// A counter or gauge after the run.
+    #[must_use]
+    pub fn after(&self, counter: &str) -> Option<f64> {
+        Value::read(self.status_after.get(counter)?).number()
+    }
+
+    /// Looks a name of the fact tables up, with the text that it was found as. `host.` is not its own.
+    pub(super) fn look_up(&self, name: &str) -> Option<(String, Value)> {
+        let text = |texts: &Texts, key: &str| texts.get(key).map(|raw| (raw.clone(), Value::read(raw)));
+        let Some((place, key)) = name.split_once('.') else { return text(&self.variables, name) };
+        match place {
+            "status" => text(&self.status_after, key).or_else(|| text(&self.status_before, key)),
+            "session" => text(&self.session, key),
+            "probe" => text(&self.probe, key),
+            "asked" => {
+                let raw = self.asked.get(key)?;
+                Some((raw.clone(), Value::read(&option_value(raw))))
+            }
+            "connection" => self.of_connection(key),
+            "table" => super::schema::look_up(self.schema.as_deref()?, key),
+            "derived" => self.derived(key),
+            _ => None,
+        }
+        .map(|(raw, value)| (raw, value))
+    }
+
+    /// True when nothing at all is known of a place, so that a missing name there says nothing.
+    pub(super) fn knows_nothing_of(&self, place: &str) -> bool {
+        match place {
+            "status" => self.status_after.is_empty() && self.status_before.is_empty(),
+            "session" => self.session.is_empty(),
+            "probe" => self.probe.is_empty(),
+            "connection" | "derived" => true,
+            "table" => self.schema.is_none(),
+            _ => false,
+        }
+    }
+
+    fn of_connection(&self, key: &str) -> Option<(String, Value)> {
+        let Connection { tls, transport, compression, prepared } = &self.connection;
+        let value = match key {
+            "tls" => Value::Switch((*tls)?),
+            "transport" => Value::Word(transport.clone()?),
+            "compression" => Value::Switch((*compression)?),
+            "prepared" => Value::Switch((*prepared)?),
+            _ => return None,
+        };
+        Some((value.to_string(), value))
+    }
+
+    fn derived(&self, key: &str) -> Option<(String, Value)> {
+        match key {
+            "prepared" => {
+                let share = self.prepared_share()?;
+                let shown = format!("{:.0} % of statements by Com_stmt_execute", share * 100.0);
+                Some((shown, Value::Switch(share > 0.5)))
+            }
+            "allocator" => {
+                let built = self.build.as_ref().and_then(|build| build.allocator.as_deref());
+                let raw = built.or_else(|| self.variables.get("version_malloc_library").map(String::as_str))?;
+                let lower = raw.to_ascii_lowercase();
+                let family = ["jemalloc", "tcmalloc", "mimalloc"].into_iter().find(|family| lower.contains(family));
+                Some((raw.to_owned(), Value::word(family.unwrap_or("system"))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Share of the run's statements that were executions of prepared ones.
+    #[must_use]
+    pub fn prepared_share(&self) -> Option<f64> {
+        const STATEMENTS: &[&str] = &["com_select", "com_insert", "com_update", "com_delete", "com_replace"];
+        let executed = self.delta("com_stmt_execute")?;
+        let statements: f64 = STATEMENTS.iter().filter_map(|counter| self.delta(counter)).sum();
+        (statements > 0.0).then(|| (executed / statements).min(1.0))
+    }
+}
+
+/// What kind of comparison the contest claims to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contest {
+    /// Performance settings are meant to be equal; each difference is a finding.
+    #[default]
+    Equalised,
+    /// Servers as they come; differences are listed, durability still counts.
+    OutOfTheBox,
+    /// Each side set by somebody who knows it; differences are listed, durability still counts.
+    Tuned,
+}
+
+/// What the evidence is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Servers as configured; nobody claims that anything was measured.
+    #[default]
+    Configuration,
+    /// Somebody's results; what is needed to judge them and missing is a finding.
+    Results,
+}
+
+/// A finding that somebody accepts, and why. Written down so that readers see it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Waiver {
+    /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).
+    pub of: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// Everything that an audit is given.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The contenders; at least two for a comparison.
+    pub contenders: Vec<ServerEvidence>,
+    /// Index of the one that the others are compared with.
+    pub baseline: usize,
+    /// The machine, when it is known.
+    pub host: Option<Host>,
+    /// What the contest claims to be.
+    pub contest: Contest,
+    /// What the evidence is about.
+    pub stage: Stage,
+    /// Classes, facts or variables that the contest is about, so that they differ on purpose.
+    pub subject: Vec<String>,
+    /// Accepted findings.
+    pub waivers: Vec<Waiver>,
+    /// Largest number of clients of the run, when it is known.
+    pub clients: Option<u32>,
+    /// Winner ÷ loser in throughput, when it is known.
+    pub margin: Option<f64>,
+}
+
+impl Case {
+    /// A case of nothing but contenders, the first of them the baseline.
+    #[must_use]
+    pub fn of(contenders: Vec<ServerEvidence>) -> Self {
+        Case {
+            contenders,
+            baseline: 0,
+            host: None,
+            contest: Contest::default(),
+            stage: Stage::default(),
+            subject: Vec::new(),
+            waivers: Vec::new(),
+            clients: None,
+            margin: None,
+        }
+    }
+
+    /// Variables that the contenders were asked to set differently, when they run the same build: then
+    /// the settings are what the contest is about. Between different products settings differ because
+    /// the products do, and say nothing about the question.
+    #[must_use]
+    pub fn settings_asked_differently(&self) -> Vec<String> {
+        let Some((first, rest)) = self.contenders.split_first() else { return Vec::new() };
+        if rest.iter().any(|other| (other.product, other.version) != (first.product, first.version)) {
+            return Vec::new();
+        }
+        let names = self.contenders.iter().flat_map(|contender| contender.asked.keys());
+        let mut names: Vec<&String> = names.collect();
+        names.sort();
+        names.dedup();
+        let value = |contender: &ServerEvidence, name: &str| {
+            contender.asked.get(name).map(|asked| Value::read(&option_value(asked)))
+        };
+        let differs = |name: &&String| {
+            let reference = value(first, name);
+            rest.iter().any(|other| match (&reference, value(other, name)) {
+                (Some(one), Some(two)) => !one.is_same(&two),
+                (one, two) => one.is_some() != two.is_some(),
+            })
+        };
+        names.into_iter().filter(differs).cloned().collect()
+    }
+}

@@ -1,0 +1,204 @@
+//! Was it fair? Evidence about servers in, canonical facts and findings out.
+//!
+//! Each product's settings, counters and build facts are translated to facts that mean the same on
+//! every server ([`table`], written in `data/audit`), compared in classes ([`classes`]), and checked by
+//! rules ([`rules`]). It has no clock, opens no files, talks to nobody, and knows nothing of how the
+//! evidence was gathered.
+
+pub mod classes;
+mod compare;
+pub mod disclosure;
+pub mod evidence;
+mod expression;
+mod finding;
+mod fix;
+mod of_record;
+mod predict;
+mod reading;
+pub mod rules;
+mod schema;
+mod server;
+pub mod table;
+#[cfg(test)]
+mod tests;
+mod unknown;
+mod value;
+
+use std::collections::BTreeSet;
+
+use dbduel_record::event::Severity;
+use serde::Serialize;
+
+pub use compare::{Comparison, Outcome};
+pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
+pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
+pub use fix::{Fix, fix};
+pub use of_record::case_of;
+pub use predict::{Defaults, Taken, predict};
+pub use reading::Read;
+pub use server::{Product, Version};
+pub use value::{option_value, variable_name};
+
+/// Which server a contender is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Identity {
+    /// Name of the contender.
+    pub name: String,
+    /// Its product.
+    pub product: Product,
+    /// Its version as the server writes it.
+    pub version: String,
+    /// Where the evidence comes from.
+    pub source: String,
+}
+
+/// What an audit found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Audit {
+    /// The contenders, the baseline among them.
+    pub contenders: Vec<Identity>,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// What the contest claims to be.
+    pub contest: Contest,
+    /// All in one word.
+    pub grade: Grade,
+    /// Heaviest first.
+    pub findings: Vec<AuditFinding>,
+    /// Every fact of every contender beside the baseline's.
+    pub comparisons: Vec<Comparison>,
+    /// Waivers that no finding needed.
+    pub unused_waivers: Vec<Waiver>,
+}
+
+impl Audit {
+    /// True when a reader need not hesitate; with `strict` no doubt is let pass, waived or not.
+    #[must_use]
+    pub fn passes(&self, strict: bool) -> bool {
+        if strict { self.grade == Grade::Fair } else { self.grade != Grade::NotComparable }
+    }
+
+    /// How many open differences favour the contender.
+    #[must_use]
+    pub fn favours(&self, contender: &str) -> usize {
+        let open = self.findings.iter().filter(|finding| finding.severity > Severity::Note);
+        open.filter(|finding| finding.favours.as_deref() == Some(contender)).count()
+    }
+}
+
+/// Audits a case. Never fails: what is missing is a finding.
+#[must_use]
+pub fn audit(case: &Case) -> Audit {
+    let mut comparisons = Vec::new();
+    let mut findings = Vec::new();
+    let readable = |index: usize| !case.contenders[index].variables.is_empty();
+    let others = (0..case.contenders.len()).filter(|&index| index != case.baseline);
+    for other in others {
+        if !readable(case.baseline) || !readable(other) {
+            findings.push(nothing_to_compare(case, other));
+            continue;
+        }
+        let (compared, differences) = compare::compare(case, other);
+        findings.extend(differences);
+        findings.extend(told_together(case, other, &compared));
+        findings.extend(unknown::find(case, other));
+        comparisons.extend(compared);
+    }
+    findings.extend(rules::check_all(case));
+    let used = waive(&mut findings, &case.waivers);
+    // Stable: findings of one weight stay in the order of their classes.
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Audit {
+        contenders: case.contenders.iter().map(identity).collect(),
+        baseline: case.contenders.get(case.baseline).map(|baseline| baseline.name.clone()).unwrap_or_default(),
+        contest: case.contest,
+        grade: Grade::of(&findings),
+        findings,
+        comparisons,
+        unused_waivers: case.waivers.iter().enumerate().filter(|(index, _)| !used.contains(index)).map(|(_, one)| one.clone()).collect(),
+    }
+}
+
+fn identity(contender: &ServerEvidence) -> Identity {
+    Identity {
+        name: contender.name.clone(),
+        product: contender.product,
+        version: contender.version_text.clone(),
+        source: contender.source.clone(),
+    }
+}
+
+fn nothing_to_compare(case: &Case, other: usize) -> AuditFinding {
+    let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
+    let blind: Vec<String> = [case.baseline, other]
+        .iter()
+        .map(|&index| &case.contenders[index])
+        .filter(|contender| contender.variables.is_empty())
+        .map(|contender| format!("`{}`", contender.name))
+        .collect();
+    AuditFinding {
+        rule: "variables".to_owned(),
+        class: "I".to_owned(),
+        kind: Kind::Unreadable,
+        severity: Severity::Doubt,
+        about: vec![one, two],
+        favours: None,
+        claim: format!("No setting can be compared: there are no variables of {}.", blind.join(" and ")),
+        why: "What is not shown cannot be called equal.".to_owned(),
+        remedy: "Give SHOW GLOBAL VARIABLES of every server.".to_owned(),
+        evidence: Vec::new(),
+        remedy_settings: Vec::new(),
+        waived: None,
+    }
+}
+
+/// Facts that exist on one side only, and facts that nobody looked at: one note for each kind.
+fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<AuditFinding> {
+    let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
+    let note = |rule: &str, kind: Kind, claim: String, remedy: &str, sides: Vec<Side>| AuditFinding {
+        rule: rule.to_owned(),
+        class: "I".to_owned(),
+        kind,
+        severity: Severity::Note,
+        about: vec![one.clone(), two.clone()],
+        favours: None,
+        claim,
+        why: "What was not compared is not equal.".to_owned(),
+        remedy: remedy.to_owned(),
+        evidence: sides,
+        remedy_settings: Vec::new(),
+        waived: None,
+    };
+    let with = |outcome: Outcome| comparisons.iter().filter(move |comparison| comparison.outcome == outcome);
+    let titles = |outcome: Outcome| with(outcome).map(|one| one.title.as_str()).collect::<Vec<_>>().join(", ");
+    let mut notes = Vec::new();
+    if with(Outcome::OneSided).next().is_some() {
+        let sides = with(Outcome::OneSided).flat_map(|comparison| comparison.sides.clone());
+        let sides = sides.filter(|side| !side.from.is_empty()).collect();
+        let claim = format!("Only one of the servers has: {}.", titles(Outcome::OneSided));
+        notes.push(note("one-sided", Kind::Difference, claim, "Nothing to do; the values are in the evidence.", sides));
+    }
+    if with(Outcome::NotSeen).next().is_some() {
+        let claim = format!("Not looked at: {}.", titles(Outcome::NotSeen));
+        let remedy = "Audit a running server or a record to see these.";
+        notes.push(note("not-looked-at", Kind::Unreadable, claim, remedy, Vec::new()));
+    }
+    notes
+}
+
+/// Applies waivers and says which were used. A waiver takes a finding out of the grade, except where
+/// durability differs: then it remains a doubt, because no reason makes a lost commit comparable.
+fn waive(findings: &mut [AuditFinding], waivers: &[Waiver]) -> BTreeSet<usize> {
+    let mut used = BTreeSet::new();
+    for finding in findings.iter_mut().filter(|finding| finding.severity > Severity::Note) {
+        let is_meant = |waiver: &Waiver| {
+            waiver.of.eq_ignore_ascii_case(&finding.rule) || (!finding.class.is_empty() && waiver.of.eq_ignore_ascii_case(&finding.class))
+        };
+        let Some(index) = waivers.iter().position(is_meant) else { continue };
+        used.insert(index);
+        let is_durability = finding.severity == Severity::Void && finding.class.starts_with('D');
+        finding.severity = if is_durability { Severity::Doubt } else { Severity::Note };
+        finding.waived = Some(waivers[index].reason.clone());
+    }
+    used
+}

@@ -1,0 +1,181 @@
+//! Facts read from evidence: the value, and the variables that it followed from.
+//!
+//! Evaluates the tables; compares nothing.
+
+use serde::Serialize;
+
+use super::evidence::{Case, ServerEvidence};
+use super::expression;
+use super::table::{Fact, Row, table};
+use super::value::Value;
+
+/// A name and what stood there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Read {
+    /// Variable, counter or other name of the tables' notation.
+    pub name: String,
+    /// As the server writes it.
+    pub value: String,
+}
+
+/// What became of reading a fact.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// It has this value.
+    Known(Value),
+    /// This server has nothing of the kind.
+    NotThere,
+    /// Nobody looked where it would be seen, for example at a connection of the load.
+    NotSeen,
+    /// It should be there and is not: these names are missing.
+    Unreadable(Vec<String>),
+}
+
+/// A fact of one contender.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading<'t> {
+    /// What was found.
+    pub state: State,
+    /// What it followed from.
+    pub from: Vec<Read>,
+    /// The row of the table that applies.
+    pub row: Option<&'t Row>,
+}
+
+impl Reading<'_> {
+    /// The value, when it is known.
+    #[must_use]
+    pub fn value(&self) -> Option<&Value> {
+        match &self.state {
+            State::Known(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a fact of the contender `index`.
+#[must_use]
+pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
+    let contender = &case.contenders[index];
+    let Some(row) = fact.row(contender.product, contender.version) else {
+        return Reading { state: State::NotThere, from: Vec::new(), row: None };
+    };
+    let mut trace = Trace::default();
+    let value = evaluate(&row.value, case, contender, &mut trace, None);
+    let state = match value {
+        Some(value) => State::Known(value),
+        None if fact.is_plain && !contender.variables.is_empty() => State::NotThere,
+        None if trace.missing.iter().all(|name| is_out_of_sight(name, case, contender)) => State::NotSeen,
+        None => State::Unreadable(trace.missing),
+    };
+    Reading { state, from: trace.from, row: Some(row) }
+}
+
+/// The settings that bring a fact to `target` on the contender `index`; empty when nothing can.
+#[must_use]
+pub fn settings_for(reading: &Reading<'_>, target: &Value, case: &Case, index: usize) -> Vec<(String, String)> {
+    let Some(row) = reading.row else { return Vec::new() };
+    let contender = &case.contenders[index];
+    let settings: Option<Vec<(String, String)>> = row
+        .set
+        .iter()
+        .map(|(name, value)| {
+            let value = evaluate(value, case, contender, &mut Trace::default(), Some(target))?;
+            let written = match value {
+                Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),
+                other => other.to_string(),
+            };
+            Some((name.clone(), written))
+        })
+        .collect();
+    settings.unwrap_or_default()
+}
+
+/// The value of a constant expression, such as a fact's target.
+#[must_use]
+pub fn constant(expression: &expression::Expression) -> Option<Value> {
+    expression::evaluate(expression, &mut |_| None)
+}
+
+#[derive(Default)]
+struct Trace {
+    from: Vec<Read>,
+    missing: Vec<String>,
+}
+
+impl Trace {
+    fn keep(&mut self, name: &str, value: String) {
+        if self.from.iter().all(|read| read.name != name) {
+            self.from.push(Read { name: name.to_owned(), value });
+        }
+    }
+
+    fn miss(&mut self, name: &str) {
+        if self.missing.iter().all(|missing| missing != name) {
+            self.missing.push(name.to_owned());
+        }
+    }
+}
+
+fn evaluate(
+    expression: &expression::Expression,
+    case: &Case,
+    contender: &ServerEvidence,
+    trace: &mut Trace,
+    target: Option<&Value>,
+) -> Option<Value> {
+    expression::evaluate(expression, &mut |name| {
+        if name == "target" {
+            return target.cloned();
+        }
+        if let Some(other) = name.strip_prefix("fact.") {
+            // Facts refer to facts that refer to none; a test of the tables keeps it so.
+            let row = table().fact(other)?.row(contender.product, contender.version)?;
+            return evaluate_plainly(&row.value, case, contender, trace);
+        }
+        look_up(name, case, contender, trace)
+    })
+}
+
+fn evaluate_plainly(
+    expression: &expression::Expression,
+    case: &Case,
+    contender: &ServerEvidence,
+    trace: &mut Trace,
+) -> Option<Value> {
+    expression::evaluate(expression, &mut |name| look_up(name, case, contender, trace))
+}
+
+fn look_up(name: &str, case: &Case, contender: &ServerEvidence, trace: &mut Trace) -> Option<Value> {
+    let found = match name.strip_prefix("host.") {
+        Some(key) => of_host(case, key).map(|value| (value.to_string(), value)),
+        None => contender.look_up(name),
+    };
+    match found {
+        Some((raw, value)) => {
+            trace.keep(name, raw);
+            Some(value)
+        }
+        None => {
+            trace.miss(name);
+            None
+        }
+    }
+}
+
+fn of_host(case: &Case, key: &str) -> Option<Value> {
+    let host = case.host.as_ref()?;
+    match key {
+        "rotational" => host.rotational.map(Value::Switch),
+        "sockets" => host.sockets.map(|sockets| Value::Number(f64::from(sockets))),
+        _ => None,
+    }
+}
+
+fn is_out_of_sight(name: &str, case: &Case, contender: &ServerEvidence) -> bool {
+    match name.split_once('.') {
+        Some(("host", _)) => case.host.is_none(),
+        Some((place, _)) => contender.knows_nothing_of(place),
+        None => false,
+    }
+}

@@ -1,0 +1,64 @@
+//! Rules about what somebody's results leave out.
+
+use dbduel_record::event::Severity;
+
+use super::about_contest;
+use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
+use crate::judge::audit::finding::{AuditFinding, Kind};
+
+pub(super) fn missing_dumps(case: &Case) -> Vec<AuditFinding> {
+    if case.stage != Stage::Results {
+        return Vec::new();
+    }
+    let missing = |contender: &ServerEvidence| {
+        let mut missing = Vec::new();
+        if contender.variables.is_empty() {
+            missing.push("SHOW GLOBAL VARIABLES (redo log size, flush threads, checksums and everything else that it ran with)");
+        } else if contender.is_predicted {
+            missing.push("SHOW GLOBAL VARIABLES (an option file says what was asked for, not what was in effect)");
+        }
+        if contender.status_after.is_empty() {
+            missing.push("SHOW GLOBAL STATUS after the run");
+        } else if contender.status_before.is_empty() {
+            missing.push("SHOW GLOBAL STATUS before the run");
+        }
+        if contender.engine_status_after.is_none() {
+            missing.push("SHOW ENGINE INNODB STATUS");
+        }
+        missing
+    };
+    let findings = case.contenders.iter().filter_map(|contender| {
+        let missing = missing(contender);
+        if missing.is_empty() {
+            return None;
+        }
+        let claim = format!("The results do not show for `{}`: {}.", contender.name, missing.join("; "));
+        let mut finding = about_contest(Kind::Undisclosed, Severity::Doubt, claim, "Publish them beside the figures.");
+        finding.about = vec![contender.name.clone()];
+        Some(finding)
+    });
+    findings.collect()
+}
+
+pub(super) fn missing_host(case: &Case) -> Vec<AuditFinding> {
+    if case.stage != Stage::Results {
+        return Vec::new();
+    }
+    let host = case.host.clone().unwrap_or_default();
+    let facts: &[(&str, bool)] = &[
+        ("processors", host.cpus.is_some()),
+        ("threads per core (whether hyper-threading is on)", host.threads_per_core.is_some()),
+        ("sockets", host.sockets.is_some()),
+        ("memory", host.memory_bytes.is_some()),
+        ("storage device", host.block_device.is_some()),
+        ("file system and mount options", host.file_system.is_some()),
+        ("kernel", host.kernel.is_some()),
+        ("transparent huge pages", host.transparent_huge_pages.is_some()),
+    ];
+    let missing: Vec<&str> = facts.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let claim = format!("The results do not say of the machine: {}.", missing.join(", "));
+    vec![about_contest(Kind::Undisclosed, Severity::Doubt, claim, "Publish them beside the figures.")]
+}

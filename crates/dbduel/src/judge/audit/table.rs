@@ -1,0 +1,426 @@
+//! The tables of facts, as they stand in `data/audit`: compiled in, parsed once.
+//!
+//! Knows the notation and nothing of any server. A table that breaks its own rules is a mistake in
+//! the program, which the tests here find.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::classes::{self, Class, Weight};
+use super::expression::{self, Expression};
+use super::server::{Product, Servers, Version};
+use super::value::Value;
+
+const FILES: &[&str] = &[
+    include_str!("../../../data/audit/durability.toml"),
+    include_str!("../../../data/audit/semantics.toml"),
+    include_str!("../../../data/audit/performance.toml"),
+    include_str!("../../../data/audit/information.toml"),
+];
+
+/// How two values of a fact are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Compare {
+    /// They must be the same.
+    Equal,
+    /// Numbers may differ by this share of the larger.
+    Within(f64),
+    /// Numbers may differ by this factor.
+    Ratio(f64),
+    /// Lists; what only one of them has is named.
+    List,
+    /// Lists of `name=value`; only names that both have count.
+    Flags,
+}
+
+/// Which value is the faster one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Faster {
+    /// It depends.
+    Unknown,
+    /// The larger number.
+    Larger,
+    /// The smaller number.
+    Smaller,
+    /// These words, fastest first.
+    Words(Vec<String>),
+}
+
+/// A property that every server has, whatever its settings are called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// Stable name.
+    pub name: String,
+    /// Its class.
+    pub class: &'static Class,
+    /// What it is, for people.
+    pub title: String,
+    /// Unit of a number; empty without one.
+    pub unit: String,
+    /// How values are compared.
+    pub compare: Compare,
+    /// How much a difference weighs.
+    pub weight: Weight,
+    /// How much it weighs when a side set it on purpose.
+    pub asked_weight: Weight,
+    /// Which value is the faster one.
+    pub faster: Faster,
+    /// What an equalised experiment aims at; the baseline's value when absent.
+    pub target: Option<Expression>,
+    /// What values mean, where they do not speak for themselves.
+    pub labels: BTreeMap<String, String>,
+    /// Why a difference matters.
+    pub why: String,
+    /// How the value is found, by server.
+    pub rows: Vec<Row>,
+    /// Variable of one name and meaning everywhere; where it does not exist it is not compared.
+    pub is_plain: bool,
+}
+
+/// How a fact's value is found on some servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Which servers.
+    pub on: Servers,
+    /// The value.
+    pub value: Expression,
+    /// Settings that bring it about; `target` is the value wanted.
+    pub set: Vec<(String, Expression)>,
+    /// True when no setting changes it.
+    pub is_architecture: bool,
+    /// How we know.
+    pub source: String,
+}
+
+impl Fact {
+    /// The row about this server.
+    #[must_use]
+    pub fn row(&self, product: Product, version: Version) -> Option<&Row> {
+        self.rows.iter().find(|row| row.on.includes(product, version))
+    }
+
+    /// The value as people read it.
+    #[must_use]
+    pub fn show(&self, value: &Value) -> String {
+        if let Some(label) = self.labels.get(&value.to_string()) {
+            return label.clone();
+        }
+        match (value, self.unit.as_str()) {
+            (Value::Number(bytes), "bytes") => show_bytes(*bytes),
+            (Value::Number(1.0), "threads") => "1 thread".to_owned(),
+            (Value::Number(_), unit) if !unit.is_empty() => format!("{value} {unit}"),
+            _ => value.to_string(),
+        }
+    }
+}
+
+/// Bytes with a binary prefix, when it comes out even or nearly so.
+#[must_use]
+pub fn show_bytes(bytes: f64) -> String {
+    let mut number = bytes;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if number < 1024.0 {
+            break;
+        }
+        number /= 1024.0;
+        unit = larger;
+    }
+    let rounded = (number * 100.0).round() / 100.0;
+    format!("{rounded} {unit}")
+}
+
+/// The tables.
+#[derive(Debug)]
+pub struct Table {
+    /// The facts, in the order of the classes.
+    pub facts: Vec<Fact>,
+    /// Patterns of variables that are not compared, with the reason.
+    pub ignored: Vec<(String, String)>,
+    mapped: BTreeSet<String>,
+}
+
+impl Table {
+    /// The fact called `name`.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&Fact> {
+        self.facts.iter().find(|fact| fact.name == name)
+    }
+
+    /// Why a variable is not compared, when it is one of those.
+    #[must_use]
+    pub fn why_ignored(&self, variable: &str) -> Option<&str> {
+        let matches = |pattern: &str| match pattern.split_once('*') {
+            Some((start, end)) => {
+                variable.len() >= start.len() + end.len() && variable.starts_with(start) && variable.ends_with(end)
+            }
+            None => variable == pattern,
+        };
+        self.ignored.iter().find(|(pattern, _)| matches(pattern)).map(|(_, why)| why.as_str())
+    }
+
+    /// True when a fact follows from this variable, on whatever server.
+    #[must_use]
+    pub fn is_mapped(&self, variable: &str) -> bool {
+        self.mapped.contains(variable)
+    }
+}
+
+/// The tables that are compiled in.
+///
+/// # Panics
+/// When they break their own notation, which the tests of this module exclude.
+#[must_use]
+pub fn table() -> &'static Table {
+    static TABLE: LazyLock<Table> = LazyLock::new(|| parse(FILES).expect("the tables that are compiled in parse"));
+    &TABLE
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFile {
+    #[serde(default)]
+    fact: Vec<WrittenFact>,
+    #[serde(default)]
+    same: Vec<WrittenSame>,
+    #[serde(default)]
+    ignored: Vec<WrittenIgnored>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFact {
+    name: String,
+    class: String,
+    title: String,
+    #[serde(default)]
+    unit: String,
+    compare: Option<String>,
+    weight: Option<Weight>,
+    faster: Option<String>,
+    target: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    why: String,
+    rows: Vec<WrittenRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRow {
+    on: String,
+    value: String,
+    set: Option<String>,
+    #[serde(default)]
+    architecture: bool,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSame {
+    class: String,
+    weight: Option<Weight>,
+    asked_weight: Option<Weight>,
+    absent: Option<String>,
+    why: String,
+    variables: Vec<String>,
+    #[serde(default)]
+    settable: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenIgnored {
+    why: String,
+    variables: Vec<String>,
+}
+
+fn parse(files: &[&str]) -> Result<Table, String> {
+    let mut facts = Vec::new();
+    let mut ignored = Vec::new();
+    for text in files {
+        let file: WrittenFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        for fact in file.fact {
+            let name = fact.name.clone();
+            facts.push(complete(fact).map_err(|why| format!("{name}: {why}"))?);
+        }
+        for same in &file.same {
+            for variable in &same.variables {
+                facts.push(plain(same, variable).map_err(|why| format!("{variable}: {why}"))?);
+            }
+        }
+        for group in file.ignored {
+            ignored.extend(group.variables.into_iter().map(|variable| (variable, group.why.clone())));
+        }
+    }
+    let place = |fact: &Fact| classes::CLASSES.iter().position(|class| class.id == fact.class.id);
+    facts.sort_by_key(place);
+    let names = facts.iter().flat_map(|fact| &fact.rows).flat_map(|row| expression::names(&row.value));
+    let mapped = names.map(str::to_owned).collect();
+    Ok(Table { facts, ignored, mapped })
+}
+
+fn class_of(id: &str) -> Result<&'static Class, String> {
+    classes::class(id).ok_or_else(|| format!("there is no class `{id}`"))
+}
+
+fn complete(written: WrittenFact) -> Result<Fact, String> {
+    let class = class_of(&written.class)?;
+    let weight = written.weight.unwrap_or_else(|| class.weight());
+    Ok(Fact {
+        name: written.name,
+        class,
+        title: written.title,
+        unit: written.unit,
+        compare: compare(written.compare.as_deref().unwrap_or("equal"))?,
+        weight,
+        asked_weight: weight,
+        faster: faster(written.faster.as_deref()),
+        target: written.target.as_deref().map(expression::parse).transpose()?,
+        labels: written.labels,
+        why: written.why,
+        rows: written.rows.into_iter().map(complete_row).collect::<Result<_, _>>()?,
+        is_plain: false,
+    })
+}
+
+fn complete_row(written: WrittenRow) -> Result<Row, String> {
+    let settings = written.set.iter().flat_map(|set| set.split(';'));
+    let settings = settings.map(|setting| {
+        let (name, value) = setting.split_once('=').ok_or_else(|| format!("`{setting}` sets nothing"))?;
+        Ok((name.trim().to_owned(), expression::parse(value)?))
+    });
+    Ok(Row {
+        on: Servers::parse(&written.on)?,
+        value: expression::parse(&written.value)?,
+        set: settings.collect::<Result<_, String>>()?,
+        is_architecture: written.architecture,
+        source: written.source,
+    })
+}
+
+fn plain(same: &WrittenSame, variable: &str) -> Result<Fact, String> {
+    let class = class_of(&same.class)?;
+    let weight = same.weight.unwrap_or_else(|| class.weight());
+    let value = match &same.absent {
+        Some(absent) => {
+            let absent = Expression::Literal(Value::read(absent));
+            Expression::Call(expression::Function::First, vec![Expression::Name(variable.to_owned()), absent])
+        }
+        None => Expression::Name(variable.to_owned()),
+    };
+    let set = same.settable.then(|| (variable.to_owned(), Expression::Name("target".to_owned())));
+    Ok(Fact {
+        name: variable.to_owned(),
+        class,
+        title: variable.to_owned(),
+        unit: String::new(),
+        compare: Compare::Equal,
+        weight,
+        asked_weight: same.asked_weight.unwrap_or(weight),
+        faster: Faster::Unknown,
+        target: None,
+        labels: BTreeMap::new(),
+        why: same.why.clone(),
+        rows: vec![Row {
+            on: Servers::parse("any")?,
+            value,
+            set: set.into_iter().collect(),
+            is_architecture: false,
+            source: "SHOW VARIABLES".to_owned(),
+        }],
+        is_plain: true,
+    })
+}
+
+fn compare(text: &str) -> Result<Compare, String> {
+    let mut words = text.split_ascii_whitespace();
+    let kind = words.next().unwrap_or_default();
+    let mut number = || {
+        let word = words.next().ok_or_else(|| format!("`{text}` lacks a number"))?;
+        word.parse::<f64>().map_err(|_| format!("`{word}` is not a number"))
+    };
+    match kind {
+        "equal" => Ok(Compare::Equal),
+        "within" => Ok(Compare::Within(number()? / 100.0)),
+        "ratio" => Ok(Compare::Ratio(number()?)),
+        "list" => Ok(Compare::List),
+        "flags" => Ok(Compare::Flags),
+        _ => Err(format!("`{text}` is no way to compare")),
+    }
+}
+
+fn faster(text: Option<&str>) -> Faster {
+    match text {
+        None => Faster::Unknown,
+        Some("larger") => Faster::Larger,
+        Some("smaller") => Faster::Smaller,
+        Some(words) => Faster::Words(words.split('>').map(|word| word.trim().to_owned()).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_parse_and_no_fact_stands_twice() {
+        let table = parse(FILES).unwrap();
+        let mut seen = BTreeSet::new();
+        for fact in &table.facts {
+            assert!(seen.insert(&fact.name), "`{}` stands twice", fact.name);
+            assert!(fact.why.ends_with('.'), "{}: the reason is a sentence", fact.name);
+            assert!(!fact.rows.is_empty(), "{} has no row", fact.name);
+            assert!(fact.rows.iter().all(|row| !row.source.is_empty()), "{}: no source", fact.name);
+        }
+        assert!(table.facts.len() > 100);
+    }
+
+    #[test]
+    fn names_look_where_there_is_something_and_facts_refer_only_to_facts_that_do_not_refer_back() {
+        const PLACES: &[&str] =
+            &["status", "session", "connection", "table", "host", "probe", "asked", "derived", "fact"];
+        let table = table();
+        for fact in &table.facts {
+            for name in fact.rows.iter().flat_map(|row| expression::names(&row.value)) {
+                let Some((place, rest)) = name.split_once('.') else { continue };
+                assert!(PLACES.contains(&place), "{}: `{name}`", fact.name);
+                if place == "fact" {
+                    let other = table.fact(rest).unwrap_or_else(|| panic!("{}: there is no fact `{rest}`", fact.name));
+                    let refers_back = |row: &Row| expression::names(&row.value).iter().any(|name| name.starts_with("fact."));
+                    assert!(!other.rows.iter().any(refers_back), "{}: `{rest}` depends on facts itself", fact.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn broken_tables_are_refused() {
+        let fact = |line: &str| {
+            format!("[[fact]]\nname='a'\nclass='P1'\ntitle='a'\nwhy='b.'\nrows=[{{on='any',value='1',source='s'}}]\n{line}")
+        };
+        assert!(parse(&[&fact("")]).is_ok());
+        for line in ["class='P1'", "compare='about'", "compare='ratio'", "target='('", "colour='red'"] {
+            assert!(parse(&[&fact(line)]).is_err(), "{line}");
+        }
+        assert!(parse(&["[[same]]\nclass='X'\nwhy='b.'\nvariables=['a']"]).is_err());
+    }
+
+    #[test]
+    fn patterns_stand_for_any_ending() {
+        let table = table();
+        assert!(table.why_ignored("performance_schema_max_table_instances").is_some());
+        assert!(table.why_ignored("net_read_timeout").is_some());
+        assert!(table.why_ignored("innodb_io_capacity").is_none());
+    }
+
+    #[test]
+    fn bytes_are_shown_with_binary_prefixes() {
+        assert_eq!(show_bytes(104_857_600.0), "100 MiB");
+        assert_eq!(show_bytes(1_610_612_736.0), "1.5 GiB");
+        assert_eq!(show_bytes(512.0), "512 B");
+    }
+}

@@ -1,0 +1,83 @@
+//! A running server, asked over a connection.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+
+use crate::judge::audit::evidence::Connection as Link;
+use crate::judge::audit::{ServerEvidence, Texts};
+
+/// Environment variable with the password of running servers, as clients of MySQL read it.
+const PASSWORD: &str = "MYSQL_PWD";
+
+/// Asks the server at `address`.
+///
+/// # Errors
+/// When it does not let us in or does not answer.
+pub fn read(name: &str, address: &Address, user: Option<&str>, password_file: Option<&Path>) -> Result<ServerEvidence> {
+    let password = match password_file {
+        Some(file) => {
+            let text = fs::read_to_string(file).with_context(|| format!("could not read the password file `{}`", file.display()))?;
+            text.trim_end_matches(['\r', '\n']).to_owned()
+        }
+        None => std::env::var(PASSWORD).unwrap_or_default(),
+    };
+    let credentials = Credentials::new(user.unwrap_or("root"), password);
+    let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
+        .with_context(|| format!("could not log in to `{address}` as `{}`; a password is read from --password-file or {PASSWORD}", credentials.user))?;
+    let mut evidence = evidence(name, &mut connection)?;
+    evidence.source = address.to_string();
+    evidence.connection.transport = Some(transport(address));
+    Ok(evidence)
+}
+
+/// The word for a way to a server.
+pub fn transport(address: &Address) -> String {
+    match address {
+        Address::Unix { .. } => "unix socket".to_owned(),
+        Address::Tcp { .. } => "tcp".to_owned(),
+    }
+}
+
+/// Asks a server for everything that an audit can use, over a connection like those of the load.
+///
+/// # Errors
+/// When it does not answer, or does not say which version it is.
+pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
+    let variables = named(connection, "SHOW GLOBAL VARIABLES")?;
+    let mut evidence = ServerEvidence::of_variables(name, variables).context("the server does not say which version it is")?;
+    evidence.session = named(connection, "SHOW SESSION VARIABLES")?;
+    evidence.status_before = named(connection, "SHOW GLOBAL STATUS")?;
+    let cipher = named(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")?;
+    let compression = named(connection, "SHOW SESSION STATUS LIKE 'Compression'")?;
+    evidence.connection = Link {
+        tls: Some(cipher.get("ssl_cipher").is_some_and(|cipher| !cipher.is_empty())),
+        transport: None,
+        compression: compression.get("compression").map(|value| value.eq_ignore_ascii_case("on")),
+        prepared: None,
+    };
+    // Without the privilege for it these stay empty, and the audit says what it did not see.
+    if let Ok(result) = connection.query("SHOW ENGINE INNODB STATUS") {
+        evidence.engine_status_before = result.text(0, 2);
+    }
+    if let Ok(result) = connection.query("SHOW PLUGINS") {
+        evidence.plugins = (0..result.rows.len()).filter_map(|row| result.text(row, 0)).collect();
+    }
+    let pools = "SELECT COUNT(*), SUM(POOL_SIZE) FROM information_schema.INNODB_BUFFER_POOL_STATS";
+    if let Ok(result) = connection.query(pools)
+        && let Some(count) = result.text(0, 0).filter(|count| count != "0")
+    {
+        evidence.probe.insert("buffer_pools".to_owned(), count);
+    }
+    Ok(evidence)
+}
+
+/// A result of names and values; names in lower case.
+fn named(connection: &mut Connection, statement: &str) -> Result<Texts> {
+    let result = connection.query(statement).with_context(|| format!("`{statement}` failed"))?;
+    let rows = (0..result.rows.len()).filter_map(|row| Some((result.text(row, 0)?.to_lowercase(), result.text(row, 1).unwrap_or_default())));
+    Ok(rows.collect())
+}

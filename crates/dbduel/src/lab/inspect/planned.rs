@@ -1,0 +1,67 @@
+//! The contenders of a plan before anything is started: recorded defaults with the settings asked for,
+//! and servers that run already.
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::Plan;
+use dbduel_record::plan::Contender;
+
+use super::live;
+use crate::judge::audit::{Case, Defaults, Product, ServerEvidence, Version, predict};
+use crate::lab::server::{Meaning, ServerName};
+
+/// The case that a plan makes.
+///
+/// # Errors
+/// When a contender's version cannot be told without starting it, or a running server does not answer.
+pub fn case(plan: &Plan) -> Result<Case> {
+    let contenders: Result<Vec<ServerEvidence>> = plan.contenders.iter().map(contender).collect();
+    let mut case = Case::of(contenders?);
+    case.baseline = plan.baseline;
+    case.clients = plan.levels.iter().map(|level| level.clients).max();
+    Ok(case)
+}
+
+/// Adds what a plan asks for and claims to evidence of its running servers.
+#[must_use]
+pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case {
+    for (evidence, contender) in contenders.iter_mut().zip(&plan.contenders) {
+        for setting in &contender.settings {
+            evidence.ask(&setting.name, &setting.value);
+        }
+    }
+    let mut case = Case::of(contenders);
+    case.baseline = plan.baseline;
+    case.clients = plan.levels.iter().map(|level| level.clients).max();
+    case
+}
+
+fn contender(contender: &Contender) -> Result<ServerEvidence> {
+    let about = || format!("contender `{}`", contender.name);
+    let mut evidence = match ServerName::parse(&contender.server).with_context(about)?.meaning {
+        Meaning::Running { address, user } => {
+            let mut evidence = live::read(&contender.name, &address, user.as_deref(), None).with_context(about)?;
+            for setting in &contender.settings {
+                evidence.ask(&setting.name, &setting.value);
+            }
+            return Ok(evidence);
+        }
+        Meaning::Provided { known: Some(known), .. } => {
+            let product = Product::named(known.product).context("the audit knows no such product")?;
+            let version = Version::parse(known.version).context("its version is not known before it is fetched")?;
+            let defaults = Defaults::nearest(product, version).context("no defaults are recorded for this product")?;
+            let mut evidence = defaults.evidence(&contender.name).context("the recorded defaults have no version")?;
+            evidence.source = format!("settings of the experiment over the defaults of {}", defaults.server);
+            evidence
+        }
+        Meaning::Provided { .. } => {
+            bail!(
+                "which version `{}` is shows only when it is started; start it and audit it by address, or audit a record",
+                contender.server
+            )
+        }
+    };
+    for setting in &contender.settings {
+        predict(&mut evidence, &setting.name, &setting.value);
+    }
+    Ok(evidence)
+}
