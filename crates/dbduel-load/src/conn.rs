@@ -177,8 +177,7 @@ impl Conn {
         self.round_trip(RowFormat::Text).await
     }
 
-    /// Runs a statement with these values and skips its rows. A statement's values keep their types
-    /// from one execution to the next, except that any of them may be NULL.
+    /// Runs a statement with these values and skips its rows.
     ///
     /// # Errors
     /// The server's error, or a lost connection.
@@ -189,12 +188,12 @@ impl Conn {
         values: &[Value<'_>],
     ) -> Result<Summary, StatementError> {
         self.out.clear();
-        let format = statement
-            .put(&mut self.out, &mut self.text, values)
-            .map_err(LostError::from)?;
-        let outcome = self.round_trip(format).await;
-        if outcome.is_ok() {
-            statement.succeeded();
+        let outcome = match statement.put(&mut self.out, &mut self.text, values) {
+            Ok(format) => self.round_trip(format).await,
+            Err(error) => Err(LostError::from(error).into()),
+        };
+        if outcome.is_err() {
+            statement.failed();
         }
         outcome
     }
@@ -220,6 +219,16 @@ impl Conn {
                 }
             }
         }
+    }
+}
+
+impl Drop for Conn {
+    /// Says goodbye, or else the server would count an aborted client. One attempt that does not wait: a
+    /// frozen server must not hold anybody up.
+    fn drop(&mut self) {
+        self.out.clear();
+        command::quit(&mut self.out);
+        let _ = self.socket.write(&self.out);
     }
 }
 

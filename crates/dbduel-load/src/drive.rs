@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::executor::policy::confine_to;
+use crate::executor::policy::{confine_to, raise_open_files_limit};
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::tally::Tally;
@@ -70,6 +70,8 @@ pub fn drive(
         cores: cores.to_vec(),
         source,
     })?;
+    // With the old limit fewer clients can connect, and an order for more is refused.
+    let _ = raise_open_files_limit();
     let (sender, inbox) = channel();
     let started: io::Result<Vec<LoadThread>> = (0..threads.max(1))
         .map(|number| {

@@ -6,24 +6,19 @@
 
 mod crew;
 mod digest;
+mod insert;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
-use dbduel_record::seed::named_seed;
 use dbduel_wire::Credentials;
 
 use crate::address::Address;
 use crate::blocking::{ConnectError, Connection, QueryError};
-use crate::random::Random;
 use crate::workloads::{Table, Workload};
 use crew::Crew;
 pub use digest::{Digest, digest};
-
-/// Rows that are drawn from one random stream. Part of the definition of every dataset: another number
-/// would make another content.
-const CHUNK_ROWS: u64 = 10_000;
 
 /// Largest INSERT, bytes; as large as sysbench's.
 const INSERT_BYTES: usize = 512 << 10;
@@ -83,6 +78,9 @@ pub enum FillError {
         /// What happened.
         source: QueryError,
     },
+    /// A statement about all tables together failed.
+    #[error(transparent)]
+    Together(QueryError),
     /// A table of that name is there already, with unknown content.
     #[error(
         "table `{table}` exists already in database `{database}`; drop it, or name an empty database"
@@ -135,14 +133,15 @@ pub fn fill(
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
     let began = Instant::now();
-    let tables = workload.tables(parameters);
+    let mut tables = workload.tables(parameters);
+    tables.iter_mut().for_each(|table| table.content.seed(seed));
     let rows = tables.iter().map(|table| table.rows).sum();
     watch.rows_total.store(rows, Ordering::Relaxed);
     let crew = Crew::new(place, watch);
     let insert_bytes = create(&crew, &tables, place.database)?;
 
     let chunks = tables.iter().flat_map(|table| {
-        (0..table.rows.div_ceil(CHUNK_ROWS)).map(move |chunk| Job::Rows { table, chunk })
+        (0..table.rows.div_ceil(insert::CHUNK_ROWS)).map(move |chunk| Job::Rows { table, chunk })
     });
     let finishes = tables.iter().flat_map(|table| {
         table
@@ -159,6 +158,13 @@ pub fn fill(
     crew.work_through(&chunks.collect::<Vec<_>>(), work)?;
     // Indexes are built on complete tables.
     crew.work_through(&finishes.collect::<Vec<_>>(), work)?;
+    let conclusion = workload.conclude(parameters);
+    if !conclusion.is_empty() {
+        let mut connection = crew.connect()?;
+        for sql in &conclusion {
+            connection.execute(sql).map_err(FillError::Together)?;
+        }
+    }
     Ok(FillReport {
         rows,
         seconds: began.elapsed().as_secs_f64(),
@@ -176,13 +182,20 @@ pub fn clear(
 ) -> Result<(), FillError> {
     let watch = FillWatch::default();
     let tables = workload.tables(parameters);
-    Crew::new(place, &watch).work_through(&tables, |connection, table| {
+    // On one connection, because servers lock what tables that refer to each other have in common; and
+    // without the check of foreign keys, because such tables could only go in one order.
+    let mut connection = Crew::new(place, &watch).connect()?;
+    connection
+        .execute("SET SESSION foreign_key_checks = 0")
+        .map_err(FillError::Together)?;
+    for table in &tables {
         run(
-            connection,
+            &mut connection,
             table,
             &format!("DROP TABLE IF EXISTS {}", table.name),
-        )
-    })
+        )?;
+    }
+    Ok(())
 }
 
 /// Creates the tables; returns how long an INSERT may be.
@@ -226,7 +239,7 @@ fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), Fill
     }
 }
 
-/// Fills one chunk of a table with as few statements as fit.
+/// Fills one chunk of a table.
 fn fill_chunk(
     connection: &mut Connection,
     table: &Table,
@@ -235,54 +248,12 @@ fn fill_chunk(
     insert_bytes: usize,
     watch: &FillWatch,
 ) -> Result<(), FillError> {
-    let mut random = Random::new(named_seed(seed, &format!("fill/{}/{chunk}", table.name)));
-    let first = chunk * CHUNK_ROWS + 1;
-    let last = (first + CHUNK_ROWS - 1).min(table.rows);
-    let head = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns);
-    let mut insert = Insert {
-        sql: head.into_bytes(),
-        head: 0,
-        rows: 0,
-    };
-    insert.head = insert.sql.len();
-    let mut values = Vec::new();
-    for row in first..=last {
-        values.clear();
-        table.content.write(row, &mut random, &mut values);
-        if insert.rows > 0 && insert.sql.len() + 1 + values.len() > insert_bytes {
-            insert.send(connection, table, watch)?;
-        }
-        if insert.rows > 0 {
-            insert.sql.push(b',');
-        }
-        insert.sql.extend_from_slice(&values);
-        insert.rows += 1;
-    }
-    insert.send(connection, table, watch)
-}
-
-/// A multi-row INSERT in the making.
-struct Insert {
-    sql: Vec<u8>,
-    /// Length of the part before the first row.
-    head: usize,
-    rows: u64,
-}
-
-impl Insert {
-    fn send(
-        &mut self,
-        connection: &mut Connection,
-        table: &Table,
-        watch: &FillWatch,
-    ) -> Result<(), FillError> {
+    insert::chunk(table, chunk, seed, insert_bytes, |sql, rows| {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(FillError::Cancelled);
         }
-        run(connection, table, &String::from_utf8_lossy(&self.sql))?;
-        watch.rows_done.fetch_add(self.rows, Ordering::Relaxed);
-        self.sql.truncate(self.head);
-        self.rows = 0;
+        run(connection, table, sql)?;
+        watch.rows_done.fetch_add(rows, Ordering::Relaxed);
         Ok(())
-    }
+    })
 }

@@ -146,6 +146,15 @@ pub struct Tick {
     pub latency_us_sum: f64,
     /// Largest latency of `ok`, microseconds.
     pub latency_us_max: f64,
+    /// Median latency of `ok`, microseconds to two significant digits, as are the other quantiles.
+    #[serde(default)]
+    pub latency_us_p50: f64,
+    /// 95 % quantile.
+    #[serde(default)]
+    pub latency_us_p95: f64,
+    /// 99 % quantile.
+    #[serde(default)]
+    pub latency_us_p99: f64,
 }
 
 /// What a slice brought.

@@ -1,8 +1,8 @@
 //! What a slice brings: counters that obey an identity, latencies, ticks and errors.
 //!
 //! Knows no sockets, no SQL and no clock: it is told instants, in nanoseconds since the start of the
-//! slice, that never go back. Recording neither fails nor allocates, except for the first error of a
-//! code; a tally is used again for the next slice.
+//! slice, that never go back. Recording neither fails nor allocates, except at the end of a tick and for
+//! the first error of a code; a tally is used again for the next slice.
 //!
 //! A transaction belongs to the measured part when it ends there, or when it is still running at its end.
 //! How many that must be is counted separately, when transactions begin:
@@ -10,10 +10,14 @@
 //! > due = running at the end of the guard + begun in the measured part + never sent
 //! >     = ok + failed + skipped + unfinished
 
+mod class;
 mod errors;
+mod latencies;
 mod ticks;
 
+pub use class::ClassTally;
 pub use errors::{ErrorTally, Errors};
+pub use latencies::TickLatencies;
 pub use ticks::TickTally;
 
 use dbduel_record::latency::new_histogram;
@@ -62,103 +66,6 @@ pub struct Ended {
     pub statements: u64,
 }
 
-/// Counters of one class.
-#[derive(Debug, Clone)]
-pub struct ClassTally {
-    /// Fell due.
-    pub due: u64,
-    /// Committed.
-    pub ok: u64,
-    /// Given up.
-    pub failed: u64,
-    /// Never sent.
-    pub skipped: u64,
-    /// Still running when the measured part ended.
-    pub unfinished: u64,
-    /// Additional attempts.
-    pub retries: u64,
-    /// Statements sent by transactions that ended in the measured part.
-    pub statements: u64,
-    /// Sum of the latencies of `ok`, nanoseconds.
-    pub latency_ns_sum: u64,
-    /// Latencies of `ok`, nanoseconds.
-    pub latencies: Histogram<u64>,
-}
-
-impl ClassTally {
-    fn new() -> Self {
-        ClassTally {
-            due: 0,
-            ok: 0,
-            failed: 0,
-            skipped: 0,
-            unfinished: 0,
-            retries: 0,
-            statements: 0,
-            latency_ns_sum: 0,
-            latencies: new_histogram(),
-        }
-    }
-
-    /// True when every transaction that fell due ended in exactly one way.
-    #[must_use]
-    pub fn balances(&self) -> bool {
-        self.due == self.ok + self.failed + self.skipped + self.unfinished
-    }
-
-    /// Taken apart by name, so that a new counter cannot be forgotten.
-    fn merge(&mut self, other: &ClassTally) {
-        let ClassTally {
-            due,
-            ok,
-            failed,
-            skipped,
-            unfinished,
-            retries,
-            statements,
-            latency_ns_sum,
-            latencies,
-        } = other;
-        self.due += due;
-        self.ok += ok;
-        self.failed += failed;
-        self.skipped += skipped;
-        self.unfinished += unfinished;
-        self.retries += retries;
-        self.statements += statements;
-        self.latency_ns_sum += latency_ns_sum;
-        self.latencies
-            .add(latencies)
-            .expect("all histograms of the project have the same bounds");
-    }
-
-    fn clear(&mut self) {
-        let ClassTally {
-            due,
-            ok,
-            failed,
-            skipped,
-            unfinished,
-            retries,
-            statements,
-            latency_ns_sum,
-            latencies,
-        } = self;
-        let counters = [
-            due,
-            ok,
-            failed,
-            skipped,
-            unfinished,
-            retries,
-            statements,
-            latency_ns_sum,
-        ];
-        counters.into_iter().for_each(|counter| *counter = 0);
-        latencies.reset();
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Phase {
     Guard,
@@ -188,7 +95,7 @@ impl Tally {
             phase: Phase::Guard,
             running: Vec::new(),
             classes: Vec::new(),
-            ticks: Ticks::default(),
+            ticks: Ticks::new(),
             errors: Errors::default(),
             lags: new_histogram(),
             undrawn: 0,
@@ -414,175 +321,4 @@ impl Tally {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Random;
-
-    const WINDOW: Window = Window {
-        open_ns: 1_000,
-        close_ns: 11_000,
-        tick_ns: 2_500,
-    };
-    const ONLY: Class = Class(0);
-
-    fn end(tally: &mut Tally, due_ns: u64, done_ns: u64) {
-        let class = ONLY;
-        tally.ended(Ended {
-            class,
-            outcome: Outcome::Ok,
-            due_ns,
-            done_ns,
-            retries: 0,
-            statements: 1,
-        });
-    }
-
-    #[test]
-    fn a_transaction_counts_where_it_ends() {
-        let mut tally = Tally::new(1, WINDOW);
-        tally.began(ONLY, 100);
-        end(&mut tally, 100, 900); // all in the guard: does not count
-        tally.began(ONLY, 950);
-        end(&mut tally, 950, 1_200); // carried into the measured part
-        tally.began(ONLY, 1_200);
-        end(&mut tally, 1_200, 10_999);
-        tally.began(ONLY, 10_999);
-        end(&mut tally, 10_999, 11_000); // still running at the end
-        let class = &tally.classes()[0];
-        assert_eq!((class.due, class.ok, class.unfinished), (3, 2, 1));
-        assert_eq!(class.latency_ns_sum, 250 + 9_799);
-        assert!(tally.balances());
-    }
-
-    #[test]
-    fn the_ticks_add_up_to_the_slice_and_to_its_transactions() {
-        let mut tally = Tally::new(1, WINDOW);
-        for begin in (0..12_000).step_by(100) {
-            tally.began(ONLY, begin);
-            end(&mut tally, begin, begin + 50);
-        }
-        let lengths: Vec<_> = tally
-            .ticks()
-            .iter()
-            .map(|tick| (tick.start_ns, tick.end_ns))
-            .collect();
-        let expected = [
-            (0, 1_000),
-            (1_000, 3_500),
-            (3_500, 6_000),
-            (6_000, 8_500),
-            (8_500, 11_000),
-        ];
-        assert_eq!(lengths, expected);
-        let measured: u64 = tally.ticks()[1..].iter().map(|tick| tick.ok).sum();
-        assert_eq!(measured, tally.classes()[0].ok);
-        assert_eq!(tally.ticks()[0].ok, 10);
-    }
-
-    #[test]
-    fn an_early_stop_shortens_the_measured_part() {
-        let mut tally = Tally::new(1, WINDOW);
-        tally.began(ONLY, 1_500);
-        tally.close(4_000);
-        end(&mut tally, 1_500, 5_000);
-        assert_eq!(tally.window().close_ns, 4_000);
-        assert_eq!(tally.classes()[0].unfinished, 1);
-        assert_eq!(
-            tally
-                .ticks()
-                .last()
-                .map(|tick| (tick.start_ns, tick.end_ns)),
-            Some((3_500, 4_000))
-        );
-        assert!(tally.balances());
-        let mut early = Tally::new(1, WINDOW);
-        early.began(ONLY, 10);
-        early.close(500);
-        assert_eq!(
-            (early.window().open_ns, early.window().close_ns),
-            (500, 500)
-        );
-        assert!(early.balances());
-    }
-
-    #[test]
-    fn counters_balance_for_any_history_and_after_merging() {
-        let mut random = Random::new(3);
-        let mut whole = Tally::new(2, WINDOW);
-        whole.close(u64::MAX);
-        for _ in 0..50 {
-            let mut tally = Tally::new(2, WINDOW);
-            let mut clients = [None; 5];
-            let mut now_ns = 0;
-            while now_ns < 15_000 {
-                now_ns += random.below(200);
-                let slot = &mut clients[random.below(5) as usize];
-                match slot.take() {
-                    Some((class, due_ns)) => {
-                        let outcome = if random.below(4) == 0 {
-                            Outcome::Failed
-                        } else {
-                            Outcome::Ok
-                        };
-                        tally.ended(Ended {
-                            class,
-                            outcome,
-                            due_ns,
-                            done_ns: now_ns,
-                            retries: 1,
-                            statements: 2,
-                        });
-                    }
-                    None => {
-                        let class = Class(random.below(2) as usize);
-                        tally.began(class, now_ns);
-                        *slot = Some((class, now_ns));
-                    }
-                }
-            }
-            tally.skip(3);
-            tally.close(now_ns);
-            assert!(tally.balances());
-            whole.merge(&tally);
-        }
-        assert!(whole.balances());
-        assert!(
-            whole
-                .classes()
-                .iter()
-                .all(|class| class.ok > 0 && class.failed > 0 && class.unfinished > 0)
-        );
-        assert_eq!(whole.undrawn(), 150);
-    }
-
-    #[test]
-    fn what_was_never_sent_is_due_and_skipped() {
-        let mut tally = Tally::new(1, WINDOW);
-        tally.close(u64::MAX);
-        tally.skip(7);
-        assert_eq!((tally.classes()[0].due, tally.classes()[0].skipped), (7, 7));
-        assert!(tally.balances());
-    }
-
-    #[test]
-    fn a_restarted_tally_is_empty() {
-        let mut tally = Tally::new(1, WINDOW);
-        tally.began(ONLY, 2_000);
-        tally.erred(1213, "Deadlock found");
-        tally.lagged(10);
-        end(&mut tally, 2_000, 3_000);
-        tally.restart(2, WINDOW);
-        assert!(
-            tally
-                .classes()
-                .iter()
-                .all(|class| class.due == 0 && class.latencies.is_empty())
-        );
-        assert_eq!(tally.classes().len(), 2);
-        assert!(
-            tally.ticks().is_empty()
-                && tally.errors().iter().next().is_none()
-                && tally.lags().is_empty()
-        );
-    }
-}
+mod tests;

@@ -42,8 +42,20 @@ pub trait Workload: Sync {
         Ok(())
     }
 
+    /// The most clients that its data have work for, if there is a limit.
+    fn clients_max(&self, parameters: &Parameters) -> Option<u64> {
+        let _ = parameters;
+        None
+    }
+
     /// Its tables, for resolved parameters.
     fn tables(&self, parameters: &Parameters) -> Vec<Table>;
+
+    /// Statements that run one after another when all tables are filled and finished.
+    fn conclude(&self, parameters: &Parameters) -> Vec<String> {
+        let _ = parameters;
+        Vec::new()
+    }
 
     /// One client as a task, for resolved parameters.
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
@@ -109,9 +121,15 @@ pub struct Table {
 
 /// The content of a table.
 pub trait RowContent: Send + Sync {
+    /// The seed of the whole dataset, told before the first row; for content that several tables or
+    /// chunks must agree on.
+    fn seed(&mut self, seed: u64) {
+        let _ = seed;
+    }
+
     /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
     /// row give the same text.
-    fn write(&self, row: u64, random: &mut Random, sql: &mut Vec<u8>);
+    fn write(&self, row: u64, random: &mut Random, sql: &mut String);
 }
 
 #[cfg(test)]
@@ -175,12 +193,12 @@ mod tests {
             assert!(!tables.is_empty(), "{}", workload.name());
             for table in tables {
                 let write = || {
-                    let mut sql = Vec::new();
+                    let mut sql = String::new();
                     table.content.write(5, &mut Random::new(1), &mut sql);
                     sql
                 };
                 assert_eq!(write(), write());
-                assert!(write().starts_with(b"(") && write().ends_with(b")"));
+                assert!(write().starts_with('(') && write().ends_with(')'));
             }
         }
     }

@@ -38,7 +38,7 @@ pub enum Event {
         pid: u32,
         /// Version of dbduel.
         dbduel: String,
-        /// Number of this start, from 0. All servers are started anew, so it is also the epoch.
+        /// Number of this start, from 0. Our own servers are started anew, so it is also the epoch.
         epoch: u32,
     },
     /// A server answers.
@@ -96,6 +96,9 @@ pub enum Event {
         slice: SliceId,
         /// Why, as a sentence fragment.
         why: String,
+        /// Seconds of the budget that it took all the same.
+        #[serde(default)]
+        seconds: f64,
     },
     /// A server ended without being asked to.
     ServerDied {

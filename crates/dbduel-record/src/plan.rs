@@ -62,6 +62,9 @@ pub struct Plan {
     pub decision: DecisionRule,
     /// Deadlines, counts and bounds.
     pub limits: Limits,
+    /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
+    #[serde(default)]
+    pub waivers: BTreeMap<String, String>,
     /// Every mirrored block that the budget could allow, in the order of each level. A level that
     /// is decided earlier leaves the rest of its blocks unused.
     pub blocks: Vec<Block>,
@@ -76,6 +79,9 @@ pub struct Contender {
     pub server: String,
     /// Settings asked for, in order.
     pub settings: Vec<Setting>,
+    /// Absolute path of the file with a running server's password; the password itself is nowhere.
+    #[serde(default)]
+    pub password_file: Option<String>,
 }
 
 /// One server setting.

@@ -63,6 +63,9 @@ pub enum RecordError {
     /// The directory exists and holds something.
     #[error("`{0}` is not empty; name a new directory, or resume the record with `dbduel run {0}`")]
     NotEmpty(PathBuf),
+    /// Another process writes this record.
+    #[error("`{0}` is being written by another dbduel; wait for it, or stop it with Ctrl-C")]
+    InUse(PathBuf),
     /// There is no plan, so this is not a record.
     #[error("`{0}` is not a record: it has no `plan.json`")]
     NotARecord(PathBuf),

@@ -29,6 +29,7 @@ fn plan() -> Plan {
                 name: name.to_owned(),
                 server: "installed".to_owned(),
                 settings: Vec::new(),
+                password_file: None,
             })
             .into(),
         baseline: 0,
@@ -72,6 +73,7 @@ fn plan() -> Plan {
             server_restarts: 5,
             free_disk_bytes_min: 1 << 20,
         },
+        waivers: Default::default(),
         blocks: vec![Block {
             id: 0,
             level: 0,
@@ -259,6 +261,18 @@ fn a_record_is_not_written_over() {
     RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
     let again = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5);
     assert!(matches!(again, Err(RecordError::NotEmpty(_))));
+}
+
+#[test]
+fn a_record_has_one_writer_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    assert!(matches!(
+        RecordWriter::open(dir.path()),
+        Err(RecordError::InUse(_))
+    ));
+    drop(first);
+    RecordWriter::open(dir.path()).unwrap();
 }
 
 #[test]

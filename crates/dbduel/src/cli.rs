@@ -1,8 +1,11 @@
 //! The command line: what a person may type. Nothing here does anything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::lab::experiment::quantity::duration;
 
 /// Stages fair duels between database servers and says which is faster, by how much, and how sure
 /// that is.
@@ -33,8 +36,12 @@ pub enum Verb {
     Quickstart(Quickstart),
     /// Run an experiment file, or go on with the record in a directory.
     Run(Run),
+    /// Drive a server that runs already, without a contest.
+    Load(Load),
     /// Render the report of a record again.
     Report(Report),
+    /// Was it fair? Compares what two servers do with their settings; runs no load.
+    Audit(Box<Audit>),
     /// Servers that can be had, and those that are here.
     #[command(subcommand)]
     Servers(Servers),
@@ -72,6 +79,73 @@ pub struct Run {
     pub keep: bool,
 }
 
+/// `dbduel load`.
+#[derive(Debug, Args)]
+pub struct Load {
+    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
+    /// is root unless named. The password comes from DBDUEL_PASSWORD or --password-file.
+    #[arg(long, value_name = "ADDRESS")]
+    pub server: String,
+    /// What the clients do; `dbduel workloads` lists the names.
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// Parameters of the workload; `dbduel workloads NAME` lists them.
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
+    pub set: Vec<(String, String)>,
+    /// Connections, each with one transaction at a time.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub clients: u32,
+    /// Transactions that fall due per second, whatever the server does; without it every client
+    /// starts its next transaction when the last one is done.
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// How transactions that fall due at a rate are spread.
+    #[arg(long, value_enum, default_value_t = LoadArrival::Constant, requires = "rate")]
+    pub arrival: LoadArrival,
+    /// Pause of a client between two transactions, such as `5 ms`.
+    #[arg(long, default_value = "0 s", value_name = "TIME", value_parser = duration, conflicts_with = "rate")]
+    pub think_time: Duration,
+    /// How long to measure.
+    #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = duration)]
+    pub duration: Duration,
+    /// Load before that, which is not counted.
+    #[arg(long, default_value = "5 s", value_name = "TIME", value_parser = duration)]
+    pub warm_up: Duration,
+    /// Database with the workload's tables.
+    #[arg(long, default_value = "dbduel", value_name = "NAME")]
+    pub database: String,
+    /// Create the database and fill the tables before the load.
+    #[arg(long)]
+    pub prepare: bool,
+    /// Drop the workload's tables after the load.
+    #[arg(long)]
+    pub cleanup: bool,
+    /// Threads that drive clients [default: a quarter of the processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Root of the clients' random values [default: another one each time].
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// File whose first line is the password.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// Write the latencies as a HdrHistogram interval log.
+    #[arg(long, value_name = "FILE")]
+    pub hlog: Option<PathBuf>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How transactions that fall due at a rate are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadArrival {
+    /// Equally spaced.
+    Constant,
+    /// At random: exponentially distributed gaps.
+    Poisson,
+}
+
 /// `dbduel report`.
 #[derive(Debug, Args)]
 pub struct Report {
@@ -80,6 +154,9 @@ pub struct Report {
     /// What to render.
     #[arg(long, value_enum, default_value_t = ReportFormat::Terminal)]
     pub format: ReportFormat,
+    /// List what a reader must be told, and what of it the record has, in place of the report.
+    #[arg(long)]
+    pub disclosure: bool,
     /// Write to this file in place of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -170,4 +247,124 @@ pub struct Drive {
     /// Processors to stay on, separated by commas.
     #[arg(long, value_delimiter = ',', num_args = 0..)]
     pub cores: Vec<String>,
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("expected KEY=VALUE such as `tables=4`, found `{text}`"))?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|rate| *rate > 0.0 && *rate <= 1e9)
+        .ok_or_else(|| "expected a number of transactions per second above 0".to_owned())
+}
+
+/// `dbduel audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Two servers, each as a dump of SHOW VARIABLES, an option file, a directory with such files, or an
+    /// address (tcp://user@host:3306, unix:/path); or one record, one directory of results, or one
+    /// experiment file.
+    #[arg(required = true, num_args = 1..=2, value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// What to call the first server.
+    #[arg(long, value_name = "NAME")]
+    pub name_a: Option<String>,
+    /// What to call the second server.
+    #[arg(long, value_name = "NAME")]
+    pub name_b: Option<String>,
+    /// Product of the first option file: mysql, mariadb or percona.
+    #[arg(long, value_name = "PRODUCT")]
+    pub product_a: Option<String>,
+    /// Product of the second option file.
+    #[arg(long, value_name = "PRODUCT")]
+    pub product_b: Option<String>,
+    /// Version of the first option file's server.
+    #[arg(long, value_name = "VERSION")]
+    pub version_a: Option<String>,
+    /// Version of the second option file's server.
+    #[arg(long, value_name = "VERSION")]
+    pub version_b: Option<String>,
+    /// File with the password of the first running server [default: $MYSQL_PWD].
+    #[arg(long, value_name = "FILE")]
+    pub password_file_a: Option<PathBuf>,
+    /// File with the password of the second running server [default: $MYSQL_PWD].
+    #[arg(long, value_name = "FILE")]
+    pub password_file_b: Option<PathBuf>,
+    /// What the contest claims to be.
+    #[arg(long, value_enum, default_value_t = AuditContest::Equalised)]
+    pub contest: AuditContest,
+    /// A class, fact or variable that the contest is about, so that it differs on purpose.
+    #[arg(long, value_name = "SUBJECT")]
+    pub about: Vec<String>,
+    /// Accept a finding: CLASS=REASON. The reason is printed.
+    #[arg(long, value_name = "CLASS=REASON")]
+    pub waive: Vec<String>,
+    /// Largest number of clients of the run.
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Fail on any doubt, not only when the servers are not comparable.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write an experiment in which the servers are equal.
+    #[arg(long, value_name = "FILE")]
+    pub fix: Option<PathBuf>,
+    /// Print every fact and the evidence of notes too.
+    #[arg(long)]
+    pub all: bool,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a contest claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuditContest {
+    /// Performance settings are meant to be equal.
+    Equalised,
+    /// Servers as they come.
+    OutOfTheBox,
+    /// Each side set by somebody who knows it.
+    Tuned,
+}
+
+/// What the command line says about one side of an audit.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditSide<'a> {
+    /// What to call it.
+    pub name: Option<&'a str>,
+    /// Its product.
+    pub product: Option<&'a str>,
+    /// Its version.
+    pub version: Option<&'a str>,
+    /// File with its password.
+    pub password_file: Option<&'a Path>,
+}
+
+impl Audit {
+    /// The first side.
+    #[must_use]
+    pub fn a(&self) -> AuditSide<'_> {
+        AuditSide {
+            name: self.name_a.as_deref(),
+            product: self.product_a.as_deref(),
+            version: self.version_a.as_deref(),
+            password_file: self.password_file_a.as_deref(),
+        }
+    }
+
+    /// The second side.
+    #[must_use]
+    pub fn b(&self) -> AuditSide<'_> {
+        AuditSide {
+            name: self.name_b.as_deref(),
+            product: self.product_b.as_deref(),
+            version: self.version_b.as_deref(),
+            password_file: self.password_file_b.as_deref(),
+        }
+    }
 }

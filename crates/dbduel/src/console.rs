@@ -48,7 +48,7 @@ impl Console {
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => complain(line),
         }
     }
 
@@ -85,7 +85,7 @@ impl Console {
         if is_due {
             stage.clone_into(&mut plain.stage);
             plain.last = Some(Instant::now());
-            eprintln!("{}", line());
+            complain(&line());
         }
     }
 }
@@ -137,6 +137,11 @@ fn style(template: &str) -> ProgressStyle {
 fn clock(seconds: f64) -> String {
     let seconds = seconds.max(0.0) as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// A line on standard error. That nobody reads it any more is no reason to end a contest.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes a result to standard output. A reader that went away early is no error.

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: once asks to finish, twice asks to stop at once.
+//! SIGINT, SIGTERM and SIGHUP: once asks to finish, twice asks to stop at once.
 //!
 //! The handler only counts; everything that waits looks at the count.
 
@@ -26,7 +26,7 @@ extern "C" fn count(_: nix::libc::c_int) {
     });
 }
 
-/// Starts counting SIGINT and SIGTERM in place of ending the process.
+/// Starts counting SIGINT, SIGTERM and SIGHUP in place of ending the process.
 ///
 /// # Errors
 /// When the system refuses the handler.
@@ -36,7 +36,7 @@ pub fn install() -> nix::Result<()> {
         SaFlags::SA_RESTART,
         SigSet::empty(),
     );
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler touches one atomic and nothing else, which is async-signal-safe.
         unsafe { sigaction(signal, &action) }?;
     }

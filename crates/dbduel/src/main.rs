@@ -13,6 +13,9 @@ mod lab;
 mod report;
 
 use clap::Parser as _;
+use dbduel_load::address::AddressError;
+use dbduel_load::workloads::UnknownWorkload;
+use dbduel_load::workloads::parameters::ParameterError;
 
 use cli::{Cli, Verb};
 use exit::Exit;
@@ -24,7 +27,9 @@ fn main() -> Exit {
     let result = match verb {
         Verb::Quickstart(arguments) => commands::quickstart::quickstart(home, &arguments),
         Verb::Run(arguments) => commands::run::run(home, &arguments),
+        Verb::Load(arguments) => commands::load::load(&arguments),
         Verb::Report(arguments) => commands::report::report(&arguments),
+        Verb::Audit(arguments) => commands::audit::audit(&arguments),
         Verb::Servers(verb) => commands::servers::servers(home, verb),
         Verb::Datasets(verb) => commands::datasets::datasets(home, verb),
         Verb::Workloads(arguments) => commands::workloads::workloads(&arguments),
@@ -34,11 +39,19 @@ fn main() -> Exit {
         if error.is::<Interrupted>() {
             return Exit::Interrupted;
         }
-        eprintln!("dbduel: {error:#}");
-        if error.is::<Troubles>() {
+        console::complain(&format!("dbduel: {error:#}"));
+        if is_usage(&error) {
             Exit::Usage
         } else {
             Exit::Environment
         }
     })
+}
+
+/// True when what was typed or written is wrong, and not the surroundings.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<Troubles>()
+        || error.is::<AddressError>()
+        || error.is::<UnknownWorkload>()
+        || error.is::<ParameterError>()
 }

@@ -6,9 +6,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod suite {
+    pub mod audit;
     pub mod duels;
     pub mod faults;
     pub mod house;
     pub mod lab;
+    pub mod load;
     pub mod plans;
 }

@@ -116,7 +116,8 @@ impl Socket {
         }
     }
 
-    /// Waits for bytes and appends them.
+    /// Waits for bytes and appends them. Returns after the first that came: what follows may be the end
+    /// of the connection, and a server that refuses a client says why right before it.
     pub(super) async fn receive_into(
         &mut self,
         reactor: &Reactor,
@@ -125,12 +126,10 @@ impl Socket {
         loop {
             {
                 let mut buffer = reactor.buffer();
-                while let Some(fresh) = self.receive(&mut buffer)? {
+                if let Some(fresh) = self.receive(&mut buffer)? {
                     bytes.extend_from_slice(fresh);
+                    return Ok(());
                 }
-            }
-            if !bytes.is_empty() {
-                return Ok(());
             }
             turn().await;
         }
@@ -138,7 +137,7 @@ impl Socket {
 
     /// Writes what the socket takes now; 0 when that is nothing.
     #[inline]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let outcome = match &mut self.kind {
                 Kind::Tcp(stream) => stream.write(bytes),

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use dbduel_wire::{CommandError, RowFormat, Types, Value, command};
+use dbduel_wire::{CommandError, RowFormat, SentTypes, Value, command};
 
 /// How statements travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Statement {
 enum Kind {
     Prepared {
         statement: dbduel_wire::Statement,
-        types: Types,
+        sent: SentTypes,
     },
     /// The text around the placeholders; one piece more than there are placeholders.
     Text { pieces: Vec<Vec<u8>> },
@@ -34,7 +34,7 @@ impl Statement {
         Statement {
             kind: Kind::Prepared {
                 statement,
-                types: Types::Send,
+                sent: SentTypes::default(),
             },
         }
     }
@@ -54,14 +54,14 @@ impl Statement {
     /// Appends the request to `out`; `text` is scratch space.
     #[inline]
     pub(super) fn put(
-        &self,
+        &mut self,
         out: &mut Vec<u8>,
         text: &mut Vec<u8>,
         values: &[Value<'_>],
     ) -> Result<RowFormat, CommandError> {
-        match &self.kind {
-            Kind::Prepared { statement, types } => {
-                command::execute(out, statement, values, *types)?;
+        match &mut self.kind {
+            Kind::Prepared { statement, sent } => {
+                command::execute(out, statement, values, sent.choose(values))?;
                 Ok(RowFormat::Binary)
             }
             Kind::Text { pieces } => {
@@ -86,11 +86,11 @@ impl Statement {
         }
     }
 
-    /// The server has executed the statement, so it knows the types of its values.
-    #[inline]
-    pub(super) fn succeeded(&mut self) {
-        if let Kind::Prepared { types, .. } = &mut self.kind {
-            *types = Types::AsBefore;
+    /// An execution failed, so whether the server knows the types of the values is not known.
+    #[cold]
+    pub(super) fn failed(&mut self) {
+        if let Kind::Prepared { sent, .. } = &mut self.kind {
+            sent.forget();
         }
     }
 }
@@ -174,5 +174,44 @@ mod tests {
     fn a_wrong_number_of_values_is_refused() {
         assert!(written("SELECT ?", &[]).is_err());
         assert!(written("SELECT 1", &[Value::Null]).is_err());
+    }
+
+    /// Whether an execution with these values tells the server their types.
+    fn tells_types(statement: &mut Statement, values: &[Value<'_>]) -> bool {
+        let (mut out, mut text) = (Vec::new(), Vec::new());
+        statement.put(&mut out, &mut text, values).unwrap();
+        // A frame's header, the command with its fixed arguments and the bits of the NULLs stand before.
+        out[4 + 10 + values.len().div_ceil(8)] == 1
+    }
+
+    fn of_two() -> Statement {
+        Statement::prepared(dbduel_wire::Statement {
+            id: 1,
+            parameters: 2,
+            columns: 0,
+            warnings: 0,
+        })
+    }
+
+    #[test]
+    fn a_value_after_a_null_brings_its_type() {
+        let mut statement = of_two();
+        let with_null = [Value::Signed(1), Value::Null];
+        let with_text = [Value::Signed(1), Value::Text("carrier")];
+        assert!(tells_types(&mut statement, &with_null));
+        assert!(!tells_types(&mut statement, &with_null));
+        assert!(tells_types(&mut statement, &with_text));
+        assert!(!tells_types(&mut statement, &with_null));
+        assert!(!tells_types(&mut statement, &with_text));
+    }
+
+    #[test]
+    fn types_are_told_again_after_a_failure() {
+        let mut statement = of_two();
+        let values = [Value::Signed(1), Value::Signed(2)];
+        assert!(tells_types(&mut statement, &values));
+        statement.failed();
+        assert!(tells_types(&mut statement, &values));
+        assert!(!tells_types(&mut statement, &values));
     }
 }

@@ -55,6 +55,8 @@ pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> Sl
 
 /// One tick.
 pub(super) fn tick(tick: &TickTally, open_ns: u64) -> Tick {
+    // The largest is known exactly, and no quantile lies beyond it.
+    let quantile_us = |q| tick.latencies.quantile_ns(q).min(tick.latency_ns_max) as f64 / NS_PER_US;
     Tick {
         offset_s: (tick.start_ns as f64 - open_ns as f64) / NS_PER_S,
         length_s: (tick.end_ns - tick.start_ns) as f64 / NS_PER_S,
@@ -62,6 +64,9 @@ pub(super) fn tick(tick: &TickTally, open_ns: u64) -> Tick {
         failed: tick.failed,
         latency_us_sum: tick.latency_ns_sum as f64 / NS_PER_US,
         latency_us_max: tick.latency_ns_max as f64 / NS_PER_US,
+        latency_us_p50: quantile_us(0.5),
+        latency_us_p95: quantile_us(0.95),
+        latency_us_p99: quantile_us(0.99),
     }
 }
 

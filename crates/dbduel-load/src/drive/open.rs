@@ -11,6 +11,9 @@ use crate::order::{Answer, OpenOrder};
 use crate::worker::Opening;
 use crate::workloads::{self, parameters};
 
+/// The most clients of one contender: more than one address has ports for.
+const CLIENTS_MAX: u32 = 65_536;
+
 impl<O: Write> Desk<O> {
     pub(super) fn open(&mut self, order: OpenOrder) -> Result<Answer, Interruption> {
         let contender = order.contender.clone();
@@ -21,6 +24,12 @@ impl<O: Write> Desk<O> {
         };
         if self.contenders.contains_key(&contender) {
             return refused("it is open already".to_owned());
+        }
+        if order.clients > CLIENTS_MAX {
+            return refused(format!(
+                "{} clients are more than {CLIENTS_MAX}",
+                order.clients
+            ));
         }
         let workload = match workloads::find(&order.workload.name) {
             Ok(workload) => workload,

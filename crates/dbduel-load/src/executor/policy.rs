@@ -3,7 +3,7 @@
 use std::io;
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
@@ -40,6 +40,19 @@ pub fn confine_to(cores: &[u32]) -> io::Result<()> {
         set.set(core as usize)?;
     }
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Allows the process as many open files as the system lets it have. Each client needs one, and the usual
+/// soft limit of 1024 is kept low only for the sake of `select`.
+///
+/// # Errors
+/// When the kernel refuses; the limit is then what it was.
+pub fn raise_open_files_limit() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft < hard {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    Ok(())
 }
 
 /// Processor time of a thread so far.

@@ -129,7 +129,8 @@ impl RunningSlice {
     /// Reports the ticks that are over; returns when the next one will be.
     fn pass_borders(&mut self, now_ns: u64, report: &impl Fn(Report)) -> u64 {
         let look = self.slice.look(now_ns, |tally| {
-            for (index, &tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
+            for (index, tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
+                let tick = tick.clone();
                 report(Report::Tick { index, tick });
             }
             (

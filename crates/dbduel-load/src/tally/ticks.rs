@@ -1,9 +1,10 @@
 //! The series inside a slice: short pieces, all classes together.
 
+use super::latencies::{Gatherer, TickLatencies};
 use super::{Outcome, Window};
 
 /// A piece of a slice.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickTally {
     /// Start, nanoseconds since the start of the slice.
     pub start_ns: u64,
@@ -17,25 +18,40 @@ pub struct TickTally {
     pub latency_ns_sum: u64,
     /// Largest latency of `ok`, nanoseconds.
     pub latency_ns_max: u64,
+    /// Distribution of the latencies of `ok`.
+    pub latencies: TickLatencies,
 }
 
 /// The ticks of a slice: their borders are the end of the guard plus and minus whole tick lengths, cut
 /// off at the ends of the slice.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ticks {
     window: Option<Window>,
     finished: Vec<TickTally>,
     current: TickTally,
+    /// Latencies of the current tick.
+    gatherer: Gatherer,
     over: bool,
 }
 
 impl Ticks {
+    pub(super) fn new() -> Self {
+        Ticks {
+            window: None,
+            finished: Vec::new(),
+            current: TickTally::default(),
+            gatherer: Gatherer::new(),
+            over: false,
+        }
+    }
+
     pub(super) fn restart(&mut self, window: Window) {
         let window = Window {
             tick_ns: window.tick_ns.max(1),
             ..window
         };
         self.finished.clear();
+        self.gatherer.clear();
         let guard_ticks = window.open_ns.div_ceil(window.tick_ns);
         let measured_ticks = (window.close_ns - window.open_ns).div_ceil(window.tick_ns);
         self.finished
@@ -70,6 +86,7 @@ impl Ticks {
                 self.current.ok += 1;
                 self.current.latency_ns_sum += latency_ns;
                 self.current.latency_ns_max = self.current.latency_ns_max.max(latency_ns);
+                self.gatherer.record(latency_ns);
             }
             Outcome::Failed => self.current.failed += 1,
         }
@@ -80,14 +97,15 @@ impl Ticks {
         let Some(window) = self.window else { return };
         while !self.over && now_ns >= self.current.end_ns {
             let start_ns = self.current.end_ns;
-            self.finished.push(self.current);
-            self.over = start_ns >= window.close_ns;
-            let end_ns = (start_ns + window.tick_ns).min(window.close_ns);
-            self.current = TickTally {
+            let next = TickTally {
                 start_ns,
-                end_ns,
+                end_ns: (start_ns + window.tick_ns).min(window.close_ns),
                 ..TickTally::default()
             };
+            let mut ended = std::mem::replace(&mut self.current, next);
+            ended.latencies = self.gatherer.take();
+            self.finished.push(ended);
+            self.over = start_ns >= window.close_ns;
         }
     }
 
@@ -108,7 +126,7 @@ impl Ticks {
         for (index, theirs) in other.finished.iter().enumerate() {
             match self.finished.get_mut(index) {
                 Some(mine) => mine.merge(theirs),
-                None => self.finished.push(*theirs),
+                None => self.finished.push(theirs.clone()),
             }
         }
     }
@@ -124,11 +142,13 @@ impl TickTally {
             failed,
             latency_ns_sum,
             latency_ns_max,
-        } = *other;
-        self.end_ns = self.end_ns.max(end_ns);
+            latencies,
+        } = other;
+        self.end_ns = self.end_ns.max(*end_ns);
         self.ok += ok;
         self.failed += failed;
         self.latency_ns_sum += latency_ns_sum;
-        self.latency_ns_max = self.latency_ns_max.max(latency_ns_max);
+        self.latency_ns_max = self.latency_ns_max.max(*latency_ns_max);
+        self.latencies.merge(latencies);
     }
 }

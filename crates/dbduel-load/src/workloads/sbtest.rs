@@ -1,6 +1,6 @@
 //! The table that all workloads of sysbench share: its definition, its content and how ids are drawn.
 
-use std::io::Write as _;
+use std::fmt::Write as _;
 
 use dbduel_record::plan::Parameters;
 
@@ -17,14 +17,16 @@ pub(super) const C_LENGTH: usize = 10 * (GROUP + 1) - 1;
 /// Five groups.
 pub(super) const PAD_LENGTH: usize = 5 * (GROUP + 1) - 1;
 
-/// Overwrites the text with random groups of digits.
+/// Overwrites the buffer with random groups of digits and returns it as text.
 #[inline]
-pub(super) fn fill_groups(random: &mut Random, text: &mut [u8]) {
+pub(super) fn fill_groups<'a>(random: &mut Random, text: &'a mut [u8]) -> &'a str {
     random.fill_digits(text);
     text.iter_mut()
         .skip(GROUP)
         .step_by(GROUP + 1)
         .for_each(|byte| *byte = b'-');
+    // ASCII, so never the default.
+    std::str::from_utf8(text).unwrap_or_default()
 }
 
 const fn integer(
@@ -361,17 +363,13 @@ struct Rows {
 }
 
 impl RowContent for Rows {
-    fn write(&self, row: u64, random: &mut Random, sql: &mut Vec<u8>) {
+    fn write(&self, row: u64, random: &mut Random, sql: &mut String) {
         let k = self.ids.draw(random);
         let (mut c, mut pad) = ([0; C_LENGTH], [0; PAD_LENGTH]);
-        fill_groups(random, &mut c);
-        fill_groups(random, &mut pad);
+        let c = fill_groups(random, &mut c);
+        let pad = fill_groups(random, &mut pad);
         // Writing to memory does not fail.
-        let _ = write!(sql, "({row},{k},'");
-        sql.extend_from_slice(&c);
-        sql.extend_from_slice(b"','");
-        sql.extend_from_slice(&pad);
-        sql.extend_from_slice(b"')");
+        let _ = write!(sql, "({row},{k},'{c}','{pad}')");
     }
 }
 
@@ -384,8 +382,7 @@ mod tests {
         let mut random = Random::new(1);
         for (length, groups) in [(C_LENGTH, 10), (PAD_LENGTH, 5)] {
             let mut text = vec![0; length];
-            fill_groups(&mut random, &mut text);
-            let text = String::from_utf8(text).unwrap();
+            let text = fill_groups(&mut random, &mut text);
             let parts: Vec<&str> = text.split('-').collect();
             assert_eq!(parts.len(), groups, "{text}");
             assert!(

@@ -1,6 +1,6 @@
 //! Writing: append and sync, or write beside and rename. Nothing else touches the record.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct SliceResult {
     pub latencies: Vec<Interval>,
 }
 
-/// Writes one record. A record has one writer at a time; the caller sees to that.
+/// Writes one record. It holds a lock on the journal, so a record has one writer at a time.
 #[derive(Debug)]
 pub struct RecordWriter {
     dir: PathBuf,
@@ -72,13 +72,19 @@ impl RecordWriter {
     /// that what is appended starts on a line of its own.
     ///
     /// # Errors
-    /// When a file cannot be opened or written.
+    /// When another process writes this record, or a file cannot be opened or written.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        let path = dir.join(EVENTS);
+        let journal = appending(&path)?;
+        // The kernel drops the lock with the process, however that ends.
+        match journal.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+        }
         for name in [EVENTS, SLICES, TICKS, READINGS, ERRORS, LATENCY] {
             end_torn_line(&dir.join(name))?;
         }
-        let path = dir.join(EVENTS);
-        let journal = appending(&path)?;
         Ok(Self {
             dir: dir.to_owned(),
             journal,

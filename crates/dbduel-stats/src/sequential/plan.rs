@@ -2,8 +2,8 @@
 
 use crate::error::{StatsError, open_fraction};
 
-/// Share of α for the test within the declared budget; the rest is the reserve for extensions.
-const BUDGET_SHARE: f64 = 0.8;
+/// Share of α that is kept for extensions after the declared budget, unless the plan says otherwise.
+pub const DEFAULT_RESERVE: f64 = 0.2;
 
 /// Simulated sign paths unless the plan says otherwise: Monte-Carlo error of α = 0.05 is then 0.3 %.
 pub const DEFAULT_PATHS: usize = 4999;
@@ -28,6 +28,8 @@ pub struct SequentialPlan {
     pub seed: u64,
     /// Number of simulated sign paths.
     pub paths: usize,
+    /// Share of `alpha` that is kept for extensions after `n_max` units.
+    pub reserve: f64,
 }
 
 impl SequentialPlan {
@@ -40,11 +42,12 @@ impl SequentialPlan {
             margin,
             seed,
             paths: DEFAULT_PATHS,
+            reserve: DEFAULT_RESERVE,
         }
     }
 
     /// Number of units at which the budgeted test can first reject, when all signs agree: the smallest n
-    /// with 2 · 2⁻ⁿ ≤ 0.8 α · n / n_max. `None`: the budget is too short for any verdict within it.
+    /// with 2 · 2⁻ⁿ ≤ (1 − reserve) α · n / n_max. `None`: the budget is too short for any verdict within it.
     pub fn first_possible_decision(&self) -> Option<usize> {
         (self.n_min..=self.n_max).find(|n| {
             let one_sided = 0.5_f64.powi(i32::try_from(*n).unwrap_or(i32::MAX));
@@ -53,15 +56,20 @@ impl SequentialPlan {
     }
 
     pub(super) fn alpha_within_budget(&self) -> f64 {
-        BUDGET_SHARE * self.alpha
+        (1.0 - self.reserve) * self.alpha
     }
 
     pub(super) fn alpha_reserve(&self) -> f64 {
-        (1.0 - BUDGET_SHARE) * self.alpha
+        self.reserve * self.alpha
     }
 
-    pub(super) fn check(&self) -> Result<(), StatsError> {
+    /// Checks that the plan can lead to a decision at all.
+    ///
+    /// # Errors
+    /// [`StatsError::Parameter`] names the number to change.
+    pub fn check(&self) -> Result<(), StatsError> {
         open_fraction("alpha", self.alpha)?;
+        open_fraction("reserve", self.reserve)?;
         for (name, value) in [("n_max", self.n_max), ("n_min", self.n_min)] {
             if value == 0 {
                 return Err(StatsError::Parameter {
@@ -82,7 +90,7 @@ impl SequentialPlan {
             return Err(StatsError::Parameter {
                 name: "paths",
                 value: self.paths as f64,
-                requirement: "at least 1.25 / alpha, or no path could ever be given up",
+                requirement: "at least 1 / ((1 - reserve) alpha), or no path could ever be given up",
             });
         }
         Ok(())

@@ -11,11 +11,15 @@ use dbduel_record::event::Severity;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::audit::{self, Audit, AuditFinding, Case, Contest, Fix, Outcome, Product, Version, Waiver};
+use crate::judge::audit::{
+    self, Audit, AuditFinding, Case, Contest, Fix, Outcome, Product, Version, Waiver,
+};
 use crate::lab::inspect::{self, Subject, planned};
 
 /// Narrowest text that is wrapped, columns.
 const WIDTH_MIN: usize = 60;
+/// Where the text of a finding begins, columns.
+const INDENT: usize = 7;
 /// Values of a side that are printed; all are in the JSON.
 const READS_PRINTED: usize = 6;
 
@@ -26,10 +30,7 @@ const READS_PRINTED: usize = 6;
 pub fn audit(arguments: &cli::Audit) -> Result<Exit> {
     let mut case = match arguments.targets.as_slice() {
         [one] => single(one)?,
-        [a, b] => inspect::pair(&[
-            subject(a, &arguments.a())?,
-            subject(b, &arguments.b())?,
-        ])?,
+        [a, b] => inspect::pair(&[subject(a, &arguments.a())?, subject(b, &arguments.b())?])?,
         _ => bail!("an audit takes one or two targets"),
     };
     case.contest = match arguments.contest {
@@ -69,7 +70,11 @@ pub fn conclude(case: &Case, arguments: &cli::Audit) -> Result<Exit> {
             console::print(&after_fix(path, fix))?;
         }
     }
-    Ok(if audit.passes(arguments.strict) { Exit::Done } else { Exit::Void })
+    Ok(if audit.passes(arguments.strict) {
+        Exit::Done
+    } else {
+        Exit::Void
+    })
 }
 
 /// A single target: a record, a directory of results or an experiment file.
@@ -78,8 +83,12 @@ fn single(target: &str) -> Result<Case> {
     if path.is_dir() {
         return inspect::directory(path);
     }
-    if path.extension().is_some_and(|extension| extension == "toml") {
-        let text = fs::read_to_string(path).with_context(|| format!("could not read the experiment file `{target}`"))?;
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("could not read the experiment file `{target}`"))?;
         let (_, plan) = super::run::plan_of(path, &text)?;
         return planned::case(&plan);
     }
@@ -89,12 +98,14 @@ fn single(target: &str) -> Result<Case> {
 }
 
 fn subject(target: &str, side: &cli::AuditSide<'_>) -> Result<Subject> {
-    let product = side
-        .product
-        .map(|name| Product::named(name).with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona")));
-    let version = side
-        .version
-        .map(|text| Version::parse(text).with_context(|| format!("`{text}` is no version; write for example 5.6.24")));
+    let product = side.product.map(|name| {
+        Product::named(name)
+            .with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona"))
+    });
+    let version = side.version.map(|text| {
+        Version::parse(text)
+            .with_context(|| format!("`{text}` is no version; write for example 5.6.24"))
+    });
     Ok(Subject {
         target: target.to_owned(),
         name: side.name.map_or_else(|| short_name(target), str::to_owned),
@@ -113,18 +124,32 @@ fn short_name(target: &str) -> String {
         return target.to_owned();
     }
     let path = Path::new(target);
-    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
-    let is_no_name = name.is_some_and(|name| NO_NAMES.iter().any(|word| name.eq_ignore_ascii_case(word)));
-    let parent = path.parent().and_then(Path::file_name).filter(|_| is_no_name);
-    parent.or(name).map_or_else(|| target.to_owned(), |name| name.to_string_lossy().into_owned())
+    let name = if path.is_dir() {
+        path.file_name()
+    } else {
+        path.file_stem()
+    };
+    let is_no_name =
+        name.is_some_and(|name| NO_NAMES.iter().any(|word| name.eq_ignore_ascii_case(word)));
+    let parent = path
+        .parent()
+        .and_then(Path::file_name)
+        .filter(|_| is_no_name);
+    parent.or(name).map_or_else(
+        || target.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 fn parse_waiver(text: &str) -> Result<Waiver> {
     match text.split_once('=') {
-        Some((of, reason)) if !of.trim().is_empty() && !reason.trim().is_empty() => {
-            Ok(Waiver { of: of.trim().to_owned(), reason: reason.trim().to_owned() })
-        }
-        _ => bail!("`{text}` is no waiver; write CLASS=REASON, for example D3=\"the device writes pages whole\""),
+        Some((of, reason)) if !of.trim().is_empty() && !reason.trim().is_empty() => Ok(Waiver {
+            of: of.trim().to_owned(),
+            reason: reason.trim().to_owned(),
+        }),
+        _ => bail!(
+            "`{text}` is no waiver; write CLASS=REASON, for example D3=\"the device writes pages whole\""
+        ),
     }
 }
 
@@ -132,13 +157,19 @@ fn parse_waiver(text: &str) -> Result<Waiver> {
 fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
     let width = width.max(WIDTH_MIN);
     let mut text = format!("Was it fair? {}\n\n", audit.grade.word());
-    let longest = audit.contenders.iter().map(|contender| contender.name.chars().count()).max().unwrap_or(0);
+    let longest = audit
+        .contenders
+        .iter()
+        .map(|contender| contender.name.chars().count())
+        .max()
+        .unwrap_or(0);
     for contender in &audit.contenders {
         let _ = writeln!(
             text,
             "  {:<longest$}  {} {}  ({})",
             contender.name, contender.product, contender.version, contender.source
         );
+        wrap(&mut text, &contender.promise, longest + 4, width);
     }
     for finding in &audit.findings {
         text.push('\n');
@@ -146,7 +177,11 @@ fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
     }
     render_counts(&mut text, audit, is_everything);
     for waiver in &audit.unused_waivers {
-        let _ = writeln!(text, "The waiver of {} was not needed: {}", waiver.of, waiver.reason);
+        let _ = writeln!(
+            text,
+            "The waiver of {} was not needed: {}",
+            waiver.of, waiver.reason
+        );
     }
     text
 }
@@ -158,28 +193,38 @@ fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool
         Severity::Note => "note ",
     };
     let _ = writeln!(text, "{word}  {}  {}", finding.class, finding.rule);
-    let mut paragraph = |line: &str| wrap(text, line, 7, width);
-    paragraph(&finding.claim);
+    wrap(text, &finding.claim, INDENT, width);
     if let Some(reason) = &finding.waived {
-        paragraph(&format!("Waived: {reason}"));
+        wrap(text, &format!("Waived: {reason}"), INDENT, width);
     }
     if finding.severity == Severity::Note && !is_everything {
         return;
     }
     for side in finding.evidence.iter().filter(|side| !side.from.is_empty()) {
-        let mut reads: Vec<String> =
-            side.from.iter().take(READS_PRINTED).map(|read| format!("{}={}", read.name, read.value)).collect();
+        let mut reads: Vec<String> = side
+            .from
+            .iter()
+            .take(READS_PRINTED)
+            .map(|read| format!("{}={}", read.name, read.value))
+            .collect();
         if side.from.len() > READS_PRINTED {
             reads.push(format!("and {} more", side.from.len() - READS_PRINTED));
         }
-        paragraph(&format!("  {}: {}", side.contender, reads.join(" ")));
+        let line = format!("{}: {}", side.contender, reads.join(" "));
+        wrap(text, &line, INDENT + 2, width);
     }
-    paragraph(&finding.why);
-    paragraph(&finding.remedy);
+    wrap(text, &finding.why, INDENT, width);
+    wrap(text, &finding.remedy, INDENT, width);
 }
 
 fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
-    let count = |outcome: Outcome| audit.comparisons.iter().filter(|one| one.outcome == outcome).count();
+    let count = |outcome: Outcome| {
+        audit
+            .comparisons
+            .iter()
+            .filter(|one| one.outcome == outcome)
+            .count()
+    };
     let _ = writeln!(
         text,
         "\n{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
@@ -198,19 +243,29 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
         .map(|(count, name)| format!("{count} `{name}`"))
         .collect();
     if !favoured.is_empty() {
-        let _ = writeln!(text, "Of the doubts whose direction is known, these favour: {}.", favoured.join(", "));
+        let _ = writeln!(
+            text,
+            "Of the doubts whose direction is known, these favour: {}.",
+            favoured.join(", ")
+        );
     }
     if is_everything {
         for one in &audit.comparisons {
-            let _ = writeln!(text, "  {:<4} {}: {} | {}", one.class, one.title, one.sides[0].value, one.sides[1].value);
+            let _ = writeln!(
+                text,
+                "  {:<4} {}: {} | {}",
+                one.class, one.title, one.sides[0].value, one.sides[1].value
+            );
         }
     }
 }
 
-/// Appends `line`, broken at blanks and indented.
+/// Appends `line`, broken at blanks and indented. Control characters, which other people's files may
+/// hold, do not reach the terminal.
 fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
+    let line = line.replace(char::is_control, " ");
     let mut column = 0;
-    for word in line.split(' ') {
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > width {
             text.push('\n');
@@ -233,7 +288,8 @@ fn write_fix(path: &Path, case: &Case, fix: &Fix) -> Result<()> {
     if path.exists() {
         bail!("`{}` exists; name a new file", path.display());
     }
-    fs::write(path, experiment(case, fix)).with_context(|| format!("could not write `{}`", path.display()))
+    fs::write(path, experiment(case, fix))
+        .with_context(|| format!("could not write `{}`", path.display()))
 }
 
 fn experiment(case: &Case, fix: &Fix) -> String {
@@ -242,19 +298,43 @@ fn experiment(case: &Case, fix: &Fix) -> String {
         "# Written by `dbduel audit --fix`: the contenders with the settings that make them equal.\n\
          # Settings that were theirs come first; those below the line make them equal.\n",
     );
-    for finding in fix.after.findings.iter().filter(|finding| finding.severity > Severity::Note) {
-        let _ = writeln!(text, "# No setting changes this: {}", finding.claim.replace('\n', " "));
+    for finding in fix
+        .after
+        .findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note)
+    {
+        let _ = writeln!(
+            text,
+            "# No setting changes this: {}",
+            finding.claim.replace('\n', " ")
+        );
     }
     text.push_str("question = \"Do these servers differ when their settings are equal?\"\n");
     for contender in &case.contenders {
         let name = quoted(&contender.name);
-        let server = quoted(&format!("{}-{}", contender.product.word(), contender.version));
-        let _ = write!(text, "\n[contenders.{name}]\nserver = {server}\n\n[contenders.{name}.settings]\n");
-        for setting in fix.kept.iter().filter(|setting| setting.contender == contender.name) {
+        let server = quoted(&format!(
+            "{}-{}",
+            contender.product.word(),
+            contender.version
+        ));
+        let _ = write!(
+            text,
+            "\n[contenders.{name}]\nserver = {server}\n\n[contenders.{name}.settings]\n"
+        );
+        for setting in fix
+            .kept
+            .iter()
+            .filter(|setting| setting.contender == contender.name)
+        {
             let _ = writeln!(text, "{} = {}", setting.name, quoted(&setting.value));
         }
         text.push_str("# ---\n");
-        for setting in fix.settings.iter().filter(|setting| setting.contender == contender.name) {
+        for setting in fix
+            .settings
+            .iter()
+            .filter(|setting| setting.contender == contender.name)
+        {
             let _ = writeln!(text, "{} = {}", setting.name, quoted(&setting.value));
         }
     }
@@ -264,7 +344,11 @@ fn experiment(case: &Case, fix: &Fix) -> String {
 
 fn after_fix(path: &Path, fix: &Fix) -> String {
     let grade = fix.after.grade.word();
-    format!("\n`{}` has {} settings that make them equal; with these the audit says: {grade}.\n", path.display(), fix.settings.len())
+    format!(
+        "\n`{}` has {} settings that make them equal; with these the audit says: {grade}.\n",
+        path.display(),
+        fix.settings.len()
+    )
 }
 
 #[cfg(test)]
@@ -273,7 +357,13 @@ mod tests {
 
     #[test]
     fn waivers_need_a_class_and_a_reason() {
-        assert_eq!(parse_waiver("D3 = ours = fine").unwrap(), Waiver { of: "D3".to_owned(), reason: "ours = fine".to_owned() });
+        assert_eq!(
+            parse_waiver("D3 = ours = fine").unwrap(),
+            Waiver {
+                of: "D3".to_owned(),
+                reason: "ours = fine".to_owned()
+            }
+        );
         for text in ["D3", "D3=", "=why", ""] {
             assert!(parse_waiver(text).is_err(), "{text}");
         }
@@ -284,5 +374,8 @@ mod tests {
         let mut text = String::new();
         wrap(&mut text, "one two three", 2, 9);
         assert_eq!(text, "  one two\n  three\n");
+        text.clear();
+        wrap(&mut text, "a\u{1b}[31mb\nc", 0, 60);
+        assert_eq!(text, "a [31mb c\n");
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::run;
 use crate::cli;
+use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::server::{ServerName, Silent, install};
@@ -24,15 +25,15 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<
     let installed = install::install(&ServerName::parse("installed")?, &home, &Silent);
     let text = match installed {
         Ok(build) => {
-            eprintln!(
+            console::complain(&format!(
                 "using the server that is installed here: {}",
                 build.daemon.display()
-            );
+            ));
             EXPERIMENT.replace(FETCHED, "server = \"installed\"")
         }
         Err(_) => {
-            eprintln!(
-                "no usable server is installed here; MariaDB 10.11 (18 MB) is fetched and unpacked privately"
+            console::complain(
+                "no usable server is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately",
             );
             EXPERIMENT.to_owned()
         }

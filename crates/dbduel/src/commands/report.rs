@@ -8,7 +8,7 @@ use dbduel_record::Record;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
+use crate::judge::{self, audit::disclosure::checklist};
 use crate::report;
 
 /// Renders.
@@ -17,6 +17,9 @@ use crate::report;
 /// When there is no record or the output cannot be written.
 pub fn report(arguments: &cli::Report) -> Result<Exit> {
     let record = Record::open(&arguments.record)?;
+    if arguments.disclosure {
+        return put(arguments, &disclosure(&record));
+    }
     let (summary, findings) = judge::summarise(&record);
     let is_to_terminal = arguments.output.is_none();
     let options = report::Options {
@@ -25,10 +28,37 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
     };
     let format = report::format(arguments.format.name()).context("this format is not built in")?;
     let text = format.render(&summary, &findings, &options).text;
+    put(arguments, &text)
+}
+
+/// Writes to the file that was named, or to standard output.
+fn put(arguments: &cli::Report, text: &str) -> Result<Exit> {
     match &arguments.output {
         Some(path) => fs::write(path, text)
             .with_context(|| format!("could not write `{}`", path.display()))?,
-        None => console::print(&text)?,
+        None => console::print(text)?,
     }
     Ok(Exit::Done)
+}
+
+/// What a reader must be told, section by section, and where the record has it.
+fn disclosure(record: &Record) -> String {
+    let items = checklist(record);
+    let mut text = String::new();
+    let mut section = "";
+    for item in &items {
+        if item.section != section {
+            section = item.section;
+            text.push_str(&format!("{section}\n"));
+        }
+        let state = if item.present { "present" } else { "MISSING" };
+        text.push_str(&format!("  {state}  {}  ({})\n", item.item, item.place));
+    }
+    let missing = items.iter().filter(|item| !item.present).count();
+    text.push_str(&format!(
+        "\n{} of {} present, {missing} missing\n",
+        items.len() - missing,
+        items.len()
+    ));
+    text
 }

@@ -135,7 +135,7 @@ fn resume(home: &Home, record: &Path, keep: bool) -> Result<Exit> {
         _ => None,
     });
     if is_over == Some(true) {
-        eprintln!("this contest is over; here is its report");
+        console::complain("this contest is over; here is its report");
         return show(record);
     }
     let path = record.join(EXPERIMENT);
@@ -153,7 +153,7 @@ fn conduct(
     plan: &Plan,
     keep: bool,
 ) -> Result<Exit> {
-    interrupt::install().context("could not install the handler of SIGINT and SIGTERM")?;
+    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
         let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
@@ -184,13 +184,21 @@ fn conduct(
     };
     let result = contest::conduct(&setting);
     console.finish();
-    match result? {
-        EndReason::Interrupted => {
+    match result {
+        Ok(EndReason::Interrupted) => {
             show(record)?;
-            eprintln!("interrupted; go on with `dbduel run {}`", record.display());
+            console::complain(&format!(
+                "interrupted; go on with `dbduel run {}`",
+                record.display()
+            ));
             Ok(Exit::Interrupted)
         }
-        _ => show(record),
+        Ok(_) => show(record),
+        Err(error) => {
+            // What was measured can be looked at; the error is the one to report, not a second one.
+            let _ = show(record);
+            Err(error)
+        }
     }
 }
 

@@ -41,8 +41,7 @@ impl<'a> CompleteBlock<'a> {
 impl<'a> LevelBlocks<'a> {
     /// Sorts `rows` into the blocks of `level`.
     ///
-    /// A slice that was run twice because a crash came between its rows and the journal counts once,
-    /// with the later rows.
+    /// A block counts only with all its slices, from one epoch; a block is never begun twice.
     #[must_use]
     pub fn sort(plan: &'a Plan, rows: &'a [SliceRow], level: usize) -> Self {
         let by_slice: BTreeMap<SliceId, &SliceRow> = rows

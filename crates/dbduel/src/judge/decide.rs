@@ -16,6 +16,12 @@ use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan}
 use super::blocks::{CompleteBlock, LevelBlocks};
 use super::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 
+/// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
+/// it is not left out; half a transaction keeps its sign and size, where zero has no logarithm.
+const SILENT_SLICE_COUNTS: f64 = 0.5;
+/// Blocks after which a contender that has not committed anything is not waited for any longer.
+const SILENT_BLOCKS: usize = 2;
+
 /// What may be said about one level so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelDecision {
@@ -30,7 +36,7 @@ pub struct LevelDecision {
 impl LevelDecision {
     /// True when no further block is needed: every comparison is decided or cannot be saved.
     #[must_use]
-    pub fn is_decided(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.comparisons
             .iter()
             .all(|comparison| comparison.verdict != Verdict::Undecided)
@@ -159,7 +165,7 @@ fn pair(block: &CompleteBlock<'_>, contender: usize, baseline: usize) -> Mirrore
             };
             Some(SliceValue {
                 contender: number,
-                value: row.ok as f64 / row.measured_s,
+                value: (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s,
             })
         });
     MirroredBlock {
@@ -186,6 +192,7 @@ fn sequential_plan(plan: &Plan, alpha: f64, level: usize, contender: usize) -> S
         margin: rule.horizon.ln_1p(),
         seed: named_seed(plan.seed, &format!("judge/level/{level}/contender/{name}")),
         paths: rule.paths as usize,
+        reserve: rule.reserve,
     }
 }
 
@@ -234,23 +241,27 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
     }
 }
 
-/// A slice without a single committed transaction has no ratio, and leaving it out would favour the
-/// contender that hung.
+/// A contender that commits nothing at all has no ratio.
 fn nothing_committed(
     plan: &Plan,
     blocks: &[CompleteBlock<'_>],
     contender: usize,
 ) -> Option<String> {
-    for who in [contender, plan.baseline] {
-        for block in blocks {
-            if let Some(row) = block.slices_of(who).find(|row| row.ok == 0) {
-                let name = &plan.contenders[who].name;
-                return Some(format!(
-                    "`{name}` committed nothing in slice {}.{}, so there is no ratio",
-                    row.block, row.position
-                ));
-            }
-        }
+    if blocks.len() < SILENT_BLOCKS {
+        return None;
     }
-    None
+    let is_silent = |who: usize| {
+        blocks
+            .iter()
+            .flat_map(|block| block.slices_of(who))
+            .all(|row| row.ok == 0)
+    };
+    let who = [contender, plan.baseline]
+        .into_iter()
+        .find(|&who| is_silent(who))?;
+    let name = &plan.contenders[who].name;
+    Some(format!(
+        "`{name}` committed nothing in {} blocks, so there is no ratio",
+        blocks.len()
+    ))
 }

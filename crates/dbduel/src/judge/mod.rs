@@ -4,6 +4,7 @@
 //! not named by the plan. The same record gives the same bytes. It does not know how a record is made,
 //! nor what a report looks like.
 
+pub mod audit;
 mod blocks;
 mod decide;
 mod evidence;

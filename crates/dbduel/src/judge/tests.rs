@@ -78,6 +78,7 @@ fn the_verdict_is_that_of_the_statistics() {
                 &format!("judge/level/{level}/contender/no-doublewrite"),
             ),
             paths: 4999,
+            reserve: record.plan.decision.reserve,
         };
         let decision = sequential::decide(&logs, &plan).unwrap();
         let expected = match decision.verdict {
@@ -118,7 +119,7 @@ fn before_the_first_block_nothing_is_decided_and_nothing_fails() {
     .record();
     let (summary, findings) = summarise(&record);
     assert_eq!(verdicts(&summary), [Verdict::Undecided; 3]);
-    assert!(!decide_level(&record.plan, &record.slices, 0).is_decided());
+    assert!(!decide_level(&record.plan, &record.slices, 0).is_settled());
     assert!(matches!(
         summary.duels[0].contenders[0].throughput_per_s,
         Figure::NotMeasured { .. }
@@ -292,7 +293,7 @@ fn a_void_in_the_journal_voids_everything() {
 }
 
 #[test]
-fn a_slice_without_a_commit_voids_and_does_not_hide() {
+fn a_slice_without_a_commit_counts_and_is_told() {
     let mut record = Scenario::duel().record();
     let row = record
         .slices
@@ -301,16 +302,34 @@ fn a_slice_without_a_commit_voids_and_does_not_hide() {
         .unwrap();
     row.ok = 0;
     let level = record.plan.blocks[row.block as usize].level;
-    let (summary, _) = summarise(&record);
+    let (summary, findings) = summarise(&record);
     let comparison = &summary.duels[level].comparisons[0];
-    assert_eq!(comparison.verdict, Verdict::Void);
+    assert_ne!(comparison.verdict, Verdict::Void);
     assert!(
-        comparison
-            .because
-            .as_deref()
-            .unwrap()
-            .contains("committed nothing in slice")
+        comparison.blocks.iter().any(|block| block.ratio < 0.2),
+        "the silence weighs in its block"
     );
+    assert!(
+        the(&findings, "load.silent-slices")
+            .claim
+            .contains("committed nothing in 1 slices")
+    );
+}
+
+#[test]
+fn a_contender_without_any_commit_is_void() {
+    let mut record = Scenario::duel().record();
+    for row in record
+        .slices
+        .iter_mut()
+        .filter(|row| row.contender == "no-doublewrite")
+    {
+        row.ok = 0;
+    }
+    let (summary, _) = summarise(&record);
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    let because = summary.duels[0].comparisons[0].because.as_deref().unwrap();
+    assert!(because.contains("committed nothing"), "{because}");
 }
 
 #[test]

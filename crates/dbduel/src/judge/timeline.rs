@@ -3,8 +3,6 @@
 //! Stretches without any slice (a night between two sittings) are cut out and listed. Knows no
 //! pixels; a chart may thin further.
 
-use std::collections::BTreeMap;
-
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
 
@@ -30,8 +28,7 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
             .get(row.block as usize)
             .is_some_and(|block| block.id == row.block)
     };
-    // By slice, so that one that was run twice stands here once.
-    let rows: BTreeMap<SliceId, &SliceRow> = evidence
+    let mut rows: Vec<&SliceRow> = evidence
         .record
         .slices
         .iter()
@@ -39,9 +36,7 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
             row.class == ALL_CLASSES && row.measured_s > 0.0 && row.measured_s.is_finite()
         })
         .filter(is_planned)
-        .map(|row| (slice_of(row), row))
         .collect();
-    let mut rows: Vec<&SliceRow> = rows.into_values().collect();
     rows.sort_by_key(|row| (row.start_ms, row.block, row.position));
     let Some(first) = rows.first() else {
         return Timeline::default();

@@ -12,8 +12,10 @@ use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 use serde::{Deserialize, Serialize};
 
-use super::contest::Stand;
-use super::server::{Build, Home, Progress, Sandbox, copy_tree, tree_size};
+use super::contest::Resident;
+use super::server::{
+    Build, Home, Progress, Sandbox, clear_unfinished, copy_tree, tree_size, unfinished,
+};
 use crate::interrupt;
 
 /// Raised when the content that the same parameters give changes.
@@ -93,11 +95,10 @@ impl Snapshots {
     ) -> Result<()> {
         fs::create_dir_all(&self.root)
             .with_context(|| format!("could not create `{}`", self.root.display()))?;
-        let beside = self.root.join(format!(".{key}.{}", std::process::id()));
-        if beside.exists() {
-            fs::remove_dir_all(&beside)?;
-        }
-        fs::create_dir(&beside)?;
+        clear_unfinished(&self.root);
+        let beside = unfinished(&self.root, key);
+        fs::create_dir(&beside)
+            .with_context(|| format!("could not create `{}`", beside.display()))?;
         progress.stage(&format!("keeping the snapshot {key}"));
         let result = copy_tree(&sandbox.data(), &beside.join("data"), progress)
             .map_err(anyhow::Error::from)
@@ -183,8 +184,8 @@ pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
 ///
 /// # Errors
 /// When the server does not answer.
-pub fn is_absent(plan: &Plan, workload: &dyn Workload, stand: &mut Stand) -> Result<bool> {
-    let mut connection = stand.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
+pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) -> Result<bool> {
+    let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let present = connection.query("SHOW TABLES")?;
     let tables = tables(plan, workload);
     Ok((0..present.rows.len()).all(|row| {
@@ -201,12 +202,12 @@ pub fn is_absent(plan: &Plan, workload: &dyn Workload, stand: &mut Stand) -> Res
 pub fn fill(
     plan: &Plan,
     workload: &'static dyn Workload,
-    stand: &mut Stand,
+    resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<()> {
-    progress.stage(&format!("{}: loading", stand.name));
-    let name = stand.name.clone();
-    watched(plan, stand, progress, |place, watch| {
+    progress.stage(&format!("{}: loading", resident.name));
+    let name = resident.name.clone();
+    watched(plan, resident, progress, |place, watch| {
         fill::fill(
             workload,
             &plan.workload.parameters,
@@ -226,15 +227,15 @@ pub fn fill(
 pub fn clear(
     plan: &Plan,
     workload: &'static dyn Workload,
-    stand: &mut Stand,
+    resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<()> {
     progress.stage(&format!(
         "{}: dropping the tables that were loaded for the contest",
-        stand.name
+        resident.name
     ));
-    let name = stand.name.clone();
-    watched(plan, stand, progress, |place, _| {
+    let name = resident.name.clone();
+    watched(plan, resident, progress, |place, _| {
         fill::clear(workload, &plan.workload.parameters, place)
     })
     .with_context(|| format!("could not drop the tables of `{name}`"))
@@ -247,12 +248,15 @@ pub fn clear(
 pub fn digest(
     plan: &Plan,
     workload: &'static dyn Workload,
-    stand: &mut Stand,
+    resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<Digest> {
-    progress.stage(&format!("{}: reading the digest of its data", stand.name));
-    let name = stand.name.clone();
-    watched(plan, stand, progress, |place, watch| {
+    progress.stage(&format!(
+        "{}: reading the digest of its data",
+        resident.name
+    ));
+    let name = resident.name.clone();
+    watched(plan, resident, progress, |place, watch| {
         fill::digest(workload, &plan.workload.parameters, place, watch)
     })
     .with_context(|| format!("could not read the digest of `{name}`"))
@@ -261,15 +265,15 @@ pub fn digest(
 /// Does long work on a dataset while showing how far it is and looking at the user's wish to stop.
 fn watched<T: Send>(
     plan: &Plan,
-    stand: &mut Stand,
+    resident: &mut Resident,
     progress: &dyn Progress,
     work: impl FnOnce(&Place<'_>, &FillWatch) -> Result<T, FillError> + Send,
 ) -> Result<T> {
-    let (address, credentials) = stand.way_in()?;
+    let (address, credentials) = resident.way_in()?;
     let place = Place {
         address: &address,
         credentials: &credentials,
-        database: &stand.database,
+        database: &resident.database,
         connections: CONNECTIONS,
         deadline: Duration::from_secs_f64(plan.limits.dataset_s),
     };

@@ -124,14 +124,15 @@ impl LoadProcess {
         order: SliceOrder,
         mut on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
     ) -> Result<SliceEnd> {
-        let length = order.guard_s + order.measured_s + order.drain_s;
+        // Replies to the slice before may still be awaited as long as this one's.
+        let length = order.guard_s + order.measured_s + 2.0 * order.drain_s;
         let deadline = Instant::now() + Duration::from_secs_f64(length) + GRACE;
         self.send(&Order::Slice(order))?;
-        let (mut is_ended, mut is_aborted) = (false, false);
+        let mut is_ended = false;
         loop {
-            if interrupt::urgency() == Urgency::Stop && !is_aborted {
-                self.send(&Order::Stop)?;
-                is_aborted = true;
+            // The load process ends with its input, so nobody need wait for its answer.
+            if interrupt::urgency() == Urgency::Stop {
+                return Ok(SliceEnd::Lost("stopped by the user".to_owned()));
             }
             match self.answer_within(PAUSE, deadline)? {
                 None => {}
@@ -141,9 +142,6 @@ impl LoadProcess {
                         self.send(&Order::Stop)?;
                         is_ended = true;
                     }
-                }
-                Some(Answer::Slice(_)) if is_aborted => {
-                    return Ok(SliceEnd::Lost("stopped by the user".to_owned()));
                 }
                 Some(Answer::Slice(answer)) => return Ok(SliceEnd::Finished(Box::new(answer))),
                 Some(Answer::Lost { why } | Answer::Refused { why }) => {

@@ -12,6 +12,7 @@ use dbduel_record::plan::{
     Setting, Workload,
 };
 use dbduel_record::{FormatVersion, Plan};
+use dbduel_stats::sequential::SequentialPlan;
 
 use super::experiment::document::{Report, Troubles};
 use super::experiment::{self, ArrivalKind, Experiment, normalised_name};
@@ -35,6 +36,8 @@ const WARM_UP_HOLD_S: f64 = 120.0;
 const WARM_UP_SHARE: f64 = 0.15;
 /// What freezing, thawing and draining add to a slice, seconds; only used to fit blocks into the budget.
 const SWITCH_S: f64 = 0.1;
+/// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
+const PATHS_PER_ALPHA: f64 = 40.0;
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
 const DATASET_SEED: u64 = 1;
 /// Most blocks of one level in a plan.
@@ -65,7 +68,7 @@ pub fn expand(
     let contenders: Vec<Contender> = experiment
         .contenders
         .iter()
-        .map(|contender| complete_contender(&report, experiment, contender))
+        .map(|contender| complete_contender(&report, path, experiment, contender))
         .collect();
     let baseline = experiment.baseline.as_ref().map_or(0, |name| {
         contenders
@@ -115,6 +118,11 @@ pub fn expand(
         schedule,
         decision,
         limits: complete_limits(&experiment.limits),
+        waivers: experiment
+            .waivers
+            .iter()
+            .map(|(class, reason)| (class.value.clone(), reason.value.clone()))
+            .collect(),
         blocks,
     })
 }
@@ -138,21 +146,15 @@ fn default_question(contenders: &[Contender], workload: &Workload) -> String {
 
 fn complete_contender(
     report: &Report<'_>,
+    path: &Path,
     experiment: &Experiment,
     written: &experiment::Contender,
 ) -> Contender {
-    // The chain from the contender itself to the one that it finally rests on.
-    let mut chain = vec![written];
-    while let Some(like) = &chain[chain.len() - 1].like
-        && chain.len() <= experiment.contenders.len()
-        && let Some(next) = experiment
-            .contenders
-            .iter()
-            .find(|candidate| candidate.name.value == like.value)
-    {
-        chain.push(next);
-    }
+    let chain = experiment::chain(&experiment.contenders, written);
     let server = chain.iter().find_map(|contender| contender.server.as_ref());
+    let password_file = chain
+        .iter()
+        .find_map(|contender| contender.password_file.as_ref());
     let mut settings: Vec<Setting> = Vec::new();
     for setting in chain.iter().rev().flat_map(|contender| &contender.settings) {
         let (name, value) = (setting.name.value.clone(), setting.value.value.clone());
@@ -179,7 +181,12 @@ fn complete_contender(
                     report.add(&setting.name.span, message);
                 }
             }
-            Ok(_) => {}
+            Ok(_) => {
+                if let Some(file) = password_file {
+                    let message = "`password_file` goes with a running server; dbduel makes the accounts of its own";
+                    report.add(&file.span, message);
+                }
+            }
             Err(error) => report.add(&server.span, error.to_string()),
         }
     } else {
@@ -197,7 +204,20 @@ fn complete_contender(
             .map(|server| server.value.clone())
             .unwrap_or_default(),
         settings,
+        password_file: password_file.map(|file| beside(path, &file.value)),
     }
+}
+
+/// A path of the experiment file, taken from the directory of that file, as an absolute one.
+fn beside(experiment: &Path, file: &str) -> String {
+    let path = experiment
+        .parent()
+        .unwrap_or_else(|| Path::new(""))
+        .join(file);
+    std::path::absolute(&path)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Workload {
@@ -304,11 +324,15 @@ fn hundredths(seconds: f64) -> f64 {
 
 /// How many mirrored blocks per level fit into the budget when `levels` share it.
 fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
-    let slices = 2.0 * contenders as f64;
-    let block_s = slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s;
     let measuring_s = schedule.budget_s - schedule.warm_up_cap_s * contenders as f64;
     // A negative time saturates to 0 in the conversion.
-    (measuring_s / (block_s * levels.max(1) as f64)) as u32
+    (measuring_s / (block_s(schedule, contenders) * levels.max(1) as f64)) as u32
+}
+
+/// Seconds that a mirrored block takes on average.
+fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
+    let slices = 2.0 * contenders as f64;
+    slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s
 }
 
 fn complete_decision(
@@ -319,22 +343,23 @@ fn complete_decision(
     levels: usize,
 ) -> DecisionRule {
     let confidence = experiment.confidence.unwrap_or(0.95);
-    let reserve = 0.2;
-    let blocks_max = rounds_within(schedule, contenders, levels);
-    // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
+    let horizon = experiment.horizon.unwrap_or(0.02);
     let comparisons = contenders.saturating_sub(1).max(1) as f64;
-    let alpha = (1.0 - confidence) * (1.0 - reserve) / comparisons;
-    let needed = (1.0 + (1.0 / alpha).log2()).ceil() as u32;
-    if blocks_max < needed {
+    let alpha = (1.0 - confidence) / comparisons;
+    let blocks_max = rounds_within(schedule, contenders, levels);
+    let mut test = SequentialPlan::new(blocks_max as usize, alpha, horizon.ln_1p(), 0);
+    let alpha_within_budget = (1.0 - test.reserve) * alpha;
+    test.paths = test
+        .paths
+        .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
+    if test.first_possible_decision().is_none() {
+        // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
+        let needed = ((1.0 - alpha_within_budget.log2()).ceil() as u32).max(test.n_min as u32);
         let span = experiment
             .budget
             .as_ref()
             .map_or(0..0, |budget| budget.span.clone());
-        let block_s = {
-            let slices = 2.0 * contenders as f64;
-            slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s
-        };
-        let enough_s = f64::from(needed + 1) * block_s * levels as f64
+        let enough_s = f64::from(needed + 1) * block_s(schedule, contenders) * levels as f64
             + schedule.warm_up_cap_s * contenders as f64;
         report.add(
             &span,
@@ -347,14 +372,19 @@ fn complete_decision(
                 enough_s.ceil(),
             ),
         );
+    } else if let Err(error) = test.check() {
+        report.add(
+            &(0..0),
+            format!("`confidence` and `horizon` allow no decision: {error}"),
+        );
     }
     DecisionRule {
         confidence,
-        horizon: experiment.horizon.unwrap_or(0.02),
-        blocks_min: 6,
+        horizon,
+        blocks_min: test.n_min as u32,
         blocks_max,
-        reserve,
-        paths: 4999,
+        reserve: test.reserve,
+        paths: test.paths as u32,
     }
 }
 

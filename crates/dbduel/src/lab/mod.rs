@@ -7,5 +7,6 @@ pub mod expand;
 pub mod experiment;
 pub mod facts;
 pub mod host;
+pub mod inspect;
 pub mod observe;
 pub mod server;

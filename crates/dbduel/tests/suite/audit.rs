@@ -1,0 +1,212 @@
+//! `dbduel audit` as a user meets it: on dumps, option files, published directories and hostile files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::lab::program;
+
+/// No input may keep the audit busy for longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn data(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/audit")
+        .join(file)
+}
+
+fn audit(arguments: &[&str]) -> Output {
+    let started = Instant::now();
+    let output = program().arg("audit").args(arguments).output().unwrap();
+    assert!(started.elapsed() < PATIENCE, "{arguments:?}");
+    output
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[track_caller]
+fn json(arguments: &[&str], code: i32) -> Value {
+    let output = audit(&[arguments, &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn rules(report: &Value) -> Vec<&str> {
+    let findings = report["audit"]["findings"].as_array().unwrap();
+    findings
+        .iter()
+        .map(|finding| finding["rule"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn dumps_in_two_formats_are_compared() {
+    let (mysql, mariadb) = (
+        data("mysql-5.6.24.vertical.txt"),
+        data("mariadb-10.1.8.tsv"),
+    );
+    let report = json(&[text(&mysql), text(&mariadb)], 0);
+    assert_eq!(report["audit"]["grade"], "unfair");
+    assert!(rules(&report).contains(&"instrumentation.pfs"));
+    assert_eq!(report["audit"]["contenders"][1]["product"], "mariadb");
+    let strict = audit(&[text(&mysql), text(&mariadb), "--strict"]);
+    assert_eq!(strict.status.code(), Some(4));
+}
+
+#[test]
+fn a_server_is_fair_beside_itself() {
+    let dump = data("mariadb-10.1.8.tsv");
+    let output = audit(&[text(&dump), text(&dump), "--strict"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("Was it fair? fair"), "{said}");
+}
+
+#[test]
+fn published_settings_of_the_contest_of_2014_raise_its_objections() {
+    let report = json(&[text(&data("contest-a"))], 4);
+    let rules = rules(&report);
+    for rule in [
+        "flush.threads",
+        "torn_page.protection",
+        "R3",
+        "R5",
+        "R6",
+        "R12",
+        "R36",
+        "R37",
+        "R38",
+        "R40",
+        "R41",
+        "R42",
+    ] {
+        assert!(rules.contains(&rule), "no {rule} in {rules:?}");
+    }
+    let waiver = "D3=the device writes pages whole";
+    let report = json(&[text(&data("contest-a")), "--waive", waiver], 0);
+    assert_eq!(report["audit"]["grade"], "unfair");
+}
+
+#[test]
+fn a_fix_is_an_experiment_that_can_be_planned() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("equal.toml");
+    let (a, b) = (
+        data("contest-a/mysql-5.6.24/my.cnf"),
+        data("contest-a/mariadb-10.1.8/my.cnf"),
+    );
+    let sides = [
+        "--product-a",
+        "mysql",
+        "--version-a",
+        "5.6.24",
+        "--product-b",
+        "mariadb",
+        "--version-b",
+        "10.1.8",
+        "--name-a",
+        "mysql",
+        "--name-b",
+        "mariadb",
+    ];
+    let arguments = [
+        [text(&a), text(&b)].as_slice(),
+        &sides,
+        &["--fix", text(&path)],
+    ]
+    .concat();
+    assert_eq!(audit(&arguments).status.code(), Some(4));
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written.contains("innodb_use_mtflush = \"0\""), "{written}");
+    let planned = program()
+        .arg("run")
+        .arg("--plan")
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(
+        planned.status.success(),
+        "{}",
+        String::from_utf8_lossy(&planned.stderr)
+    );
+    let report = json(&[text(&path)], 0);
+    assert_eq!(report["audit"]["grade"], "fair", "{written}");
+    assert_eq!(
+        audit(&arguments).status.code(),
+        Some(1),
+        "a file is never overwritten"
+    );
+}
+
+#[test]
+fn an_experiment_is_audited_without_starting_anything() {
+    let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/contest-d-doublewrite-ladder.toml");
+    let report = json(&[text(&ladder)], 0);
+    let findings = report["audit"]["findings"].as_array().unwrap();
+    let declared = findings
+        .iter()
+        .find(|finding| finding["rule"] == "torn_page.protection")
+        .unwrap();
+    assert_eq!(declared["kind"], "declared");
+}
+
+#[track_caller]
+fn check_refused(content: &[u8], expected: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hostile");
+    fs::write(&path, content).unwrap();
+    let output = audit(&[text(&path), text(&data("mariadb-10.1.8.tsv"))]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(expected), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn hostile_files_are_errors_with_file_and_line() {
+    check_refused(&vec![b'x'; 10 << 20], "line 1: the line is longer");
+    check_refused(&b"a\t1\n".repeat(1_000_000), "line 200001");
+    check_refused(b"version\t1\n\0\x01\x02", "line 2: this is no text");
+    check_refused(b"\xfe\xff\0v", "line 1: the text is in UTF-16BE");
+    check_refused(b"version\t5.6\nx\t\xe4\n", "line 2: byte 3 is not UTF-8");
+    check_refused(b"[mysqld]\n!include hostile\n", "line 2: ");
+    check_refused(b"[mysqld]\ninnodb_io_capacity=1\n", "--product-a");
+    check_refused(b"", "nothing that an audit understands");
+    check_refused(b"max_connections\t151\n", "no `version`");
+}
+
+#[test]
+fn a_directory_whose_dumps_are_refused_says_which() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("variables.txt"), vec![b'x'; 10 << 20]).unwrap();
+    let output = audit(&[text(directory.path())]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("variables.txt`, line 1: the line is longer"),
+        "{said}"
+    );
+}
+
+#[test]
+fn targets_that_make_no_pair_are_refused() {
+    let dump = data("mariadb-10.1.8.tsv");
+    let empty = tempfile::tempdir().unwrap();
+    for (target, expected) in [
+        (text(&dump), "name the other too"),
+        (text(empty.path()), "no server's variables or settings"),
+        ("/nowhere", "name the other too"),
+    ] {
+        let output = audit(&[target]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}

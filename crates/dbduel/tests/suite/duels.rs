@@ -4,7 +4,7 @@ use dbduel_record::event::Event;
 use serde_json::Value;
 
 use super::lab::{
-    Lab, count, is_a_prefix_of_the_plan, program, servers_left, short_experiment, with_servers,
+    Lab, count, follows_the_plan, program, servers_left, short_experiment, with_servers,
 };
 
 /// Runs the experiment and checks all that must hold of any finished run.
@@ -21,7 +21,7 @@ fn duel(experiment: &str) -> Lab {
 
     let record = lab.record();
     assert_eq!(record.complaints, []);
-    assert!(is_a_prefix_of_the_plan(&record, &record.plan));
+    assert!(follows_the_plan(&record, &record.plan));
     assert!(
         record.finished_slices().count() >= 28,
         "seven blocks of four slices"
@@ -111,6 +111,28 @@ fn mysql_duels_with_mariadb() {
         .map(|build| build.product.as_str())
         .collect();
     assert_eq!(products, ["MySQL", "MariaDB"]);
+}
+
+#[test]
+fn mysql_9_duels_with_mysql_5_6() {
+    let Some(_turn) = with_servers(
+        "mysql_9_duels_with_mysql_5_6",
+        &["mysql-9.7", "mysql-5.6.24"],
+    ) else {
+        return;
+    };
+    let lab = duel(&short_experiment(["mysql-9.7", "mysql-5.6.24"], ""));
+    let record = lab.record();
+    let versions: Vec<&str> = record
+        .contenders
+        .iter()
+        .filter_map(|contender| contender.build.as_ref())
+        .map(|build| build.version.as_str())
+        .collect();
+    assert!(
+        versions[0].starts_with("9.") && versions[1].starts_with("5.6."),
+        "{versions:?}"
+    );
 }
 
 #[test]

@@ -194,21 +194,51 @@ fn two_interrupts_end_it_at_once_without_leaving_a_server() {
 }
 
 #[test]
-fn a_refused_setting_is_said_with_its_place_in_the_file() {
+fn a_refused_setting_of_any_contender_is_said_before_anything_is_loaded() {
     let Some(_turn) = with_servers("a_refused_setting_…", &["mariadb-10.11"]) else {
         return;
     };
-    let lab =
-        Lab::new(&self_duel("").replacen("innodb_buffer_pool_size", "innodb_bufer_pool_size", 1));
+    let text = self_duel("");
+    let second = text.rfind("innodb_buffer_pool_size").unwrap();
+    let misspelt = format!(
+        "{}innodb_bufer_pool_size{}",
+        &text[..second],
+        &text[second + "innodb_buffer_pool_size".len()..]
+    );
+    let lab = Lab::new(&misspelt);
     let output = lab.run();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("duel.toml:6:14: "), "{said}");
+    assert!(said.contains("duel.toml:9:14: "), "{said}");
     assert!(
         said.contains("did you mean `innodb_buffer_pool_size`?"),
         "{said}"
     );
+    assert!(!said.contains("loading"), "{said}");
     assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_record_that_is_being_written_is_left_alone() {
+    let Some(_turn) = with_servers("a_record_that_is_being_written_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&self_duel(""));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(2);
+    let second = lab.resume();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("being written by another dbduel"), "{said}");
+    let code = exit_code(&lab, &mut run, Duration::from_secs(120));
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", lab.said());
+    assert_eq!(
+        count(&lab.record(), |event| matches!(
+            event,
+            Event::Started { .. }
+        )),
+        1
+    );
 }
 
 #[test]

@@ -41,10 +41,10 @@ pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()
         return Some(turn);
     }
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        std::env::var_os("DBDUEL_TEST_REQUIRE_SERVERS").is_none(),
-        "{test}: no servers: {why}"
-    );
+    // A MySQL 9 comes from a suite that not every mirror has; the small ones can be had where the rest can.
+    let is_optional = names.iter().any(|name| name.starts_with("mysql-9"));
+    let is_required = std::env::var_os("DBDUEL_TEST_REQUIRE_SERVERS").is_some() && !is_optional;
+    assert!(!is_required, "{test}: no servers: {why}");
     // Not captured by the test runner, unlike the printing macros.
     let _ = writeln!(
         std::io::stderr(),
@@ -185,12 +185,22 @@ pub fn servers_left() -> Vec<(i32, String)> {
     found
 }
 
-/// The plan's slices, in running order of the blocks that were begun.
-pub fn is_a_prefix_of_the_plan(record: &Record, plan: &Plan) -> bool {
-    let mut begun: Vec<u32> = record.finished_slices().map(|slice| slice.block).collect();
-    begun.dedup();
-    begun.windows(2).all(|pair| pair[0] < pair[1])
-        && begun
-            .iter()
-            .all(|&block| (block as usize) < plan.blocks.len())
+/// What was run is what the plan says: blocks in the plan's order of their level, none left out, and in each the
+/// contenders in the drawn order.
+pub fn follows_the_plan(record: &Record, plan: &Plan) -> bool {
+    let rounds_follow = (0..plan.levels.len()).all(|level| {
+        let mut rounds: Vec<u32> = record
+            .finished_slices()
+            .map(|slice| &plan.blocks[slice.block as usize])
+            .filter(|block| block.level == level)
+            .map(|block| block.round)
+            .collect();
+        rounds.dedup();
+        rounds.iter().copied().eq(0..rounds.len() as u32)
+    });
+    let contenders_follow = record.slices.iter().all(|row| {
+        let contender = plan.blocks[row.block as usize].order[row.position as usize];
+        row.contender == plan.contenders[contender].name
+    });
+    rounds_follow && contenders_follow
 }

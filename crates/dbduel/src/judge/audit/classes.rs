@@ -67,7 +67,9 @@ impl Class {
 /// The class called `id`, in any case.
 #[must_use]
 pub fn class(id: &str) -> Option<&'static Class> {
-    CLASSES.iter().find(|class| class.id.eq_ignore_ascii_case(id))
+    CLASSES
+        .iter()
+        .find(|class| class.id.eq_ignore_ascii_case(id))
 }
 
 const fn row(id: &'static str, title: &'static str) -> Class {
@@ -129,7 +131,11 @@ mod tests {
     #[test]
     fn classes_are_unique_and_their_letter_is_their_weight() {
         for (index, class) in CLASSES.iter().enumerate() {
-            assert!(CLASSES[..index].iter().all(|other| other.id != class.id), "`{}` stands twice", class.id);
+            assert!(
+                CLASSES[..index].iter().all(|other| other.id != class.id),
+                "`{}` stands twice",
+                class.id
+            );
         }
         assert_eq!(class("p3").unwrap().weight(), Weight::Performance);
         assert_eq!(class("I").unwrap().weight(), Weight::Information);

@@ -11,6 +11,7 @@ use super::classes::Weight;
 use super::evidence::{Case, Contest};
 use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Reading, State};
+use super::remedy::{equalising, remedy_settings};
 use super::table::{Compare, Fact, Faster, table};
 use super::value::{Value, variable_name};
 
@@ -55,7 +56,11 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>
     let mut findings = Vec::new();
     for fact in &table().facts {
         let pair = Pair::of(fact, case, other);
-        if pair.readings.iter().all(|reading| reading.state == State::NotThere) {
+        if pair
+            .readings
+            .iter()
+            .all(|reading| reading.state == State::NotThere)
+        {
             continue;
         }
         let outcome = pair.outcome();
@@ -87,7 +92,12 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     fn of(fact: &'a Fact, case: &'a Case, other: usize) -> Self {
         let indices = [case.baseline, other];
-        Pair { fact, case, indices, readings: indices.map(|index| reading::read(fact, case, index)) }
+        Pair {
+            fact,
+            case,
+            indices,
+            readings: indices.map(|index| reading::read(fact, case, index)),
+        }
     }
 
     fn outcome(&self) -> Outcome {
@@ -100,8 +110,15 @@ impl<'a> Pair<'a> {
 
     fn shown(&self, side: usize) -> String {
         match &self.readings[side].state {
-            State::Known(_) if self.fact.is_plain && let [read] = self.readings[side].from.as_slice() => {
-                if read.value.is_empty() { "''".to_owned() } else { read.value.clone() }
+            State::Known(_)
+                if self.fact.is_plain
+                    && let [read] = self.readings[side].from.as_slice() =>
+            {
+                if read.value.is_empty() {
+                    "''".to_owned()
+                } else {
+                    read.value.clone()
+                }
             }
             State::Known(value) => self.fact.show(value),
             State::NotThere => "does not exist".to_owned(),
@@ -111,7 +128,9 @@ impl<'a> Pair<'a> {
     }
 
     fn side_by_side(&self) -> String {
-        [0, 1].map(|side| format!("`{}` {}", self.name(side), self.shown(side))).join(", ")
+        [0, 1]
+            .map(|side| format!("`{}` {}", self.name(side), self.shown(side)))
+            .join(", ")
     }
 
     fn sides(&self) -> [Side; 2] {
@@ -140,13 +159,25 @@ impl<'a> Pair<'a> {
     /// True when the contest names this fact, its class, or a variable that it was read from.
     fn is_subject(&self, subject: &BTreeSet<String>) -> bool {
         let class = self.fact.class.id.to_ascii_lowercase();
-        let read = self.readings.iter().flat_map(|reading| &reading.from).map(|read| read.name.as_str());
-        [class.as_str(), &self.fact.name].into_iter().chain(read).any(|name| subject.contains(name))
+        let read = self
+            .readings
+            .iter()
+            .flat_map(|reading| &reading.from)
+            .map(|read| read.name.as_str());
+        [class.as_str(), &self.fact.name]
+            .into_iter()
+            .chain(read)
+            .any(|name| subject.contains(name))
     }
 
     fn was_asked_for(&self) -> bool {
         let asked = |index: usize, name: &str| self.case.contenders[index].asked.contains_key(name);
-        (0..2).any(|side| self.readings[side].from.iter().any(|read| asked(self.indices[side], &read.name)))
+        (0..2).any(|side| {
+            self.readings[side]
+                .from
+                .iter()
+                .any(|read| asked(self.indices[side], &read.name))
+        })
     }
 
     fn finding(&self, outcome: Outcome, subject: &BTreeSet<String>) -> Option<AuditFinding> {
@@ -163,18 +194,31 @@ impl<'a> Pair<'a> {
         if self.fact.asked_weight > weight && self.was_asked_for() {
             weight = self.fact.asked_weight;
         }
-        let is_architecture = self.readings.iter().any(|reading| reading.row.is_some_and(|row| row.is_architecture));
+        let is_architecture = self
+            .readings
+            .iter()
+            .any(|reading| reading.row.is_some_and(|row| row.is_architecture));
         let is_listed_only = self.case.contest != Contest::Equalised;
         let (kind, severity, remark) = match weight {
-            Weight::Durability if self.is_subject(subject) => {
-                (Kind::Declared, Severity::Doubt, "; the contest is about this, so the faster side also promises less")
-            }
-            _ if self.is_subject(subject) => (Kind::Declared, Severity::Note, "; the contest is about this"),
+            Weight::Durability if self.is_subject(subject) => (
+                Kind::Declared,
+                Severity::Doubt,
+                "; the contest is about this, so the faster side also promises less",
+            ),
+            _ if self.is_subject(subject) => (
+                Kind::Declared,
+                Severity::Note,
+                "; the contest is about this",
+            ),
             Weight::Durability | Weight::Semantics => (Kind::NotComparable, weight.severity(), ""),
-            Weight::Performance if is_architecture => {
-                (Kind::Architecture, Severity::Note, "; by design, no setting changes it")
+            Weight::Performance if is_architecture => (
+                Kind::Architecture,
+                Severity::Note,
+                "; by design, no setting changes it",
+            ),
+            Weight::Performance if is_listed_only => {
+                (Kind::Difference, Severity::Note, "; listed, not equalised")
             }
-            Weight::Performance if is_listed_only => (Kind::Difference, Severity::Note, "; listed, not equalised"),
             Weight::Performance if matches!(self.fact.class.id, "P22" | "P23") => {
                 (Kind::ClientSide, Severity::Doubt, "")
             }
@@ -182,10 +226,17 @@ impl<'a> Pair<'a> {
             Weight::Information => (Kind::Difference, Severity::Note, ""),
         };
         let favours = self.favoured().map(str::to_owned);
-        let favour = favours.as_ref().map(|name| format!(", in favour of `{name}`")).unwrap_or_default();
+        let favour = favours
+            .as_ref()
+            .map(|name| format!(", in favour of `{name}`"))
+            .unwrap_or_default();
         let claim = match self.list_difference() {
             Some(words) => format!("{}: {words}{favour}{remark}.", self.fact.title),
-            None => format!("{}: {}{favour}{remark}.", self.fact.title, self.side_by_side()),
+            None => format!(
+                "{}: {}{favour}{remark}.",
+                self.fact.title,
+                self.side_by_side()
+            ),
         };
         let (remedy, remedy_settings) = self.remedy();
         AuditFinding {
@@ -210,8 +261,14 @@ impl<'a> Pair<'a> {
             return None;
         }
         let parts = |side: usize| -> BTreeSet<String> {
-            let text = self.readings[side].value().map(ToString::to_string).unwrap_or_default();
-            text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+            let text = self.readings[side]
+                .value()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            text.split(',')
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         let (one, two) = (parts(0), parts(1));
         let (one, two) = match self.fact.compare {
@@ -220,9 +277,19 @@ impl<'a> Pair<'a> {
         };
         let only = |mine: &BTreeSet<String>, others: &BTreeSet<String>| {
             let only: Vec<&str> = mine.difference(others).map(String::as_str).collect();
-            if only.is_empty() { "nothing".to_owned() } else { only.join(", ") }
+            if only.is_empty() {
+                "nothing".to_owned()
+            } else {
+                only.join(", ")
+            }
         };
-        Some(format!("only `{}` has {}; only `{}` has {}", self.name(0), only(&one, &two), self.name(1), only(&two, &one)))
+        Some(format!(
+            "only `{}` has {}; only `{}` has {}",
+            self.name(0),
+            only(&one, &two),
+            self.name(1),
+            only(&two, &one)
+        ))
     }
 
     fn unreadable(&self) -> AuditFinding {
@@ -236,7 +303,8 @@ impl<'a> Pair<'a> {
             favours: None,
             claim: self.sentence(&claim),
             why: self.fact.why.clone(),
-            remedy: "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal.".to_owned(),
+            remedy: "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal."
+                .to_owned(),
             evidence: self.sides().into(),
             remedy_settings: Vec::new(),
             waived: None,
@@ -255,12 +323,21 @@ impl<'a> Pair<'a> {
     /// What to set: both sides to the table's target, or the other to the baseline, or the reverse.
     fn remedy(&self) -> (String, Vec<RemedySetting>) {
         let settings = equalising(self.fact, self.case, &self.indices, &self.readings);
+        // Nobody is told to give up durability to be equal.
+        let may_mirror = self.fact.weight < Weight::Durability || self.fact.target.is_none();
         let mirrored = match (self.readings[0].value(), self.readings[1].value()) {
-            (Some(first), Some(second)) => [self.settings_to(1, first), self.settings_to(0, second)],
+            (Some(first), Some(second)) if may_mirror => {
+                [self.settings_to(1, first), self.settings_to(0, second)]
+            }
             _ => [Vec::new(), Vec::new()],
         };
         let words = |settings: &[RemedySetting]| {
-            let words = settings.iter().map(|setting| format!("{} = {} on `{}`", setting.name, setting.value, setting.contender));
+            let words = settings.iter().map(|setting| {
+                format!(
+                    "{} = {} on `{}`",
+                    setting.name, setting.value, setting.contender
+                )
+            });
             words.collect::<Vec<_>>().join(", ")
         };
         let mut ways: Vec<String> = Vec::new();
@@ -271,7 +348,10 @@ impl<'a> Pair<'a> {
             }
         }
         if ways.is_empty() {
-            return ("No setting makes them equal; say so beside the result.".to_owned(), settings);
+            return (
+                "No setting makes them equal; say so beside the result.".to_owned(),
+                settings,
+            );
         }
         (format!("Set {}.", ways.join(", or ")), settings)
     }
@@ -287,7 +367,11 @@ pub fn outcome_of(fact: &Fact, readings: &[Reading<'_>; 2]) -> Outcome {
     let [one, two] = readings;
     match (&one.state, &two.state) {
         (State::Known(first), State::Known(second)) if is_near(fact.compare, first, second) => {
-            if one.from == two.from { Outcome::Equal } else { Outcome::Equivalent }
+            if one.from == two.from {
+                Outcome::Equal
+            } else {
+                Outcome::Equivalent
+            }
         }
         (State::Known(_), State::Known(_)) => Outcome::Differs,
         (State::Unreadable(_), _) | (_, State::Unreadable(_)) => Outcome::Unreadable,
@@ -297,32 +381,6 @@ pub fn outcome_of(fact: &Fact, readings: &[Reading<'_>; 2]) -> Outcome {
     }
 }
 
-/// Settings that make a fact equal on two contenders; empty when there are none.
-#[must_use]
-pub fn equalising(fact: &Fact, case: &Case, indices: &[usize; 2], readings: &[Reading<'_>; 2]) -> Vec<RemedySetting> {
-    let [Some(first), Some(second)] = [readings[0].value(), readings[1].value()] else { return Vec::new() };
-    let can_reach = |side: usize, target: &Value, value: &Value| {
-        value.is_same(target) || !remedy_settings(&readings[side], target, case, indices[side]).is_empty()
-    };
-    let wanted = fact.target.as_ref().and_then(reading::constant);
-    // The table's target first, then what one side has already.
-    let targets = wanted.into_iter().chain([first.clone(), second.clone()]);
-    for target in targets {
-        if can_reach(0, &target, first) && can_reach(1, &target, second) {
-            let settings = [(0, first), (1, second)].into_iter().filter(|(_, value)| !value.is_same(&target));
-            return settings.flat_map(|(side, _)| remedy_settings(&readings[side], &target, case, indices[side])).collect();
-        }
-    }
-    Vec::new()
-}
-
-fn remedy_settings(reading: &Reading<'_>, target: &Value, case: &Case, index: usize) -> Vec<RemedySetting> {
-    reading::settings_for(reading, target, case, index)
-        .into_iter()
-        .map(|(name, value)| RemedySetting { contender: case.contenders[index].name.clone(), name, value })
-        .collect()
-}
-
 fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
     if one.is_same(two) {
         return true;
@@ -330,10 +388,20 @@ fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
     let numbers = || Some((one.number()?, two.number()?));
     match compare {
         Compare::Equal | Compare::List => false,
-        Compare::Within(share) => numbers().is_some_and(|(a, b)| (a - b).abs() <= share * a.abs().max(b.abs())),
-        Compare::Ratio(ratio) => numbers().is_some_and(|(a, b)| a.min(b) > 0.0 && a.max(b) <= ratio * a.min(b)),
+        Compare::Within(share) => {
+            numbers().is_some_and(|(a, b)| (a - b).abs() <= share * a.abs().max(b.abs()))
+        }
+        Compare::Ratio(ratio) => {
+            numbers().is_some_and(|(a, b)| a.min(b) > 0.0 && a.max(b) <= ratio * a.min(b))
+        }
         Compare::Flags => {
-            let parts = |value: &Value| value.to_string().split(',').map(str::to_owned).collect::<BTreeSet<_>>();
+            let parts = |value: &Value| {
+                value
+                    .to_string()
+                    .split(',')
+                    .map(str::to_owned)
+                    .collect::<BTreeSet<_>>()
+            };
             let (one, two) = differing_flags(&parts(one), &parts(two));
             one.is_empty() && two.is_empty()
         }
@@ -341,13 +409,20 @@ fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
 }
 
 /// Flags that both sides have and that differ.
-fn differing_flags(one: &BTreeSet<String>, two: &BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
+fn differing_flags(
+    one: &BTreeSet<String>,
+    two: &BTreeSet<String>,
+) -> (BTreeSet<String>, BTreeSet<String>) {
     let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
-    let names = |flags: &BTreeSet<String>| flags.iter().map(|flag| name(flag)).collect::<BTreeSet<_>>();
+    let names =
+        |flags: &BTreeSet<String>| flags.iter().map(|flag| name(flag)).collect::<BTreeSet<_>>();
     let (first, second) = (names(one), names(two));
     let of = |flags: &BTreeSet<String>, others: &BTreeSet<String>| {
-        flags.difference(others).filter(|flag| first.contains(&name(flag)) && second.contains(&name(flag))).cloned().collect()
+        flags
+            .difference(others)
+            .filter(|flag| first.contains(&name(flag)) && second.contains(&name(flag)))
+            .cloned()
+            .collect()
     };
     (of(one, two), of(two, one))
 }
-

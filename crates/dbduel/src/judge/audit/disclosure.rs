@@ -29,7 +29,10 @@ struct List<'a> {
 /// The checklist of a record, in the order of the sections.
 #[must_use]
 pub fn checklist(record: &Record) -> Vec<Item> {
-    let mut list = List { record, items: Vec::new() };
+    let mut list = List {
+        record,
+        items: Vec::new(),
+    };
     list.question();
     list.machine();
     list.server();
@@ -41,7 +44,12 @@ pub fn checklist(record: &Record) -> Vec<Item> {
 
 impl List<'_> {
     fn add(&mut self, section: &'static str, item: &'static str, present: bool, place: &str) {
-        self.items.push(Item { section, item, present, place: place.to_owned() });
+        self.items.push(Item {
+            section,
+            item,
+            present,
+            place: place.to_owned(),
+        });
     }
 
     fn has_file(&self, name: &str) -> bool {
@@ -51,7 +59,9 @@ impl List<'_> {
     /// True when every contender has the file.
     fn all_have(&self, file: &str) -> bool {
         let contenders = &self.record.plan.contenders;
-        contenders.iter().all(|contender| is_filled(&store::contender_dir(&self.record.dir, &contender.name).join(file)))
+        contenders.iter().all(|contender| {
+            is_filled(&store::contender_dir(&self.record.dir, &contender.name).join(file))
+        })
     }
 
     fn add_contender_file(&mut self, section: &'static str, item: &'static str, file: &str) {
@@ -64,16 +74,29 @@ impl List<'_> {
         let asked = !self.record.plan.question.trim().is_empty();
         self.add(section, "what is asked", asked, store::PLAN);
         let given = self.has_file(store::EXPERIMENT);
-        self.add(section, "the experiment as it was given", given, store::EXPERIMENT);
+        self.add(
+            section,
+            "the experiment as it was given",
+            given,
+            store::EXPERIMENT,
+        );
         let rule = &self.record.plan.decision;
-        self.add(section, "when contenders count as equivalent, set before the run", rule.horizon > 0.0, store::PLAN);
+        self.add(
+            section,
+            "when contenders count as equivalent, set before the run",
+            rule.horizon > 0.0,
+            store::PLAN,
+        );
     }
 
     fn machine(&mut self) {
         let host = self.record.host.clone();
         let hardware: [(&'static str, bool); 6] = [
             ("processor model", host.cpu_model.is_some()),
-            ("processors and threads per core (hyper-threading)", host.cpus.is_some() && host.threads_per_core.is_some()),
+            (
+                "processors and threads per core (hyper-threading)",
+                host.cpus.is_some() && host.threads_per_core.is_some(),
+            ),
             ("sockets", host.sockets.is_some()),
             ("frequency governor", host.governor.is_some()),
             ("memory", host.memory_bytes.is_some()),
@@ -96,9 +119,15 @@ impl List<'_> {
         let system: [(&'static str, bool); 5] = [
             ("distribution", host.distribution.is_some()),
             ("kernel", host.kernel.is_some()),
-            ("transparent huge pages", host.transparent_huge_pages.is_some()),
+            (
+                "transparent huge pages",
+                host.transparent_huge_pages.is_some(),
+            ),
             ("limit of open files", host.open_files_limit.is_some()),
-            ("limits of the control group", host.cgroup_memory_bytes.is_some() || host.cgroup_cpus.is_some()),
+            (
+                "limits of the control group",
+                host.cgroup_memory_bytes.is_some() || host.cgroup_cpus.is_some(),
+            ),
         ];
         for (item, present) in system {
             self.add("operating system", item, present, store::HOST);
@@ -107,68 +136,169 @@ impl List<'_> {
 
     fn server(&mut self) {
         let section = "server";
-        self.add_contender_file(section, "product, version and origin of the build", "build.json");
-        let has_digest = |files: &store::ContenderFiles| files.build.as_ref().is_some_and(|build| build.daemon_sha256.is_some());
+        self.add_contender_file(
+            section,
+            "product, version and origin of the build",
+            "build.json",
+        );
+        let has_digest = |files: &store::ContenderFiles| {
+            files
+                .build
+                .as_ref()
+                .is_some_and(|build| build.daemon_sha256.is_some())
+        };
         let digests = self.record.contenders.iter().all(has_digest);
-        self.add(section, "checksum of the server program", digests, "contenders/NAME/build.json");
+        self.add(
+            section,
+            "checksum of the server program",
+            digests,
+            "contenders/NAME/build.json",
+        );
         let section = "configuration";
         self.add_contender_file(section, "option file", "server.cnf");
-        self.add_contender_file(section, "all effective variables before the run", "variables.before.tsv");
-        self.add_contender_file(section, "all effective variables after the run", "variables.after.tsv");
+        self.add_contender_file(
+            section,
+            "all effective variables before the run",
+            "variables.before.tsv",
+        );
+        self.add_contender_file(
+            section,
+            "all effective variables after the run",
+            "variables.after.tsv",
+        );
         self.add_contender_file(section, "the server's own log", "server.log");
     }
 
     fn workload(&mut self) {
         let section = "data";
         self.add_contender_file(section, "definitions of the tables", "schema.sql");
-        self.add_contender_file(section, "size on disk, as files and as allocated", "size.json");
+        self.add_contender_file(
+            section,
+            "size on disk, as files and as allocated",
+            "size.json",
+        );
         let digests = self.contenders_with(|event| match event {
-            dbduel_record::Event::DatasetReady { contender, digest, .. } if !digest.is_empty() => Some(contender),
+            dbduel_record::Event::DatasetReady {
+                contender, digest, ..
+            } if !digest.is_empty() => Some(contender),
             _ => None,
         });
-        self.add(section, "digest of the content, equal on all sides", digests, store::EVENTS);
+        self.add(
+            section,
+            "digest of the content, equal on all sides",
+            digests,
+            store::EVENTS,
+        );
         let section = "workload";
         let named = !self.record.plan.workload.name.is_empty();
-        self.add(section, "generator, version and every parameter", named && !self.record.plan.dbduel.is_empty(), store::PLAN);
-        self.add(section, "clients and arrival", !self.record.plan.levels.is_empty(), store::PLAN);
-        self.add(section, "retries and errors counted", self.has_file(store::ERRORS), store::ERRORS);
+        self.add(
+            section,
+            "generator, version and every parameter",
+            named && !self.record.plan.dbduel.is_empty(),
+            store::PLAN,
+        );
+        self.add(
+            section,
+            "clients and arrival",
+            !self.record.plan.levels.is_empty(),
+            store::PLAN,
+        );
+        self.add(
+            section,
+            "retries and errors counted",
+            self.has_file(store::ERRORS),
+            store::ERRORS,
+        );
         let seeds = self.record.plan.seed != 0 || self.record.plan.dataset_seed != 0;
         self.add(section, "random seeds", seeds, store::PLAN);
     }
 
     fn procedure(&mut self) {
         let section = "procedure";
-        self.add(section, "order of the slices and its randomisation", !self.record.plan.blocks.is_empty(), store::PLAN);
+        self.add(
+            section,
+            "order of the slices and its randomisation",
+            !self.record.plan.blocks.is_empty(),
+            store::PLAN,
+        );
         let warm = self.contenders_with(|event| match event {
             dbduel_record::Event::WarmedUp { contender, .. } => Some(contender),
             _ => None,
         });
-        self.add(section, "length of warm-up and how its end was found", warm, store::EVENTS);
-        self.add(section, "measured time of every slice", !self.record.slices.is_empty(), store::SLICES);
+        self.add(
+            section,
+            "length of warm-up and how its end was found",
+            warm,
+            store::EVENTS,
+        );
+        self.add(
+            section,
+            "measured time of every slice",
+            !self.record.slices.is_empty(),
+            store::SLICES,
+        );
         let repeats = self.record.finished_slices().count() > self.record.plan.contenders.len();
         self.add(section, "repeats", repeats, store::SLICES);
-        self.add(section, "lost slices and why", !self.record.events.is_empty(), store::EVENTS);
+        self.add(
+            section,
+            "lost slices and why",
+            !self.record.events.is_empty(),
+            store::EVENTS,
+        );
     }
 
     fn results(&mut self) {
         let section = "results";
-        self.add(section, "throughput over time", !self.record.ticks.is_empty(), store::TICKS);
-        self.add(section, "latency distributions, from the moment that work was due", !self.record.latencies.is_empty(), store::LATENCY);
+        self.add(
+            section,
+            "throughput over time",
+            !self.record.ticks.is_empty(),
+            store::TICKS,
+        );
+        self.add(
+            section,
+            "latency distributions, from the moment that work was due",
+            !self.record.latencies.is_empty(),
+            store::LATENCY,
+        );
         let section = "explanation";
-        self.add_contender_file(section, "SHOW GLOBAL STATUS before the run", "status.before.tsv");
-        self.add_contender_file(section, "SHOW GLOBAL STATUS after the run", "status.after.tsv");
+        self.add_contender_file(
+            section,
+            "SHOW GLOBAL STATUS before the run",
+            "status.before.tsv",
+        );
+        self.add_contender_file(
+            section,
+            "SHOW GLOBAL STATUS after the run",
+            "status.after.tsv",
+        );
         self.add_contender_file(section, "SHOW ENGINE INNODB STATUS", "engine-status.txt");
-        self.add(section, "processor, device and memory readings", !self.record.readings.is_empty(), store::READINGS);
+        self.add(
+            section,
+            "processor, device and memory readings",
+            !self.record.readings.is_empty(),
+            store::READINGS,
+        );
     }
 
     /// True when every contender has an event that `contender_of` recognises.
     fn contenders_with(&self, contender_of: fn(&dbduel_record::Event) -> Option<&String>) -> bool {
-        let named: BTreeSet<&String> = self.record.events.iter().filter_map(|event| contender_of(&event.what)).collect();
-        self.record.plan.contenders.iter().all(|contender| named.contains(&contender.name))
+        let named: BTreeSet<&String> = self
+            .record
+            .events
+            .iter()
+            .filter_map(|event| contender_of(&event.what))
+            .collect();
+        self.record
+            .plan
+            .contenders
+            .iter()
+            .all(|contender| named.contains(&contender.name))
     }
 }
 
 /// A file that exists and is not empty.
 fn is_filled(path: &Path) -> bool {
-    path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0)
+    path.metadata()
+        .is_ok_and(|facts| facts.is_file() && facts.len() > 0)
 }

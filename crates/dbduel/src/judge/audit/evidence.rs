@@ -39,7 +39,7 @@ pub struct ServerEvidence {
     pub session: Texts,
     /// Settings as they were asked for.
     pub asked: Texts,
-    /// Measured on the running server: `buffer_pools`, `buffer_pool_bytes`.
+    /// Measured on the running server: `buffer_pools`, how many there really are.
     pub probe: Texts,
     /// How the load talks to the server.
     pub connection: Connection,
@@ -57,6 +57,8 @@ pub struct ServerEvidence {
     pub build: Option<Build>,
     /// Data and indexes on disk, bytes.
     pub data_bytes: Option<u64>,
+    /// Seconds that the server was at work during the run. Its own uptime also counts while it is frozen.
+    pub active_s: Option<f64>,
 }
 
 /// How the load talks to a server.
@@ -98,6 +100,7 @@ impl ServerEvidence {
             error_log: None,
             build: None,
             data_bytes: None,
+            active_s: None,
         }
     }
 
@@ -108,7 +111,11 @@ impl ServerEvidence {
     pub fn of_variables(name: &str, variables: Texts) -> Option<Self> {
         let version_text = variables.get("version")?.clone();
         let comment = variables.get("version_comment").map_or("", String::as_str);
-        let mut evidence = Self::new(name, Product::recognise(&version_text, comment), Version::parse(&version_text)?);
+        let mut evidence = Self::new(
+            name,
+            Product::recognise(&version_text, comment),
+            Version::parse(&version_text)?,
+        );
         evidence.version_text = version_text;
         evidence.variables = variables;
         Some(evidence)
@@ -141,8 +148,11 @@ impl ServerEvidence {
 
     /// Looks a name of the fact tables up, with the text that it was found as. `host.` is not its own.
     pub(super) fn look_up(&self, name: &str) -> Option<(String, Value)> {
-        let text = |texts: &Texts, key: &str| texts.get(key).map(|raw| (raw.clone(), Value::read(raw)));
-        let Some((place, key)) = name.split_once('.') else { return text(&self.variables, name) };
+        let text =
+            |texts: &Texts, key: &str| texts.get(key).map(|raw| (raw.clone(), Value::read(raw)));
+        let Some((place, key)) = name.split_once('.') else {
+            return text(&self.variables, name);
+        };
         match place {
             "status" => text(&self.status_after, key).or_else(|| text(&self.status_before, key)),
             "session" => text(&self.session, key),
@@ -156,7 +166,6 @@ impl ServerEvidence {
             "derived" => self.derived(key),
             _ => None,
         }
-        .map(|(raw, value)| (raw, value))
     }
 
     /// True when nothing at all is known of a place, so that a missing name there says nothing.
@@ -172,7 +181,12 @@ impl ServerEvidence {
     }
 
     fn of_connection(&self, key: &str) -> Option<(String, Value)> {
-        let Connection { tls, transport, compression, prepared } = &self.connection;
+        let Connection {
+            tls,
+            transport,
+            compression,
+            prepared,
+        } = &self.connection;
         let value = match key {
             "tls" => Value::Switch((*tls)?),
             "transport" => Value::Word(transport.clone()?),
@@ -191,10 +205,19 @@ impl ServerEvidence {
                 Some((shown, Value::Switch(share > 0.5)))
             }
             "allocator" => {
-                let built = self.build.as_ref().and_then(|build| build.allocator.as_deref());
-                let raw = built.or_else(|| self.variables.get("version_malloc_library").map(String::as_str))?;
+                let built = self
+                    .build
+                    .as_ref()
+                    .and_then(|build| build.allocator.as_deref());
+                let raw = built.or_else(|| {
+                    self.variables
+                        .get("version_malloc_library")
+                        .map(String::as_str)
+                })?;
                 let lower = raw.to_ascii_lowercase();
-                let family = ["jemalloc", "tcmalloc", "mimalloc"].into_iter().find(|family| lower.contains(family));
+                let family = ["jemalloc", "tcmalloc", "mimalloc"]
+                    .into_iter()
+                    .find(|family| lower.contains(family));
                 Some((raw.to_owned(), Value::word(family.unwrap_or("system"))))
             }
             _ => None,
@@ -204,9 +227,18 @@ impl ServerEvidence {
     /// Share of the run's statements that were executions of prepared ones.
     #[must_use]
     pub fn prepared_share(&self) -> Option<f64> {
-        const STATEMENTS: &[&str] = &["com_select", "com_insert", "com_update", "com_delete", "com_replace"];
+        const STATEMENTS: &[&str] = &[
+            "com_select",
+            "com_insert",
+            "com_update",
+            "com_delete",
+            "com_replace",
+        ];
         let executed = self.delta("com_stmt_execute")?;
-        let statements: f64 = STATEMENTS.iter().filter_map(|counter| self.delta(counter)).sum();
+        let statements: f64 = STATEMENTS
+            .iter()
+            .filter_map(|counter| self.delta(counter))
+            .sum();
         (statements > 0.0).then(|| (executed / statements).min(1.0))
     }
 }
@@ -289,23 +321,35 @@ impl Case {
     /// the products do, and say nothing about the question.
     #[must_use]
     pub fn settings_asked_differently(&self) -> Vec<String> {
-        let Some((first, rest)) = self.contenders.split_first() else { return Vec::new() };
-        if rest.iter().any(|other| (other.product, other.version) != (first.product, first.version)) {
+        let Some((first, rest)) = self.contenders.split_first() else {
+            return Vec::new();
+        };
+        if rest
+            .iter()
+            .any(|other| (other.product, other.version) != (first.product, first.version))
+        {
             return Vec::new();
         }
-        let names = self.contenders.iter().flat_map(|contender| contender.asked.keys());
+        let names = self
+            .contenders
+            .iter()
+            .flat_map(|contender| contender.asked.keys());
         let mut names: Vec<&String> = names.collect();
         names.sort();
         names.dedup();
         let value = |contender: &ServerEvidence, name: &str| {
-            contender.asked.get(name).map(|asked| Value::read(&option_value(asked)))
+            contender
+                .asked
+                .get(name)
+                .map(|asked| Value::read(&option_value(asked)))
         };
         let differs = |name: &&String| {
             let reference = value(first, name);
-            rest.iter().any(|other| match (&reference, value(other, name)) {
-                (Some(one), Some(two)) => !one.is_same(&two),
-                (one, two) => one.is_some() != two.is_some(),
-            })
+            rest.iter()
+                .any(|other| match (&reference, value(other, name)) {
+                    (Some(one), Some(two)) => !one.is_same(&two),
+                    (one, two) => one.is_some() != two.is_some(),
+                })
         };
         names.into_iter().filter(differs).cloned().collect()
     }

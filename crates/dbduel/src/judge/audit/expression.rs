@@ -84,7 +84,10 @@ pub enum Operator {
 }
 
 /// Evaluates `expression`; `look_up` answers for names.
-pub fn evaluate(expression: &Expression, look_up: &mut dyn FnMut(&str) -> Option<Value>) -> Option<Value> {
+pub fn evaluate(
+    expression: &Expression,
+    look_up: &mut dyn FnMut(&str) -> Option<Value>,
+) -> Option<Value> {
     match expression {
         Expression::Literal(value) => Some(value.clone()),
         Expression::Name(name) => look_up(name),
@@ -146,19 +149,29 @@ fn call(
 ) -> Option<Value> {
     let (subject, rest) = arguments.split_first()?;
     match function {
-        Function::First => arguments.iter().find_map(|argument| evaluate(argument, look_up)),
+        Function::First => arguments
+            .iter()
+            .find_map(|argument| evaluate(argument, look_up)),
         Function::Known => Some(Value::Switch(evaluate(subject, look_up).is_some())),
         Function::Switch => Some(Value::Switch(evaluate(subject, look_up)?.switch()?)),
         Function::Min | Function::Max => {
             let mut best = evaluate(subject, look_up)?.number()?;
             for argument in rest {
                 let next = evaluate(argument, look_up)?.number()?;
-                best = if function == Function::Min { best.min(next) } else { best.max(next) };
+                best = if function == Function::Min {
+                    best.min(next)
+                } else {
+                    best.max(next)
+                };
             }
             Some(Value::Number(best))
         }
         Function::If => {
-            let branch = if evaluate(subject, look_up)?.switch()? { rest.first() } else { rest.get(1) };
+            let branch = if evaluate(subject, look_up)?.switch()? {
+                rest.first()
+            } else {
+                rest.get(1)
+            };
             evaluate(branch?, look_up)
         }
         Function::Case => {
@@ -169,18 +182,26 @@ fn call(
                     return evaluate(then, look_up);
                 }
             }
-            otherwise.first().map_or(Some(subject), |otherwise| evaluate(otherwise, look_up))
+            otherwise
+                .first()
+                .map_or(Some(subject), |otherwise| evaluate(otherwise, look_up))
         }
         Function::Set => {
             let text = evaluate(subject, look_up)?.to_string();
-            let mut parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+            let mut parts: Vec<&str> = text
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect();
             parts.sort_unstable();
             parts.dedup();
             Some(Value::Word(parts.join(",")))
         }
         Function::Has => {
             let text = evaluate(subject, look_up)?.to_string().to_ascii_lowercase();
-            let word = evaluate(rest.first()?, look_up)?.to_string().to_ascii_lowercase();
+            let word = evaluate(rest.first()?, look_up)?
+                .to_string()
+                .to_ascii_lowercase();
             Some(Value::Switch(text.contains(&word)))
         }
     }
@@ -191,7 +212,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Option<Value>) {
+    fn check(text: &str, expected: &str) {
         let expression = parse(text).unwrap();
         let mut look_up = |name: &str| match name {
             "log_bin" => Some(Value::word("ON")),
@@ -201,43 +222,51 @@ mod tests {
             "sql_mode" => Some(Value::word("b,a,b")),
             _ => None,
         };
-        assert_eq!(evaluate(&expression, &mut look_up), expected, "{text}");
+        let found = evaluate(&expression, &mut look_up)
+            .map_or("unknown".to_owned(), |value| value.to_string());
+        assert_eq!(found, expected, "{text}");
     }
 
     #[test]
     fn numbers_are_computed_with_the_usual_precedence() {
-        check("1 + 2 * 3", Some(Value::Number(7.0)));
-        check("(1 + 2) * 3 - 4 / 2", Some(Value::Number(7.0)));
-        check("min(status.lsn, 3, 5)", Some(Value::Number(3.0)));
-        check("1 / 0", None);
+        check("1 + 2 * 3", "7");
+        check("(1 + 2) * 3 - 4 / 2", "7");
+        check("min(status.lsn, 3, 5)", "3");
+        check("1 / 0", "unknown");
     }
 
     #[test]
     fn what_is_unknown_spreads_except_through_first_and_known() {
-        check("missing + 1", None);
-        check("first(missing, 2)", Some(Value::Number(2.0)));
-        check("known(missing)", Some(Value::Switch(false)));
-        check("if(missing, 1, 2)", None);
-        check("min(1, missing)", None);
+        check("missing + 1", "unknown");
+        check("first(missing, 2)", "2");
+        check("known(missing)", "off");
+        check("if(missing, 1, 2)", "unknown");
+        check("min(1, missing)", "unknown");
     }
 
     #[test]
     fn words_and_switches_are_compared_by_meaning() {
-        check("switch(log_bin)", Some(Value::Switch(true)));
-        check("if(switch(log_bin) and sync_binlog = 1, 'safe', 'unsafe')", Some(Value::word("safe")));
-        check("case(method, 'fsync', 'buffered', 'o_direct', 'direct')", Some(Value::word("direct")));
-        check("case(method, 'fsync', 1, 9)", Some(Value::Number(9.0)));
-        check("case(sync_binlog, 5, 1)", Some(Value::Number(1.0)));
-        check("not switch(log_bin) or sync_binlog >= 1", Some(Value::Switch(true)));
-        check("method != 'fsync'", Some(Value::Switch(true)));
-        check("set(sql_mode)", Some(Value::word("a,b")));
-        check("has(method, 'direct')", Some(Value::Switch(true)));
+        check("switch(log_bin)", "on");
+        check(
+            "if(switch(log_bin) and sync_binlog = 1, 'safe', 'unsafe')",
+            "safe",
+        );
+        check(
+            "case(method, 'fsync', 'buffered', 'o_direct', 'direct')",
+            "direct",
+        );
+        check("case(method, 'fsync', 1, 9)", "9");
+        check("case(sync_binlog, 5, 1)", "1");
+        check("not switch(log_bin) or sync_binlog >= 1", "on");
+        check("method != 'fsync'", "on");
+        check("set(sql_mode)", "a,b");
+        check("has(method, 'direct')", "on");
     }
 
     #[test]
     fn a_short_cut_does_not_ask_for_the_rest() {
-        check("off and missing", Some(Value::Switch(false)));
-        check("on or missing", Some(Value::Switch(true)));
+        check("off and missing", "off");
+        check("on or missing", "on");
     }
 
     #[test]

@@ -88,8 +88,16 @@ impl AuditFinding {
     /// The finding as a record and a report keep it.
     #[must_use]
     pub fn to_finding(&self) -> Finding {
-        let waived = self.waived.as_ref().map(|reason| format!(" Waived: {reason}")).unwrap_or_default();
-        let class = if self.class.is_empty() { String::new() } else { format!("{}.", self.class) };
+        let waived = self
+            .waived
+            .as_ref()
+            .map(|reason| format!(" Waived: {reason}"))
+            .unwrap_or_default();
+        let class = if self.class.is_empty() {
+            String::new()
+        } else {
+            format!("{}.", self.class)
+        };
         Finding {
             rule: format!("audit.{class}{}", self.rule),
             severity: self.severity,
@@ -121,7 +129,9 @@ impl Grade {
         let grade = |finding: &AuditFinding| match (finding.severity, finding.kind) {
             (Severity::Note, _) => Grade::Fair,
             (Severity::Void, _) => Grade::NotComparable,
-            (Severity::Doubt, Kind::Advantage | Kind::Misconfigured | Kind::ClientSide) => Grade::Unfair,
+            (Severity::Doubt, Kind::Advantage | Kind::Misconfigured | Kind::ClientSide) => {
+                Grade::Unfair
+            }
             (Severity::Doubt, _) => Grade::Doubtful,
         };
         findings.iter().map(grade).max().unwrap_or(Grade::Fair)

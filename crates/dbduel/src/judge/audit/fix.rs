@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::compare::equalising;
 use super::evidence::{Case, Contest, ServerEvidence};
 use super::expression;
 use super::finding::RemedySetting;
 use super::predict::{Defaults, Taken, predict};
+use super::remedy::equalising;
 use super::rules;
 use super::table::table;
 use super::{Audit, Outcome, audit, classes::Weight, compare, reading};
@@ -49,22 +49,35 @@ pub fn fix(case: &Case) -> Fix {
             break;
         }
         for setting in found {
-            settings.retain(|known| (&known.contender, &known.name) != (&setting.contender, &setting.name));
+            settings.retain(|known| {
+                (&known.contender, &known.name) != (&setting.contender, &setting.name)
+            });
             settings.push(setting);
         }
     }
     // A setting that the server does not take is not part of a fix.
     settings.retain(|setting| {
-        let contender = fixed.contenders.iter().find(|contender| contender.name == setting.contender);
-        contender.is_some_and(|contender| predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes)
+        let contender = fixed
+            .contenders
+            .iter()
+            .find(|contender| contender.name == setting.contender);
+        contender.is_some_and(|contender| {
+            predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes
+        })
     });
     let is_replaced = |kept: &RemedySetting| {
-        settings.iter().any(|setting| setting.contender == kept.contender && setting.name == kept.name)
+        settings
+            .iter()
+            .any(|setting| setting.contender == kept.contender && setting.name == kept.name)
     };
     let mut kept: Vec<RemedySetting> = case.contenders.iter().flat_map(own_settings).collect();
     kept.retain(|setting| !is_replaced(setting));
     let after = audit(&fixed);
-    Fix { settings, kept, after }
+    Fix {
+        settings,
+        kept,
+        after,
+    }
 }
 
 /// What a contender was asked to set; where nobody knows, the facts in which it differs from the
@@ -72,20 +85,43 @@ pub fn fix(case: &Case) -> Fix {
 fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
     let setting = |(name, value): (&String, &String)| RemedySetting {
         contender: contender.name.clone(),
-        name: if name == "tx_isolation" { "transaction_isolation".to_owned() } else { name.clone() },
+        name: if name == "tx_isolation" {
+            "transaction_isolation".to_owned()
+        } else {
+            name.clone()
+        },
         value: value.clone(),
     };
-    let is_taken = |setting: &RemedySetting| predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes;
+    let is_taken = |setting: &RemedySetting| {
+        predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes
+    };
     if !contender.asked.is_empty() {
-        return contender.asked.iter().map(setting).filter(is_taken).collect();
+        return contender
+            .asked
+            .iter()
+            .map(setting)
+            .filter(is_taken)
+            .collect();
     }
-    let Some(defaults) = Defaults::nearest(contender.product, contender.version) else { return Vec::new() };
-    let is_of_the_build = |name: &str| name.starts_with("version") || name.starts_with("have_") || name == "innodb_version";
-    let matters = table().facts.iter().filter(|fact| fact.weight > Weight::Information);
-    let names: BTreeSet<&str> = matters.flat_map(|fact| &fact.rows).flat_map(|row| expression::names(&row.value)).collect();
+    let Some(defaults) = Defaults::nearest(contender.product, contender.version) else {
+        return Vec::new();
+    };
+    let is_of_the_build = |name: &str| {
+        name.starts_with("version") || name.starts_with("have_") || name == "innodb_version"
+    };
+    let matters = table()
+        .facts
+        .iter()
+        .filter(|fact| fact.weight > Weight::Information);
+    let names: BTreeSet<&str> = matters
+        .flat_map(|fact| &fact.rows)
+        .flat_map(|row| expression::names(&row.value))
+        .collect();
     let own = contender.variables.iter().filter(|(name, value)| {
         let default = defaults.variables.get(*name);
-        names.contains(name.as_str()) && !is_of_the_build(name) && default.is_some_and(|default| default != *value)
+        names.contains(name.as_str())
+            && !is_of_the_build(name)
+            && default.is_some_and(|default| default != *value)
     });
     own.map(setting).filter(is_taken).collect()
 }
@@ -93,8 +129,14 @@ fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
 /// One pass over the facts and the rules; applies and returns what it sets.
 fn round(case: &mut Case) -> Vec<RemedySetting> {
     let mut settings = Vec::new();
-    let others: Vec<usize> = (0..case.contenders.len()).filter(|&index| index != case.baseline).collect();
-    for fact in table().facts.iter().filter(|fact| fact.weight > Weight::Information || fact.asked_weight > Weight::Information) {
+    let others: Vec<usize> = (0..case.contenders.len())
+        .filter(|&index| index != case.baseline)
+        .collect();
+    for fact in table()
+        .facts
+        .iter()
+        .filter(|fact| fact.weight > Weight::Information || fact.asked_weight > Weight::Information)
+    {
         for &other in &others {
             let indices = [case.baseline, other];
             let readings = indices.map(|index| reading::read(fact, case, index));
@@ -106,7 +148,10 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
             }
         }
     }
-    for finding in rules::check_all(case).into_iter().filter(|finding| !finding.remedy_settings.is_empty()) {
+    for finding in rules::check_all(case)
+        .into_iter()
+        .filter(|finding| !finding.remedy_settings.is_empty())
+    {
         apply(case, &finding.remedy_settings);
         settings.extend(finding.remedy_settings);
     }
@@ -115,7 +160,11 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
 
 fn apply(case: &mut Case, settings: &[RemedySetting]) {
     for setting in settings {
-        let Some(contender) = case.contenders.iter_mut().find(|contender| contender.name == setting.contender) else {
+        let Some(contender) = case
+            .contenders
+            .iter_mut()
+            .find(|contender| contender.name == setting.contender)
+        else {
             continue;
         };
         let before = contender.clone();

@@ -14,7 +14,9 @@ mod finding;
 mod fix;
 mod of_record;
 mod predict;
+mod promise;
 mod reading;
+mod remedy;
 pub mod rules;
 mod schema;
 mod server;
@@ -31,13 +33,12 @@ use serde::Serialize;
 
 pub use compare::{Comparison, Outcome};
 pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
-pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
+pub use finding::{AuditFinding, Grade, Kind, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
-pub use predict::{Defaults, Taken, predict};
-pub use reading::Read;
+pub use predict::{Defaults, predict};
 pub use server::{Product, Version};
-pub use value::{option_value, variable_name};
+pub use value::variable_name;
 
 /// Which server a contender is.
 #[derive(Debug, Clone, Serialize)]
@@ -50,6 +51,8 @@ pub struct Identity {
     pub version: String,
     /// Where the evidence comes from.
     pub source: String,
+    /// What a committed transaction survives.
+    pub promise: String,
 }
 
 /// What an audit found.
@@ -75,14 +78,22 @@ impl Audit {
     /// True when a reader need not hesitate; with `strict` no doubt is let pass, waived or not.
     #[must_use]
     pub fn passes(&self, strict: bool) -> bool {
-        if strict { self.grade == Grade::Fair } else { self.grade != Grade::NotComparable }
+        if strict {
+            self.grade == Grade::Fair
+        } else {
+            self.grade != Grade::NotComparable
+        }
     }
 
     /// How many open differences favour the contender.
     #[must_use]
     pub fn favours(&self, contender: &str) -> usize {
-        let open = self.findings.iter().filter(|finding| finding.severity > Severity::Note);
-        open.filter(|finding| finding.favours.as_deref() == Some(contender)).count()
+        let open = self
+            .findings
+            .iter()
+            .filter(|finding| finding.severity > Severity::Note);
+        open.filter(|finding| finding.favours.as_deref() == Some(contender))
+            .count()
     }
 }
 
@@ -109,22 +120,36 @@ pub fn audit(case: &Case) -> Audit {
     // Stable: findings of one weight stay in the order of their classes.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Audit {
-        contenders: case.contenders.iter().map(identity).collect(),
-        baseline: case.contenders.get(case.baseline).map(|baseline| baseline.name.clone()).unwrap_or_default(),
+        contenders: (0..case.contenders.len())
+            .map(|index| identity(case, index))
+            .collect(),
+        baseline: case
+            .contenders
+            .get(case.baseline)
+            .map(|baseline| baseline.name.clone())
+            .unwrap_or_default(),
         contest: case.contest,
         grade: Grade::of(&findings),
         findings,
         comparisons,
-        unused_waivers: case.waivers.iter().enumerate().filter(|(index, _)| !used.contains(index)).map(|(_, one)| one.clone()).collect(),
+        unused_waivers: case
+            .waivers
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !used.contains(index))
+            .map(|(_, one)| one.clone())
+            .collect(),
     }
 }
 
-fn identity(contender: &ServerEvidence) -> Identity {
+fn identity(case: &Case, index: usize) -> Identity {
+    let contender = &case.contenders[index];
     Identity {
         name: contender.name.clone(),
         product: contender.product,
         version: contender.version_text.clone(),
         source: contender.source.clone(),
+        promise: promise::promise(case, index),
     }
 }
 
@@ -143,7 +168,10 @@ fn nothing_to_compare(case: &Case, other: usize) -> AuditFinding {
         severity: Severity::Doubt,
         about: vec![one, two],
         favours: None,
-        claim: format!("No setting can be compared: there are no variables of {}.", blind.join(" and ")),
+        claim: format!(
+            "No setting can be compared: there are no variables of {}.",
+            blind.join(" and ")
+        ),
         why: "What is not shown cannot be called equal.".to_owned(),
         remedy: "Give SHOW GLOBAL VARIABLES of every server.".to_owned(),
         evidence: Vec::new(),
@@ -155,33 +183,58 @@ fn nothing_to_compare(case: &Case, other: usize) -> AuditFinding {
 /// Facts that exist on one side only, and facts that nobody looked at: one note for each kind.
 fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<AuditFinding> {
     let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
-    let note = |rule: &str, kind: Kind, claim: String, remedy: &str, sides: Vec<Side>| AuditFinding {
-        rule: rule.to_owned(),
-        class: "I".to_owned(),
-        kind,
-        severity: Severity::Note,
-        about: vec![one.clone(), two.clone()],
-        favours: None,
-        claim,
-        why: "What was not compared is not equal.".to_owned(),
-        remedy: remedy.to_owned(),
-        evidence: sides,
-        remedy_settings: Vec::new(),
-        waived: None,
+    let note =
+        |rule: &str, kind: Kind, claim: String, remedy: &str, sides: Vec<Side>| AuditFinding {
+            rule: rule.to_owned(),
+            class: "I".to_owned(),
+            kind,
+            severity: Severity::Note,
+            about: vec![one.clone(), two.clone()],
+            favours: None,
+            claim,
+            why: "What was not compared is not equal.".to_owned(),
+            remedy: remedy.to_owned(),
+            evidence: sides,
+            remedy_settings: Vec::new(),
+            waived: None,
+        };
+    let with = |outcome: Outcome| {
+        comparisons
+            .iter()
+            .filter(move |comparison| comparison.outcome == outcome)
     };
-    let with = |outcome: Outcome| comparisons.iter().filter(move |comparison| comparison.outcome == outcome);
-    let titles = |outcome: Outcome| with(outcome).map(|one| one.title.as_str()).collect::<Vec<_>>().join(", ");
+    let titles = |outcome: Outcome| {
+        with(outcome)
+            .map(|one| one.title.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let mut notes = Vec::new();
     if with(Outcome::OneSided).next().is_some() {
         let sides = with(Outcome::OneSided).flat_map(|comparison| comparison.sides.clone());
         let sides = sides.filter(|side| !side.from.is_empty()).collect();
-        let claim = format!("Only one of the servers has: {}.", titles(Outcome::OneSided));
-        notes.push(note("one-sided", Kind::Difference, claim, "Nothing to do; the values are in the evidence.", sides));
+        let claim = format!(
+            "Only one of the servers has: {}.",
+            titles(Outcome::OneSided)
+        );
+        notes.push(note(
+            "one-sided",
+            Kind::Difference,
+            claim,
+            "Nothing to do; the values are in the evidence.",
+            sides,
+        ));
     }
     if with(Outcome::NotSeen).next().is_some() {
         let claim = format!("Not looked at: {}.", titles(Outcome::NotSeen));
         let remedy = "Audit a running server or a record to see these.";
-        notes.push(note("not-looked-at", Kind::Unreadable, claim, remedy, Vec::new()));
+        notes.push(note(
+            "not-looked-at",
+            Kind::Unreadable,
+            claim,
+            remedy,
+            Vec::new(),
+        ));
     }
     notes
 }
@@ -190,14 +243,24 @@ fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<A
 /// durability differs: then it remains a doubt, because no reason makes a lost commit comparable.
 fn waive(findings: &mut [AuditFinding], waivers: &[Waiver]) -> BTreeSet<usize> {
     let mut used = BTreeSet::new();
-    for finding in findings.iter_mut().filter(|finding| finding.severity > Severity::Note) {
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| finding.severity > Severity::Note)
+    {
         let is_meant = |waiver: &Waiver| {
-            waiver.of.eq_ignore_ascii_case(&finding.rule) || (!finding.class.is_empty() && waiver.of.eq_ignore_ascii_case(&finding.class))
+            waiver.of.eq_ignore_ascii_case(&finding.rule)
+                || (!finding.class.is_empty() && waiver.of.eq_ignore_ascii_case(&finding.class))
         };
-        let Some(index) = waivers.iter().position(is_meant) else { continue };
+        let Some(index) = waivers.iter().position(is_meant) else {
+            continue;
+        };
         used.insert(index);
         let is_durability = finding.severity == Severity::Void && finding.class.starts_with('D');
-        finding.severity = if is_durability { Severity::Doubt } else { Severity::Note };
+        finding.severity = if is_durability {
+            Severity::Doubt
+        } else {
+            Severity::Note
+        };
         finding.waived = Some(waivers[index].reason.clone());
     }
     used

@@ -1,41 +1,143 @@
 //! A record as a case: what the lab kept about each contender.
+//!
+//! Reads the record's own files and nothing else.
 
-use dbduel_record::Record;
+use std::fs;
+
+use dbduel_record::plan::Contender;
+use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::store::{ContenderFiles, contender_dir};
+use dbduel_record::{Event, Record};
 
 use super::evidence::{Case, ServerEvidence, Stage, Texts};
+use super::reading;
 use super::server::{Product, Version};
-use super::value::variable_name;
+use super::table::table;
 
 /// The case that a record makes. Waivers and subject are for the caller to add.
 #[must_use]
 pub fn case_of(record: &Record) -> Case {
-    let contenders = record.plan.contenders.iter().zip(&record.contenders).map(|(contender, files)| {
-        let mut evidence = ServerEvidence::of_variables(&contender.name, lower(&files.variables_before)).unwrap_or_else(|| {
-            let build = files.build.clone().unwrap_or_default();
-            let version = Version::parse(&build.version).unwrap_or_default();
-            ServerEvidence::new(&contender.name, Product::recognise(&build.version, &build.product), version)
-        });
-        evidence.source = contender.server.clone();
-        evidence.variables_after = lower(&files.variables_after);
-        evidence.status_before = lower(&files.status_before);
-        evidence.status_after = lower(&files.status_after);
-        evidence.build.clone_from(&files.build);
-        evidence.data_bytes = files.size.map(|size| size.before_bytes).filter(|&bytes| bytes > 0);
-        for setting in &contender.settings {
-            evidence.asked.insert(variable_name(&setting.name), setting.value.clone());
-        }
-        // The load's one client library talks to all contenders alike.
-        evidence.connection.compression = Some(false);
-        evidence
-    });
+    let contenders = record.plan.contenders.iter().zip(&record.contenders);
+    let contenders = contenders.map(|(contender, files)| evidence(record, contender, files));
     let mut case = Case::of(contenders.collect());
     case.baseline = record.plan.baseline;
     case.host = Some(record.host.clone());
-    case.stage = Stage::Results;
+    let was_measured = record
+        .events
+        .iter()
+        .any(|event| matches!(event.what, Event::SliceFinished { .. }));
+    case.stage = if was_measured {
+        Stage::Results
+    } else {
+        Stage::Configuration
+    };
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
+    for (index, contender) in record.plan.contenders.iter().enumerate() {
+        case.contenders[index].data_bytes = data_bytes(record, &contender.name, &case, index);
+    }
     case
 }
 
-fn lower(texts: &Texts) -> Texts {
-    texts.iter().map(|(name, value)| (name.to_lowercase(), value.clone())).collect()
+fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> ServerEvidence {
+    let shown = ServerEvidence::of_variables(&contender.name, lower(&files.variables_before));
+    let mut evidence = shown.unwrap_or_else(|| {
+        let build = files.build.clone().unwrap_or_default();
+        let version = Version::parse(&build.version).unwrap_or_default();
+        ServerEvidence::new(
+            &contender.name,
+            Product::recognise(&build.version, &build.product),
+            version,
+        )
+    });
+    evidence.source.clone_from(&contender.server);
+    evidence.variables_after = lower(&files.variables_after);
+    evidence.status_before = lower(&files.status_before);
+    evidence.status_after = lower(&files.status_after);
+    evidence.build.clone_from(&files.build);
+    for setting in &contender.settings {
+        evidence.ask(&setting.name, &setting.value);
+    }
+    let text = |file: &str| {
+        let path = contender_dir(&record.dir, &contender.name).join(file);
+        fs::read(path)
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let table = |file: &str| -> Vec<Vec<String>> {
+        let text = text(file).unwrap_or_default();
+        text.lines()
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect()
+    };
+    let active = table("plugins.tsv")
+        .into_iter()
+        .filter(|row| row.get(1).is_some_and(|state| state == "ACTIVE"));
+    evidence.plugins = active.filter_map(|row| row.into_iter().next()).collect();
+    if let Some(pools) = table("buffer-pool-instances.tsv")
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next())
+    {
+        evidence.probe.insert("buffer_pools".to_owned(), pools);
+    }
+    evidence.active_s = active_s(record, &contender.name);
+    evidence.schema = text("schema.sql");
+    evidence.engine_status_after = text("engine-status.txt");
+    evidence.error_log = text("server.log");
+    // The load has one client library, without compression, and talks to servers of ours by socket.
+    evidence.connection.compression = Some(false);
+    let transport = if contender.server.starts_with("tcp://") {
+        "tcp"
+    } else {
+        "unix socket"
+    };
+    evidence.connection.transport = Some(transport.to_owned());
+    evidence
 }
+
+/// Seconds of load between the two looks at the counters: warm-up, guards and slices.
+fn active_s(record: &Record, contender: &str) -> Option<f64> {
+    let slices = record
+        .slices
+        .iter()
+        .filter(|row| row.contender == contender && row.class == ALL_CLASSES);
+    let slices: f64 = slices.map(|row| row.guard_s + row.measured_s).sum();
+    let warm_up = record.events.iter().filter_map(|event| match &event.what {
+        Event::WarmedUp {
+            contender: name,
+            seconds,
+            ..
+        } if name == contender => Some(*seconds),
+        _ => None,
+    });
+    let seconds = slices + warm_up.sum::<f64>();
+    (seconds > 0.0).then_some(seconds)
+}
+
+/// Bytes of the loaded data: the data directory as it was then, without its redo log.
+fn data_bytes(record: &Record, contender: &str, case: &Case, index: usize) -> Option<u64> {
+    let directory = record.events.iter().find_map(|event| match &event.what {
+        Event::DatasetReady {
+            contender: name,
+            bytes,
+            ..
+        } if name == contender => Some(*bytes),
+        _ => None,
+    })?;
+    let redo = reading::read(table().fact("redo.capacity")?, case, index)
+        .value()?
+        .number()?;
+    directory
+        .checked_sub(redo as u64)
+        .filter(|&bytes| bytes > 0)
+}
+
+fn lower(texts: &Texts) -> Texts {
+    texts
+        .iter()
+        .map(|(name, value)| (name.to_lowercase(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

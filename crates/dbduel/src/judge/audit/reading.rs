@@ -58,37 +58,55 @@ impl Reading<'_> {
 pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
     let contender = &case.contenders[index];
     let Some(row) = fact.row(contender.product, contender.version) else {
-        return Reading { state: State::NotThere, from: Vec::new(), row: None };
+        return Reading {
+            state: State::NotThere,
+            from: Vec::new(),
+            row: None,
+        };
     };
     let mut trace = Trace::default();
     let value = evaluate(&row.value, case, contender, &mut trace, None);
     let state = match value {
         Some(value) => State::Known(value),
         None if fact.is_plain && !contender.variables.is_empty() => State::NotThere,
-        None if trace.missing.iter().all(|name| is_out_of_sight(name, case, contender)) => State::NotSeen,
+        None if trace
+            .missing
+            .iter()
+            .all(|name| is_out_of_sight(name, case, contender)) =>
+        {
+            State::NotSeen
+        }
         None => State::Unreadable(trace.missing),
     };
-    Reading { state, from: trace.from, row: Some(row) }
+    Reading {
+        state,
+        from: trace.from,
+        row: Some(row),
+    }
 }
 
-/// The settings that bring a fact to `target` on the contender `index`; empty when nothing can.
+/// The settings that bring a fact to `target` on the contender `index`; empty when nothing can. A
+/// setting whose value is unknown for this target is not needed for it.
 #[must_use]
-pub fn settings_for(reading: &Reading<'_>, target: &Value, case: &Case, index: usize) -> Vec<(String, String)> {
-    let Some(row) = reading.row else { return Vec::new() };
+pub fn settings_for(
+    reading: &Reading<'_>,
+    target: &Value,
+    case: &Case,
+    index: usize,
+) -> Vec<(String, String)> {
+    let Some(row) = reading.row else {
+        return Vec::new();
+    };
     let contender = &case.contenders[index];
-    let settings: Option<Vec<(String, String)>> = row
-        .set
-        .iter()
-        .map(|(name, value)| {
-            let value = evaluate(value, case, contender, &mut Trace::default(), Some(target))?;
-            let written = match value {
-                Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),
-                other => other.to_string(),
-            };
-            Some((name.clone(), written))
-        })
-        .collect();
-    settings.unwrap_or_default()
+    let settings = row.set.iter().filter_map(|(name, value)| {
+        let value = evaluate(value, case, contender, &mut Trace::default(), Some(target))?;
+        let written = match value {
+            Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),
+            other => other.to_string(),
+        };
+        Some((name.clone(), written))
+    });
+    settings.collect()
 }
 
 /// The value of a constant expression, such as a fact's target.
@@ -106,7 +124,10 @@ struct Trace {
 impl Trace {
     fn keep(&mut self, name: &str, value: String) {
         if self.from.iter().all(|read| read.name != name) {
-            self.from.push(Read { name: name.to_owned(), value });
+            self.from.push(Read {
+                name: name.to_owned(),
+                value,
+            });
         }
     }
 
@@ -130,7 +151,9 @@ fn evaluate(
         }
         if let Some(other) = name.strip_prefix("fact.") {
             // Facts refer to facts that refer to none; a test of the tables keeps it so.
-            let row = table().fact(other)?.row(contender.product, contender.version)?;
+            let row = table()
+                .fact(other)?
+                .row(contender.product, contender.version)?;
             return evaluate_plainly(&row.value, case, contender, trace);
         }
         look_up(name, case, contender, trace)
@@ -143,10 +166,17 @@ fn evaluate_plainly(
     contender: &ServerEvidence,
     trace: &mut Trace,
 ) -> Option<Value> {
-    expression::evaluate(expression, &mut |name| look_up(name, case, contender, trace))
+    expression::evaluate(expression, &mut |name| {
+        look_up(name, case, contender, trace)
+    })
 }
 
-fn look_up(name: &str, case: &Case, contender: &ServerEvidence, trace: &mut Trace) -> Option<Value> {
+fn look_up(
+    name: &str,
+    case: &Case,
+    contender: &ServerEvidence,
+    trace: &mut Trace,
+) -> Option<Value> {
     let found = match name.strip_prefix("host.") {
         Some(key) => of_host(case, key).map(|value| (value.to_string(), value)),
         None => contender.look_up(name),
@@ -167,7 +197,9 @@ fn of_host(case: &Case, key: &str) -> Option<Value> {
     let host = case.host.as_ref()?;
     match key {
         "rotational" => host.rotational.map(Value::Switch),
-        "sockets" => host.sockets.map(|sockets| Value::Number(f64::from(sockets))),
+        "sockets" => host
+            .sockets
+            .map(|sockets| Value::Number(f64::from(sockets))),
         _ => None,
     }
 }

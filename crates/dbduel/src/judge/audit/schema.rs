@@ -7,7 +7,10 @@ use super::value::Value;
 /// A property of all tables: the values found, each once, joined by commas.
 pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
     let option = |names: &[&str]| {
-        let mut found: Vec<String> = names.iter().flat_map(|name| option_values(schema, name)).collect();
+        let mut found: Vec<String> = names
+            .iter()
+            .flat_map(|name| option_values(schema, name))
+            .collect();
         found.sort();
         found.dedup();
         (!found.is_empty()).then(|| found.join(","))
@@ -17,13 +20,20 @@ pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
         "row_format" => option(&["row_format"])?,
         "charset" => {
             let charset = option(&["charset", "character set"])?;
-            if charset == "utf8" { "utf8mb3".to_owned() } else { charset }
+            if charset == "utf8" {
+                "utf8mb3".to_owned()
+            } else {
+                charset
+            }
         }
         "collation" => option(&["collate"])?,
         "compression" => compression(schema),
         "foreign_keys" => {
             let count = schema.to_ascii_lowercase().matches("foreign key").count();
-            return Some((format!("{count} in the schema"), Value::Number(count as f64)));
+            return Some((
+                format!("{count} in the schema"),
+                Value::Number(count as f64),
+            ));
         }
         _ => return None,
     };
@@ -34,14 +44,25 @@ pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
 fn compression(schema: &str) -> String {
     let on = |value: &String| !["0", "off", "none", "no"].contains(&value.as_str());
     let mut kinds = Vec::new();
-    if option_values(schema, "row_format").iter().any(|format| format == "compressed") {
+    if option_values(schema, "row_format")
+        .iter()
+        .any(|format| format == "compressed")
+    {
         kinds.push("rows");
     }
-    let by_page = [option_values(schema, "page_compressed"), option_values(schema, "compression")].concat();
+    let by_page = [
+        option_values(schema, "page_compressed"),
+        option_values(schema, "compression"),
+    ]
+    .concat();
     if by_page.iter().any(on) {
         kinds.push("pages");
     }
-    if kinds.is_empty() { "none".to_owned() } else { kinds.join(",") }
+    if kinds.is_empty() {
+        "none".to_owned()
+    } else {
+        kinds.join(",")
+    }
 }
 
 /// Values of `NAME=value`, with or without quotes and back quotes around either, in lower case.
@@ -56,8 +77,14 @@ fn option_values(schema: &str, name: &str) -> Vec<String> {
         if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
             continue;
         }
-        let value = after.strip_prefix('=').unwrap_or("").trim_start().trim_start_matches(['\'', '"', '`']);
-        let end = value.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(value.len());
+        let value = after
+            .strip_prefix('=')
+            .unwrap_or("")
+            .trim_start()
+            .trim_start_matches(['\'', '"', '`']);
+        let end = value
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(value.len());
         if end > 0 {
             values.push(value[..end].to_owned());
         }
@@ -75,7 +102,11 @@ mod tests {
 
     #[track_caller]
     fn check(key: &str, expected: &str) {
-        assert_eq!(look_up(SCHEMA, key).unwrap().1.to_string(), expected, "{key}");
+        assert_eq!(
+            look_up(SCHEMA, key).unwrap().1.to_string(),
+            expected,
+            "{key}"
+        );
     }
 
     #[test]
@@ -90,7 +121,20 @@ mod tests {
 
     #[test]
     fn compression_that_is_switched_off_is_none() {
-        assert_eq!(look_up("CREATE TABLE a (b int) COMPRESSION='none'", "compression").unwrap().0, "none");
-        assert_eq!(look_up("CREATE TABLE a (b int) ROW_FORMAT=COMPRESSED", "compression").unwrap().0, "rows");
+        assert_eq!(
+            look_up("CREATE TABLE a (b int) COMPRESSION='none'", "compression")
+                .unwrap()
+                .0,
+            "none"
+        );
+        assert_eq!(
+            look_up(
+                "CREATE TABLE a (b int) ROW_FORMAT=COMPRESSED",
+                "compression"
+            )
+            .unwrap()
+            .0,
+            "rows"
+        );
     }
 }

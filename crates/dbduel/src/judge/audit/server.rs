@@ -67,7 +67,9 @@ impl fmt::Display for Product {
 }
 
 /// `major.minor.patch`. What is not written is 0, so `5.7` comes before every 5.7.x.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Version {
     /// First number.
     pub major: u32,
@@ -87,13 +89,19 @@ impl Version {
             Some(rest) if rest.starts_with(|first: char| first.is_ascii_digit()) => rest,
             _ => text,
         };
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
         let mut numbers = text[..end].split('.').filter(|part| !part.is_empty());
         let mut next = || numbers.next().map(str::parse::<u32>);
         let major = next()?.ok()?;
         let minor = next()?.ok()?;
         let patch = next().unwrap_or(Ok(0)).ok()?;
-        Some(Version { major, minor, patch })
+        Some(Version {
+            major,
+            minor,
+            patch,
+        })
     }
 }
 
@@ -122,18 +130,35 @@ impl Servers {
         let mut words = text.split_ascii_whitespace();
         let product = match words.next() {
             Some("any") => None,
-            Some(name) => Some(Product::named(name).ok_or_else(|| format!("`{name}` is not a product"))?),
+            Some(name) => {
+                Some(Product::named(name).ok_or_else(|| format!("`{name}` is not a product"))?)
+            }
             None => return Err("names no product".to_owned()),
         };
         let Some(range) = words.next() else {
-            return Ok(Servers { product, since: Version::default(), before: None });
+            return Ok(Servers {
+                product,
+                since: Version::default(),
+                before: None,
+            });
         };
-        let (since, before) = range.split_once("..").ok_or_else(|| format!("`{range}` has no `..`"))?;
-        let version = |text: &str| Version::parse(text).ok_or_else(|| format!("`{text}` is not a version"));
+        let (since, before) = range
+            .split_once("..")
+            .ok_or_else(|| format!("`{range}` has no `..`"))?;
+        let version =
+            |text: &str| Version::parse(text).ok_or_else(|| format!("`{text}` is not a version"));
         Ok(Servers {
             product,
-            since: if since.is_empty() { Version::default() } else { version(since)? },
-            before: if before.is_empty() { None } else { Some(version(before)?) },
+            since: if since.is_empty() {
+                Version::default()
+            } else {
+                version(since)?
+            },
+            before: if before.is_empty() {
+                None
+            } else {
+                Some(version(before)?)
+            },
         })
     }
 
@@ -156,7 +181,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: (u32, u32, u32)) {
         let version = Version::parse(text).unwrap();
-        assert_eq!((version.major, version.minor, version.patch), expected, "{text}");
+        assert_eq!(
+            (version.major, version.minor, version.patch),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -174,16 +203,24 @@ mod tests {
 
     #[test]
     fn products_are_told_apart_by_version_and_comment() {
-        assert_eq!(Product::recognise("10.11.19-MariaDB-0+deb12u1", "Debian 12"), Product::MariaDb);
+        assert_eq!(
+            Product::recognise("10.11.19-MariaDB-0+deb12u1", "Debian 12"),
+            Product::MariaDb
+        );
         assert_eq!(Product::recognise("9.7.4-2", "(Debian)"), Product::MySql);
-        assert_eq!(Product::recognise("8.0.33-25", "Percona Server (GPL)"), Product::Percona);
+        assert_eq!(
+            Product::recognise("8.0.33-25", "Percona Server (GPL)"),
+            Product::Percona
+        );
     }
 
     #[test]
     fn a_range_has_its_start_and_not_its_end() {
         let row = Servers::parse("mysql 5.6..5.7").unwrap();
         let is_about = |text: &str| row.includes(Product::MySql, Version::parse(text).unwrap());
-        assert!(is_about("5.6.0") && is_about("5.6.51") && !is_about("5.7.0") && !is_about("5.5.34"));
+        assert!(
+            is_about("5.6.0") && is_about("5.6.51") && !is_about("5.7.0") && !is_about("5.5.34")
+        );
         assert!(row.includes(Product::Percona, Version::parse("5.6.14").unwrap()));
         assert!(!row.includes(Product::MariaDb, Version::parse("5.6.14").unwrap()));
     }

@@ -3,13 +3,13 @@
 //! Knows the notation and nothing of any server. A table that breaks its own rules is a mistake in
 //! the program, which the tests here find.
 
+mod notation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
-use super::classes::{self, Class, Weight};
-use super::expression::{self, Expression};
+use super::classes::{Class, Weight};
+use super::expression::Expression;
 use super::server::{Product, Servers, Version};
 use super::value::Value;
 
@@ -98,7 +98,9 @@ impl Fact {
     /// The row about this server.
     #[must_use]
     pub fn row(&self, product: Product, version: Version) -> Option<&Row> {
-        self.rows.iter().find(|row| row.on.includes(product, version))
+        self.rows
+            .iter()
+            .find(|row| row.on.includes(product, version))
     }
 
     /// The value as people read it.
@@ -154,11 +156,16 @@ impl Table {
     pub fn why_ignored(&self, variable: &str) -> Option<&str> {
         let matches = |pattern: &str| match pattern.split_once('*') {
             Some((start, end)) => {
-                variable.len() >= start.len() + end.len() && variable.starts_with(start) && variable.ends_with(end)
+                variable.len() >= start.len() + end.len()
+                    && variable.starts_with(start)
+                    && variable.ends_with(end)
             }
             None => variable == pattern,
         };
-        self.ignored.iter().find(|(pattern, _)| matches(pattern)).map(|(_, why)| why.as_str())
+        self.ignored
+            .iter()
+            .find(|(pattern, _)| matches(pattern))
+            .map(|(_, why)| why.as_str())
     }
 
     /// True when a fact follows from this variable, on whatever server.
@@ -174,197 +181,16 @@ impl Table {
 /// When they break their own notation, which the tests of this module exclude.
 #[must_use]
 pub fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| parse(FILES).expect("the tables that are compiled in parse"));
+    static TABLE: LazyLock<Table> =
+        LazyLock::new(|| notation::parse(FILES).expect("the tables that are compiled in parse"));
     &TABLE
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenFile {
-    #[serde(default)]
-    fact: Vec<WrittenFact>,
-    #[serde(default)]
-    same: Vec<WrittenSame>,
-    #[serde(default)]
-    ignored: Vec<WrittenIgnored>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenFact {
-    name: String,
-    class: String,
-    title: String,
-    #[serde(default)]
-    unit: String,
-    compare: Option<String>,
-    weight: Option<Weight>,
-    faster: Option<String>,
-    target: Option<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    why: String,
-    rows: Vec<WrittenRow>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenRow {
-    on: String,
-    value: String,
-    set: Option<String>,
-    #[serde(default)]
-    architecture: bool,
-    source: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenSame {
-    class: String,
-    weight: Option<Weight>,
-    asked_weight: Option<Weight>,
-    absent: Option<String>,
-    why: String,
-    variables: Vec<String>,
-    #[serde(default)]
-    settable: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenIgnored {
-    why: String,
-    variables: Vec<String>,
-}
-
-fn parse(files: &[&str]) -> Result<Table, String> {
-    let mut facts = Vec::new();
-    let mut ignored = Vec::new();
-    for text in files {
-        let file: WrittenFile = toml::from_str(text).map_err(|error| error.to_string())?;
-        for fact in file.fact {
-            let name = fact.name.clone();
-            facts.push(complete(fact).map_err(|why| format!("{name}: {why}"))?);
-        }
-        for same in &file.same {
-            for variable in &same.variables {
-                facts.push(plain(same, variable).map_err(|why| format!("{variable}: {why}"))?);
-            }
-        }
-        for group in file.ignored {
-            ignored.extend(group.variables.into_iter().map(|variable| (variable, group.why.clone())));
-        }
-    }
-    let place = |fact: &Fact| classes::CLASSES.iter().position(|class| class.id == fact.class.id);
-    facts.sort_by_key(place);
-    let names = facts.iter().flat_map(|fact| &fact.rows).flat_map(|row| expression::names(&row.value));
-    let mapped = names.map(str::to_owned).collect();
-    Ok(Table { facts, ignored, mapped })
-}
-
-fn class_of(id: &str) -> Result<&'static Class, String> {
-    classes::class(id).ok_or_else(|| format!("there is no class `{id}`"))
-}
-
-fn complete(written: WrittenFact) -> Result<Fact, String> {
-    let class = class_of(&written.class)?;
-    let weight = written.weight.unwrap_or_else(|| class.weight());
-    Ok(Fact {
-        name: written.name,
-        class,
-        title: written.title,
-        unit: written.unit,
-        compare: compare(written.compare.as_deref().unwrap_or("equal"))?,
-        weight,
-        asked_weight: weight,
-        faster: faster(written.faster.as_deref()),
-        target: written.target.as_deref().map(expression::parse).transpose()?,
-        labels: written.labels,
-        why: written.why,
-        rows: written.rows.into_iter().map(complete_row).collect::<Result<_, _>>()?,
-        is_plain: false,
-    })
-}
-
-fn complete_row(written: WrittenRow) -> Result<Row, String> {
-    let settings = written.set.iter().flat_map(|set| set.split(';'));
-    let settings = settings.map(|setting| {
-        let (name, value) = setting.split_once('=').ok_or_else(|| format!("`{setting}` sets nothing"))?;
-        Ok((name.trim().to_owned(), expression::parse(value)?))
-    });
-    Ok(Row {
-        on: Servers::parse(&written.on)?,
-        value: expression::parse(&written.value)?,
-        set: settings.collect::<Result<_, String>>()?,
-        is_architecture: written.architecture,
-        source: written.source,
-    })
-}
-
-fn plain(same: &WrittenSame, variable: &str) -> Result<Fact, String> {
-    let class = class_of(&same.class)?;
-    let weight = same.weight.unwrap_or_else(|| class.weight());
-    let value = match &same.absent {
-        Some(absent) => {
-            let absent = Expression::Literal(Value::read(absent));
-            Expression::Call(expression::Function::First, vec![Expression::Name(variable.to_owned()), absent])
-        }
-        None => Expression::Name(variable.to_owned()),
-    };
-    let set = same.settable.then(|| (variable.to_owned(), Expression::Name("target".to_owned())));
-    Ok(Fact {
-        name: variable.to_owned(),
-        class,
-        title: variable.to_owned(),
-        unit: String::new(),
-        compare: Compare::Equal,
-        weight,
-        asked_weight: same.asked_weight.unwrap_or(weight),
-        faster: Faster::Unknown,
-        target: None,
-        labels: BTreeMap::new(),
-        why: same.why.clone(),
-        rows: vec![Row {
-            on: Servers::parse("any")?,
-            value,
-            set: set.into_iter().collect(),
-            is_architecture: false,
-            source: "SHOW VARIABLES".to_owned(),
-        }],
-        is_plain: true,
-    })
-}
-
-fn compare(text: &str) -> Result<Compare, String> {
-    let mut words = text.split_ascii_whitespace();
-    let kind = words.next().unwrap_or_default();
-    let mut number = || {
-        let word = words.next().ok_or_else(|| format!("`{text}` lacks a number"))?;
-        word.parse::<f64>().map_err(|_| format!("`{word}` is not a number"))
-    };
-    match kind {
-        "equal" => Ok(Compare::Equal),
-        "within" => Ok(Compare::Within(number()? / 100.0)),
-        "ratio" => Ok(Compare::Ratio(number()?)),
-        "list" => Ok(Compare::List),
-        "flags" => Ok(Compare::Flags),
-        _ => Err(format!("`{text}` is no way to compare")),
-    }
-}
-
-fn faster(text: Option<&str>) -> Faster {
-    match text {
-        None => Faster::Unknown,
-        Some("larger") => Faster::Larger,
-        Some("smaller") => Faster::Smaller,
-        Some(words) => Faster::Words(words.split('>').map(|word| word.trim().to_owned()).collect()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::notation::parse;
     use super::*;
+    use crate::judge::audit::expression;
 
     #[test]
     fn the_tables_parse_and_no_fact_stands_twice() {
@@ -372,26 +198,59 @@ mod tests {
         let mut seen = BTreeSet::new();
         for fact in &table.facts {
             assert!(seen.insert(&fact.name), "`{}` stands twice", fact.name);
-            assert!(fact.why.ends_with('.'), "{}: the reason is a sentence", fact.name);
+            assert!(
+                fact.why.ends_with('.'),
+                "{}: the reason is a sentence",
+                fact.name
+            );
             assert!(!fact.rows.is_empty(), "{} has no row", fact.name);
-            assert!(fact.rows.iter().all(|row| !row.source.is_empty()), "{}: no source", fact.name);
+            assert!(
+                fact.rows.iter().all(|row| !row.source.is_empty()),
+                "{}: no source",
+                fact.name
+            );
         }
         assert!(table.facts.len() > 100);
     }
 
     #[test]
     fn names_look_where_there_is_something_and_facts_refer_only_to_facts_that_do_not_refer_back() {
-        const PLACES: &[&str] =
-            &["status", "session", "connection", "table", "host", "probe", "asked", "derived", "fact"];
+        const PLACES: &[&str] = &[
+            "status",
+            "session",
+            "connection",
+            "table",
+            "host",
+            "probe",
+            "asked",
+            "derived",
+            "fact",
+        ];
         let table = table();
         for fact in &table.facts {
-            for name in fact.rows.iter().flat_map(|row| expression::names(&row.value)) {
-                let Some((place, rest)) = name.split_once('.') else { continue };
+            for name in fact
+                .rows
+                .iter()
+                .flat_map(|row| expression::names(&row.value))
+            {
+                let Some((place, rest)) = name.split_once('.') else {
+                    continue;
+                };
                 assert!(PLACES.contains(&place), "{}: `{name}`", fact.name);
                 if place == "fact" {
-                    let other = table.fact(rest).unwrap_or_else(|| panic!("{}: there is no fact `{rest}`", fact.name));
-                    let refers_back = |row: &Row| expression::names(&row.value).iter().any(|name| name.starts_with("fact."));
-                    assert!(!other.rows.iter().any(refers_back), "{}: `{rest}` depends on facts itself", fact.name);
+                    let other = table
+                        .fact(rest)
+                        .unwrap_or_else(|| panic!("{}: there is no fact `{rest}`", fact.name));
+                    let refers_back = |row: &Row| {
+                        expression::names(&row.value)
+                            .iter()
+                            .any(|name| name.starts_with("fact."))
+                    };
+                    assert!(
+                        !other.rows.iter().any(refers_back),
+                        "{}: `{rest}` depends on facts itself",
+                        fact.name
+                    );
                 }
             }
         }
@@ -400,10 +259,18 @@ mod tests {
     #[test]
     fn broken_tables_are_refused() {
         let fact = |line: &str| {
-            format!("[[fact]]\nname='a'\nclass='P1'\ntitle='a'\nwhy='b.'\nrows=[{{on='any',value='1',source='s'}}]\n{line}")
+            format!(
+                "[[fact]]\nname='a'\nclass='P1'\ntitle='a'\nwhy='b.'\nrows=[{{on='any',value='1',source='s'}}]\n{line}"
+            )
         };
         assert!(parse(&[&fact("")]).is_ok());
-        for line in ["class='P1'", "compare='about'", "compare='ratio'", "target='('", "colour='red'"] {
+        for line in [
+            "class='P1'",
+            "compare='about'",
+            "compare='ratio'",
+            "target='('",
+            "colour='red'",
+        ] {
             assert!(parse(&[&fact(line)]).is_err(), "{line}");
         }
         assert!(parse(&["[[same]]\nclass='X'\nwhy='b.'\nvariables=['a']"]).is_err());
@@ -412,7 +279,11 @@ mod tests {
     #[test]
     fn patterns_stand_for_any_ending() {
         let table = table();
-        assert!(table.why_ignored("performance_schema_max_table_instances").is_some());
+        assert!(
+            table
+                .why_ignored("performance_schema_max_table_instances")
+                .is_some()
+        );
         assert!(table.why_ignored("net_read_timeout").is_some());
         assert!(table.why_ignored("innodb_io_capacity").is_none());
     }

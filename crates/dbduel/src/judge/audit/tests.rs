@@ -24,19 +24,36 @@ fn with(mut server: ServerEvidence, settings: &[(&str, &str)]) -> ServerEvidence
 }
 
 fn two(recorded: &str, one: &[(&str, &str)], two: &[(&str, &str)]) -> Case {
-    Case::of(vec![with(server("a", recorded), one), with(server("b", recorded), two)])
+    Case::of(vec![
+        with(server("a", recorded), one),
+        with(server("b", recorded), two),
+    ])
 }
 
 fn finding<'a>(audit: &'a Audit, rule: &str) -> &'a AuditFinding {
-    let named = || audit.findings.iter().map(|finding| format!("{} {}", finding.rule, finding.claim)).collect::<Vec<_>>();
-    audit.findings.iter().find(|finding| finding.rule == rule).unwrap_or_else(|| panic!("no `{rule}` in {:#?}", named()))
+    let named = || {
+        audit
+            .findings
+            .iter()
+            .map(|finding| format!("{} {}", finding.rule, finding.claim))
+            .collect::<Vec<_>>()
+    };
+    audit
+        .findings
+        .iter()
+        .find(|finding| finding.rule == rule)
+        .unwrap_or_else(|| panic!("no `{rule}` in {:#?}", named()))
 }
 
 #[track_caller]
 fn check_nothing_above_a_note(case: &Case) {
     let audit = audit(case);
-    let heavy: Vec<&str> =
-        audit.findings.iter().filter(|finding| finding.severity > Severity::Note).map(|one| one.claim.as_str()).collect();
+    let heavy: Vec<&str> = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note)
+        .map(|one| one.claim.as_str())
+        .collect();
     assert!(heavy.is_empty(), "{heavy:#?}");
     assert_eq!(audit.grade, Grade::Fair);
     assert!(audit.passes(true));
@@ -44,7 +61,9 @@ fn check_nothing_above_a_note(case: &Case) {
 
 #[test]
 fn equal_servers_raise_nothing_above_a_note() {
-    for (recorded, _, _) in Defaults::servers().filter(|(recorded, _, _)| *recorded != "mysql-5.6.21") {
+    for (recorded, _, _) in
+        Defaults::servers().filter(|(recorded, _, _)| *recorded != "mysql-5.6.21")
+    {
         check_nothing_above_a_note(&two(recorded, &[], &[]));
     }
 }
@@ -53,7 +72,10 @@ fn equal_servers_raise_nothing_above_a_note() {
 fn a_32_bit_build_is_told_even_on_both_sides() {
     let audit = audit(&two("mysql-5.6.21", &[], &[]));
     assert_eq!(finding(&audit, "R18").severity, Severity::Note);
-    let mixed = Case::of(vec![server("a", "mysql-5.6.21"), server("b", "mysql-5.6.24")]);
+    let mixed = Case::of(vec![
+        server("a", "mysql-5.6.21"),
+        server("b", "mysql-5.6.24"),
+    ]);
     let audit = super::audit(&mixed);
     assert_eq!(finding(&audit, "R18").severity, Severity::Doubt);
     assert_eq!(finding(&audit, "build.bits").favours.as_deref(), Some("b"));
@@ -62,7 +84,9 @@ fn a_32_bit_build_is_told_even_on_both_sides() {
 /// Facts of the classes that make a contest unequal, for any two recorded servers.
 #[test]
 fn every_pair_of_recorded_servers_is_read_without_gaps() {
-    let servers: Vec<&str> = Defaults::servers().map(|(recorded, _, _)| recorded).collect();
+    let servers: Vec<&str> = Defaults::servers()
+        .map(|(recorded, _, _)| recorded)
+        .collect();
     for one in &servers {
         for other in &servers {
             let audit = audit(&Case::of(vec![server("a", one), server("b", other)]));
@@ -73,8 +97,15 @@ fn every_pair_of_recorded_servers_is_read_without_gaps() {
                 .map(|comparison| comparison.fact.as_str())
                 .collect();
             assert!(gaps.is_empty(), "{one} and {other}: {gaps:?}");
-            let unknown = audit.findings.iter().find(|finding| finding.kind == Kind::Unknown);
-            assert!(unknown.is_none(), "{one} and {other}: {}", unknown.map_or("", |finding| &finding.claim));
+            let unknown = audit
+                .findings
+                .iter()
+                .find(|finding| finding.kind == Kind::Unknown);
+            assert!(
+                unknown.is_none(),
+                "{one} and {other}: {}",
+                unknown.map_or("", |finding| &finding.claim)
+            );
         }
     }
 }
@@ -84,7 +115,10 @@ fn every_variable_of_every_recorded_server_is_mapped_or_ignored_for_a_reason() {
     let table = table::table();
     for (recorded, _, _) in Defaults::servers() {
         for name in Defaults::of(recorded).unwrap().variables.keys() {
-            assert!(table.is_mapped(name) || table.why_ignored(name).is_some(), "{recorded}: {name}");
+            assert!(
+                table.is_mapped(name) || table.why_ignored(name).is_some(),
+                "{recorded}: {name}"
+            );
         }
     }
 }
@@ -92,12 +126,19 @@ fn every_variable_of_every_recorded_server_is_mapped_or_ignored_for_a_reason() {
 /// What no setting can make equal between any two of the recorded servers.
 #[test]
 fn a_fix_leaves_no_doubt_between_any_two_recorded_servers() {
-    let servers: Vec<&str> = Defaults::servers().map(|(recorded, _, _)| recorded).filter(|recorded| *recorded != "mysql-5.6.21").collect();
+    let servers: Vec<&str> = Defaults::servers()
+        .map(|(recorded, _, _)| recorded)
+        .filter(|recorded| *recorded != "mysql-5.6.21")
+        .collect();
     let mut left = BTreeSet::new();
     for (index, one) in servers.iter().enumerate() {
         for other in &servers[index + 1..] {
             let fix = fix(&Case::of(vec![server("a", one), server("b", other)]));
-            let heavy = fix.after.findings.iter().filter(|finding| finding.severity > Severity::Note);
+            let heavy = fix
+                .after
+                .findings
+                .iter()
+                .filter(|finding| finding.severity > Severity::Note);
             // Which library allocates memory is decided when a server is built or started, not by a setting.
             for finding in heavy.filter(|finding| finding.rule != "memory.allocator") {
                 left.insert(format!("{one} and {other}: {}", finding.claim));
@@ -109,10 +150,29 @@ fn a_fix_leaves_no_doubt_between_any_two_recorded_servers() {
 
 #[test]
 fn settings_of_both_products_meet_in_one_fact() {
-    let mysql = with(server("mysql", "mysql-8.0.33"), &[("innodb_redo_log_capacity", "2G"), ("innodb_checksum_algorithm", "crc32")]);
-    let mariadb = with(server("mariadb", "mariadb-10.2.11"), &[("innodb_log_file_size", "1G"), ("innodb_log_files_in_group", "2")]);
+    let mysql = with(
+        server("mysql", "mysql-8.0.33"),
+        &[
+            ("innodb_redo_log_capacity", "2G"),
+            ("innodb_checksum_algorithm", "crc32"),
+        ],
+    );
+    let mariadb = with(
+        server("mariadb", "mariadb-10.2.11"),
+        &[
+            ("innodb_log_file_size", "1G"),
+            ("innodb_log_files_in_group", "2"),
+        ],
+    );
     let audit = audit(&Case::of(vec![mysql, mariadb]));
-    let outcome = |fact: &str| audit.comparisons.iter().find(|comparison| comparison.fact == fact).unwrap().outcome;
+    let outcome = |fact: &str| {
+        audit
+            .comparisons
+            .iter()
+            .find(|comparison| comparison.fact == fact)
+            .unwrap()
+            .outcome
+    };
     assert_eq!(outcome("redo.capacity"), Outcome::Equivalent);
     assert_eq!(outcome("page.checksum"), Outcome::Equivalent);
     assert_eq!(outcome("flush.threads"), Outcome::Equivalent);
@@ -135,7 +195,11 @@ fn durability_that_differs_makes_a_contest_void() {
         case.contenders[1].asked.clear();
         let audit = audit(&case);
         let found = finding(&audit, rule);
-        assert_eq!((found.severity, found.kind), (Severity::Void, Kind::NotComparable), "{setting} = {value}");
+        assert_eq!(
+            (found.severity, found.kind),
+            (Severity::Void, Kind::NotComparable),
+            "{setting} = {value}"
+        );
         assert_eq!(audit.grade, Grade::NotComparable);
         assert!(!audit.passes(false));
     }
@@ -146,11 +210,18 @@ fn a_difference_that_the_experiment_is_about_is_declared_and_durability_still_a_
     let about_doublewrite = two("mariadb-10.11.5", &[], &[("innodb_doublewrite", "OFF")]);
     let audit_of_doublewrite = audit(&about_doublewrite);
     let found = finding(&audit_of_doublewrite, "torn_page.protection");
-    assert_eq!((found.kind, found.severity), (Kind::Declared, Severity::Doubt));
+    assert_eq!(
+        (found.kind, found.severity),
+        (Kind::Declared, Severity::Doubt)
+    );
     assert!(found.claim.contains("promises less"), "{}", found.claim);
     assert_eq!(audit_of_doublewrite.grade, Grade::Doubtful);
 
-    let about_the_hash_index = two("mariadb-10.11.5", &[("innodb_adaptive_hash_index", "1")], &[("innodb_adaptive_hash_index", "0")]);
+    let about_the_hash_index = two(
+        "mariadb-10.11.5",
+        &[("innodb_adaptive_hash_index", "1")],
+        &[("innodb_adaptive_hash_index", "0")],
+    );
     let audit = audit(&about_the_hash_index);
     assert_eq!(finding(&audit, "ahi.on").kind, Kind::Declared);
     assert_eq!(audit.grade, Grade::Fair);
@@ -158,9 +229,18 @@ fn a_difference_that_the_experiment_is_about_is_declared_and_durability_still_a_
 
 #[test]
 fn between_products_settings_declare_nothing() {
-    let mariadb = with(server("mariadb", "mariadb-10.1.8"), &[("innodb_use_mtflush", "1"), ("innodb_mtflush_threads", "16")]);
+    let mariadb = with(
+        server("mariadb", "mariadb-10.1.8"),
+        &[
+            ("innodb_use_mtflush", "1"),
+            ("innodb_mtflush_threads", "16"),
+        ],
+    );
     let mut case = Case::of(vec![mariadb, server("mysql", "mysql-5.6.24")]);
-    assert_eq!(finding(&audit(&case), "flush.threads").kind, Kind::Advantage);
+    assert_eq!(
+        finding(&audit(&case), "flush.threads").kind,
+        Kind::Advantage
+    );
     case.subject.push("P3".to_owned());
     assert_eq!(finding(&audit(&case), "flush.threads").kind, Kind::Declared);
 }
@@ -169,19 +249,34 @@ fn between_products_settings_declare_nothing() {
 fn a_waiver_is_applied_printed_and_missed_when_nothing_needs_it() {
     let mut case = two("mysql-5.6.24", &[], &[("innodb_doublewrite", "0")]);
     case.contenders[1].asked.clear();
-    let waiver = |of: &str| Waiver { of: of.to_owned(), reason: "the device writes pages whole".to_owned() };
+    let waiver = |of: &str| Waiver {
+        of: of.to_owned(),
+        reason: "the device writes pages whole".to_owned(),
+    };
     case.waivers = vec![waiver("d3"), waiver("P7")];
     let audit = audit(&case);
     let found = finding(&audit, "torn_page.protection");
-    assert_eq!(found.severity, Severity::Doubt, "a waiver does not make durability equal");
-    assert!(found.to_finding().claim.ends_with("Waived: the device writes pages whole"));
+    assert_eq!(
+        found.severity,
+        Severity::Doubt,
+        "a waiver does not make durability equal"
+    );
+    assert!(
+        found
+            .to_finding()
+            .claim
+            .ends_with("Waived: the device writes pages whole")
+    );
     assert_eq!(audit.unused_waivers, [waiver("P7")]);
     assert!(audit.passes(false) && !audit.passes(true));
 }
 
 #[test]
 fn contests_of_servers_as_they_come_list_performance_and_still_gate_durability() {
-    let mut case = Case::of(vec![server("old", "mysql-5.6.24"), server("new", "mysql-8.0.33")]);
+    let mut case = Case::of(vec![
+        server("old", "mysql-5.6.24"),
+        server("new", "mysql-8.0.33"),
+    ]);
     case.contest = Contest::OutOfTheBox;
     let audit = audit(&case);
     assert_eq!(finding(&audit, "flush.dirty_max").severity, Severity::Note);
@@ -192,7 +287,9 @@ fn contests_of_servers_as_they_come_list_performance_and_still_gate_durability()
 fn variables_that_nobody_mapped_are_listed() {
     let mut case = two("mysql-5.6.24", &[], &[]);
     for (contender, value) in case.contenders.iter_mut().zip(["1", "2"]) {
-        contender.variables.insert("innodb_warp_factor".to_owned(), value.to_owned());
+        contender
+            .variables
+            .insert("innodb_warp_factor".to_owned(), value.to_owned());
     }
     let audit = audit(&case);
     let found = finding(&audit, "unknown");
@@ -208,8 +305,16 @@ fn what_cannot_be_read_is_never_equal() {
         contender.variables.remove("innodb_io_capacity");
     }
     let audit = audit(&case);
-    assert_eq!(finding(&audit, "commit.level").severity, Severity::Doubt, "durability: one step below void");
-    assert_eq!(finding(&audit, "io.capacity").severity, Severity::Note, "performance: one step below doubt");
+    assert_eq!(
+        finding(&audit, "commit.level").severity,
+        Severity::Doubt,
+        "durability: one step below void"
+    );
+    assert_eq!(
+        finding(&audit, "io.capacity").severity,
+        Severity::Note,
+        "performance: one step below doubt"
+    );
 }
 
 #[test]
@@ -224,15 +329,26 @@ fn without_any_variables_there_is_one_finding_and_no_flood() {
 fn the_load_s_connections_are_compared_where_they_were_seen() {
     let mut case = two("mysql-8.0.33", &[], &[]);
     for (contender, tls) in case.contenders.iter_mut().zip([false, true]) {
-        contender.connection = Connection { tls: Some(tls), transport: Some("tcp".to_owned()), compression: Some(false), prepared: Some(true) };
+        contender.connection = Connection {
+            tls: Some(tls),
+            transport: Some("tcp".to_owned()),
+            compression: Some(false),
+            prepared: Some(true),
+        };
     }
     let audit = audit(&case);
     let found = finding(&audit, "connection.tls");
-    assert_eq!((found.kind, found.favours.as_deref()), (Kind::ClientSide, Some("a")));
+    assert_eq!(
+        (found.kind, found.favours.as_deref()),
+        (Kind::ClientSide, Some("a"))
+    );
 }
 
 fn counters(pairs: &[(&str, &str)]) -> Texts {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// One side of a pair of equal servers has these counters after the run, the other none that rose.
@@ -255,44 +371,116 @@ fn check_rule(recorded: &str, after: &[(&str, &str)], rule: &str) -> AuditFindin
 
 #[test]
 fn what_the_run_showed_raises_the_rules() {
-    let redo = check_rule("mariadb-10.11.5", &[("innodb_lsn_current", "100000000000"), ("uptime", "1000")], "R1");
+    let redo = check_rule(
+        "mariadb-10.11.5",
+        &[("innodb_lsn_current", "100000000000"), ("uptime", "1000")],
+        "R1",
+    );
     assert!(redo.claim.contains("less than 300 s"), "{}", redo.claim);
     check_rule("mysql-8.0.33", &[("innodb_log_waits", "7")], "R1");
-    check_rule("mysql-8.0.33", &[("innodb_buffer_pool_wait_free", "7")], "R2");
-    check_rule("mysql-8.0.33", &[("table_open_cache_overflows", "949")], "R4");
-    check_rule("mysql-8.0.33", &[("table_open_cache_hits", "10000"), ("table_open_cache_misses", "5000")], "R4");
+    check_rule(
+        "mysql-8.0.33",
+        &[("innodb_buffer_pool_wait_free", "7")],
+        "R2",
+    );
+    check_rule(
+        "mysql-8.0.33",
+        &[("table_open_cache_overflows", "949")],
+        "R4",
+    );
+    check_rule(
+        "mysql-8.0.33",
+        &[
+            ("table_open_cache_hits", "10000"),
+            ("table_open_cache_misses", "5000"),
+        ],
+        "R4",
+    );
     check_rule("mariadb-10.1.8", &[("opened_tables", "13411")], "R4");
-    check_rule("mysql-8.0.33", &[("connection_errors_max_connections", "3")], "R8");
+    check_rule(
+        "mysql-8.0.33",
+        &[("connection_errors_max_connections", "3")],
+        "R8",
+    );
     check_rule("mariadb-10.1.8", &[("qcache_hits", "3")], "R13");
-    check_rule("mysql-5.6.24", &[("connections", "5000"), ("threads_created", "5000")], "R21");
-    check_rule("mysql-8.0.33", &[("innodb_buffer_pool_bytes_dirty", "60000000"), ("innodb_data_written", "100000000")], "R26");
-    let syncs = check_rule("mysql-8.0.33", &[("com_commit", "10000"), ("com_update", "10000"), ("innodb_data_fsyncs", "3")], "R16");
+    check_rule(
+        "mysql-5.6.24",
+        &[("connections", "5000"), ("threads_created", "5000")],
+        "R21",
+    );
+    check_rule(
+        "mysql-8.0.33",
+        &[
+            ("innodb_buffer_pool_bytes_dirty", "60000000"),
+            ("innodb_data_written", "100000000"),
+        ],
+        "R26",
+    );
+    let syncs = check_rule(
+        "mysql-8.0.33",
+        &[
+            ("com_commit", "10000"),
+            ("com_update", "10000"),
+            ("innodb_data_fsyncs", "3"),
+        ],
+        "R16",
+    );
     assert_eq!(syncs.severity, Severity::Void);
 }
 
 #[test]
 fn commits_of_a_group_need_fewer_syncs_and_write_through_needs_none() {
     let mut case = two("mysql-8.0.33", &[], &[]);
-    let after = [("com_commit", "10000"), ("com_update", "10000"), ("innodb_data_fsyncs", "1300")];
+    let after = [
+        ("com_commit", "10000"),
+        ("com_update", "10000"),
+        ("innodb_data_fsyncs", "1300"),
+    ];
     for contender in &mut case.contenders {
         contender.status_before = counters(&after.map(|(name, _)| (name, "0")));
         contender.status_after = counters(&after);
     }
     case.clients = Some(8);
-    assert!(audit(&case).findings.iter().all(|finding| finding.rule != "R16"));
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R16")
+    );
     case.clients = Some(1);
-    assert_eq!(finding(&audit(&case), "R16").severity, Severity::Doubt, "no bias, but neither side keeps its word");
+    assert_eq!(
+        finding(&audit(&case), "R16").severity,
+        Severity::Doubt,
+        "no bias, but neither side keeps its word"
+    );
     for contender in &mut case.contenders {
-        contender.variables.insert("innodb_flush_method".to_owned(), "O_DSYNC".to_owned());
+        contender
+            .variables
+            .insert("innodb_flush_method".to_owned(), "O_DSYNC".to_owned());
     }
-    assert!(audit(&case).findings.iter().all(|finding| finding.rule != "R16"));
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R16")
+    );
 }
 
 #[test]
 fn settings_that_did_not_take_are_told() {
-    let mariadb = with(server("a", "mariadb-10.11.5"), &[("innodb_page_cleaners", "8"), ("innodb_thread_concurrency", "32")]);
+    let mariadb = with(
+        server("a", "mariadb-10.11.5"),
+        &[
+            ("innodb_page_cleaners", "8"),
+            ("innodb_thread_concurrency", "32"),
+        ],
+    );
     let audit = audit(&Case::of(vec![mariadb, server("b", "mariadb-10.11.5")]));
-    assert!(finding(&audit, "R17").claim.contains("innodb_page_cleaners = 8 does not exist there"));
+    assert!(
+        finding(&audit, "R17")
+            .claim
+            .contains("innodb_page_cleaners = 8 does not exist there")
+    );
     assert!(finding(&audit, "R5").claim.contains("ignores it"));
 }
 
@@ -302,33 +490,107 @@ fn a_setting_that_changes_during_the_run_is_told() {
     for contender in &mut case.contenders {
         contender.variables_after = contender.variables.clone();
     }
-    assert!(audit(&case).findings.iter().all(|finding| finding.rule != "R39"));
-    case.contenders[1].variables_after.insert("innodb_io_capacity".to_owned(), "9000".to_owned());
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R39")
+    );
+    case.contenders[1]
+        .variables_after
+        .insert("innodb_io_capacity".to_owned(), "9000".to_owned());
     assert_eq!(finding(&audit(&case), "R39").severity, Severity::Doubt);
 }
 
 #[test]
+fn a_plugin_that_watches_one_side_is_told() {
+    let mut case = two("mariadb-10.11.5", &[], &[]);
+    case.contenders[1].plugins = vec!["SERVER_AUDIT".to_owned(), "InnoDB".to_owned()];
+    assert_eq!(finding(&audit(&case), "R43").about, ["b"]);
+}
+
+#[test]
 fn rules_about_the_machine_need_the_machine() {
-    let flash = Host { rotational: Some(false), block_device: Some("/dev/nvme0n1".to_owned()), ..Host::default() };
-    let mut case = Case::of(vec![server("a", "mysql-5.6.24"), server("b", "mysql-8.0.33")]);
-    assert!(audit(&case).findings.iter().all(|finding| finding.rule != "R7"));
+    let flash = Host {
+        rotational: Some(false),
+        block_device: Some("/dev/nvme0n1".to_owned()),
+        ..Host::default()
+    };
+    let mut case = Case::of(vec![
+        server("a", "mysql-5.6.24"),
+        server("b", "mysql-8.0.33"),
+    ]);
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R7")
+    );
     case.host = Some(flash);
     let found = audit(&case);
     assert_eq!(finding(&found, "R7").about, ["a"]);
-    assert_eq!(finding(&found, "R7").remedy_settings[0].name, "innodb_flush_neighbors");
-    assert_eq!(finding(&found, "R11").severity, Severity::Note, "both sides have 200");
+    assert_eq!(
+        finding(&found, "R7").remedy_settings[0].name,
+        "innodb_flush_neighbors"
+    );
+    assert_eq!(
+        finding(&found, "R11").severity,
+        Severity::Note,
+        "both sides have 200"
+    );
 
-    case.host = Some(Host { rotational: Some(true), virtualisation: Some("KVM".to_owned()), ..Host::default() });
+    case.host = Some(Host {
+        rotational: Some(true),
+        virtualisation: Some("KVM".to_owned()),
+        ..Host::default()
+    });
     case.contenders[1] = server("b", "mariadb-10.11.5");
     assert_eq!(finding(&audit(&case), "R31").about, ["b"]);
 }
 
 #[test]
 fn atomic_writes_on_a_device_without_them_stop_the_contest() {
-    let mariadb = with(server("a", "mariadb-10.1.8"), &[("innodb_use_atomic_writes", "1")]);
+    let mariadb = with(
+        server("a", "mariadb-10.1.8"),
+        &[("innodb_use_atomic_writes", "1")],
+    );
     let mut case = Case::of(vec![mariadb, server("b", "mariadb-10.1.8")]);
-    case.host = Some(Host { block_device: Some("/dev/vda".to_owned()), ..Host::default() });
+    case.host = Some(Host {
+        block_device: Some("/dev/vda".to_owned()),
+        ..Host::default()
+    });
     assert_eq!(finding(&audit(&case), "R32").severity, Severity::Void);
-    case.host = Some(Host { block_device: Some("/dev/fioa".to_owned()), ..Host::default() });
-    assert!(audit(&case).findings.iter().all(|finding| finding.rule != "R32"));
+    case.host = Some(Host {
+        block_device: Some("/dev/fioa".to_owned()),
+        ..Host::default()
+    });
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R32")
+    );
+}
+
+#[test]
+fn a_large_margin_needs_a_cause() {
+    let mut case = two("mariadb-10.11.5", &[], &[]);
+    case.stage = Stage::Results;
+    case.margin = Some(1.3);
+    for contender in &mut case.contenders {
+        contender.status_before = counters(&[("com_commit", "0"), ("innodb_data_fsyncs", "0")]);
+        contender.status_after =
+            counters(&[("com_commit", "1000"), ("innodb_data_fsyncs", "1000")]);
+    }
+    assert_eq!(finding(&audit(&case), "R37").severity, Severity::Doubt);
+    case.contenders[1].status_after =
+        counters(&[("com_commit", "1000"), ("innodb_data_fsyncs", "3000")]);
+    let found = audit(&case);
+    let explained = finding(&found, "R37");
+    assert_eq!(explained.severity, Severity::Note);
+    assert!(
+        explained.claim.contains("syncs 1.00 and 3.00"),
+        "{}",
+        explained.claim
+    );
 }

@@ -26,7 +26,11 @@ pub fn find(case: &Case, other: usize) -> Option<AuditFinding> {
     if differing.is_empty() {
         return None;
     }
-    let mut listed: Vec<&str> = differing.iter().take(NAMES_LISTED).map(|(name, _, _)| name.as_str()).collect();
+    let mut listed: Vec<&str> = differing
+        .iter()
+        .take(NAMES_LISTED)
+        .map(|(name, _, _)| name.as_str())
+        .collect();
     if differing.len() > NAMES_LISTED {
         listed.push("and others");
     }
@@ -35,7 +39,10 @@ pub fn find(case: &Case, other: usize) -> Option<AuditFinding> {
         value: format!("{} variables", differing.len()),
         from: differing
             .iter()
-            .map(|(name, a, b)| Read { name: (*name).clone(), value: (if second { *b } else { *a }).clone() })
+            .map(|(name, a, b)| Read {
+                name: (*name).clone(),
+                value: (if second { *b } else { *a }).clone(),
+            })
             .collect(),
     };
     Some(AuditFinding {
@@ -45,7 +52,10 @@ pub fn find(case: &Case, other: usize) -> Option<AuditFinding> {
         severity: Severity::Note,
         about: vec![one.name.clone(), two.name.clone()],
         favours: None,
-        claim: format!("Variables differ of which it is not known what they mean: {}.", listed.join(", ")),
+        claim: format!(
+            "Variables differ of which it is not known what they mean: {}.",
+            listed.join(", ")
+        ),
         why: "A setting that nobody has classified may be the cause of a result.".to_owned(),
         remedy: "Set them alike, or classify them in data/audit.".to_owned(),
         evidence: vec![side(one, false), side(two, true)],

@@ -65,7 +65,9 @@ impl Value {
     pub fn order(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Number(one), Value::Number(two)) => one.partial_cmp(two),
-            (Value::Word(one), Value::Word(two)) => Some(one.to_ascii_lowercase().cmp(&two.to_ascii_lowercase())),
+            (Value::Word(one), Value::Word(two)) => {
+                Some(one.to_ascii_lowercase().cmp(&two.to_ascii_lowercase()))
+            }
             // A switch on one side and `ON` or 1 on the other are one kind.
             _ => Some(self.switch()?.cmp(&other.switch()?)),
         }
@@ -103,7 +105,11 @@ impl Serialize for Value {
 /// A name in the form that variables have: lower case, underscores, no `loose` before it.
 #[must_use]
 pub fn variable_name(written: &str) -> String {
-    let name = written.trim().trim_start_matches("--").to_ascii_lowercase().replace('-', "_");
+    let name = written
+        .trim()
+        .trim_start_matches("--")
+        .to_ascii_lowercase()
+        .replace('-', "_");
     name.strip_prefix("loose_").unwrap_or(&name).to_owned()
 }
 
@@ -111,7 +117,9 @@ pub fn variable_name(written: &str) -> String {
 #[must_use]
 pub fn option_value(written: &str) -> String {
     let text = written.trim();
-    let Some(last) = text.chars().last() else { return String::new() };
+    let Some(last) = text.chars().last() else {
+        return String::new();
+    };
     let shift = match last.to_ascii_lowercase() {
         'k' => 10,
         'm' => 20,
@@ -120,7 +128,11 @@ pub fn option_value(written: &str) -> String {
         'p' => 50,
         _ => return text.to_owned(),
     };
-    match text[..text.len() - 1].parse::<u64>().ok().and_then(|digits| digits.checked_mul(1 << shift)) {
+    match text[..text.len() - 1]
+        .parse::<u64>()
+        .ok()
+        .and_then(|digits| digits.checked_mul(1 << shift))
+    {
         Some(bytes) => bytes.to_string(),
         None => text.to_owned(),
     }
@@ -138,7 +150,8 @@ pub fn is_in_effect(asked: &str, effective: &str) -> bool {
         (Value::Word(asked), Value::Word(effective)) => {
             // Lists have no order.
             let parts = |list: &str| {
-                let mut parts: Vec<String> = list.split(',').map(|part| part.trim().to_owned()).collect();
+                let mut parts: Vec<String> =
+                    list.split(',').map(|part| part.trim().to_owned()).collect();
                 parts.sort();
                 parts
             };
@@ -165,7 +178,13 @@ mod tests {
         ] {
             assert!(is_in_effect(asked, effective), "{asked} {effective}");
         }
-        for (asked, effective) in [("1G", "1073741825"), ("ON", "OFF"), ("2", "1"), ("crc32", "innodb"), ("", "1")] {
+        for (asked, effective) in [
+            ("1G", "1073741825"),
+            ("ON", "OFF"),
+            ("2", "1"),
+            ("crc32", "innodb"),
+            ("", "1"),
+        ] {
             assert!(!is_in_effect(asked, effective), "{asked} {effective}");
         }
     }
@@ -173,7 +192,11 @@ mod tests {
     #[test]
     fn sizes_lose_their_suffix_and_words_stay() {
         assert_eq!(option_value("16K"), "16384");
-        assert_eq!(option_value("99999999999999999P"), "99999999999999999P", "too large to be a size");
+        assert_eq!(
+            option_value("99999999999999999P"),
+            "99999999999999999P",
+            "too large to be a size"
+        );
         assert_eq!(option_value("ibdata1:12M"), "ibdata1:12M");
         assert_eq!(option_value("Größe"), "Größe");
         assert_eq!(option_value(""), "");

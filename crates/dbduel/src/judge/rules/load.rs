@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Severity;
 use dbduel_record::plan::Arrival;
-use dbduel_record::rows::SliceRow;
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 
 use super::{Case, Found, finding};
 use crate::judge::evidence::slice_of;
@@ -46,6 +46,39 @@ pub(super) fn nothing_committed(case: &Case<'_>) -> Vec<Found> {
             finding(Severity::Void, &[name], claim, remedy).at(duel.level)
         })
         .collect()
+}
+
+pub(super) fn silent_slices(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for duel in &case.summary.duels {
+        let clients = case.evidence.plan().levels[duel.level].clients;
+        for measures in duel
+            .contenders
+            .iter()
+            .filter(|measures| measures.outcomes.ok > 0)
+        {
+            let name = measures.contender.as_str();
+            let rows = case.evidence.record.slices.iter();
+            let silent = rows.filter(|row| {
+                row.class == ALL_CLASSES
+                    && row.clients == clients
+                    && row.contender == name
+                    && row.ok == 0
+            });
+            let count = silent.count();
+            if count > 0 {
+                let claim = format!(
+                    "`{name}` committed nothing in {count} slices at {}; each counts as half a transaction, so their \
+                     weight in the ratio is arbitrary.",
+                    duel.label
+                );
+                let remedy =
+                    "Give longer slices, and look into the server's log for what held it up.";
+                found.push(finding(Severity::Doubt, &[name], claim, remedy).at(duel.level));
+            }
+        }
+    }
+    found
 }
 
 pub(super) fn failures(case: &Case<'_>) -> Vec<Found> {

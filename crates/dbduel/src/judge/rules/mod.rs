@@ -48,6 +48,11 @@ pub const RULES: &[Rule] = &[
         check: load::nothing_committed,
     },
     Rule {
+        id: "load.silent-slices",
+        why: "A slice without a commit has no logarithm and is counted by convention.",
+        check: load::silent_slices,
+    },
+    Rule {
         id: "data.digest",
         why: "Contenders that hold different data do different work.",
         check: server::digests,

@@ -50,7 +50,7 @@ pub(super) fn server_died(case: &Case<'_>) -> Vec<Found> {
 pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
     let lost: Vec<(String, &str)> = events(case)
         .filter_map(|event| match event {
-            Event::SliceLost { slice, why } => Some((slice.to_string(), why.as_str())),
+            Event::SliceLost { slice, why, .. } => Some((slice.to_string(), why.as_str())),
             _ => None,
         })
         .collect();

@@ -137,7 +137,11 @@ impl Scenario {
             let why = "the server closed the connection".to_owned();
             steps.push(Step::Event(
                 clock.now_ms,
-                Event::SliceLost { slice: id, why },
+                Event::SliceLost {
+                    slice: id,
+                    why,
+                    seconds: 0.0,
+                },
             ));
             return;
         }

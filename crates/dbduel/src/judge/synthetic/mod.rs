@@ -127,6 +127,7 @@ impl Scenario {
             name: side.name.clone(),
             server: "mariadb-10.11".to_owned(),
             settings: settings(&side.name),
+            password_file: None,
         });
         Plan {
             format: FormatVersion::CURRENT,
@@ -185,6 +186,7 @@ impl Scenario {
                 server_restarts: 2,
                 free_disk_bytes_min: 1 << 30,
             },
+            waivers: Default::default(),
             blocks: self.planned_blocks(),
         }
     }

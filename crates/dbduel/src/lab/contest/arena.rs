@@ -14,7 +14,7 @@ use crate::lab::drive::LoadProcess;
 use crate::lab::server::{RunningServer, Sandbox};
 
 /// A contender in its place.
-pub struct Stand {
+pub struct Resident {
     /// Name of the contender.
     pub name: String,
     /// Database with the workload's tables.
@@ -26,9 +26,9 @@ pub struct Stand {
 /// Where a contender's server is.
 pub enum Place {
     /// In a sandbox of ours.
-    Private(Box<Private>),
+    Sandboxed(Box<Sandboxed>),
     /// Somewhere else: not started, frozen or stopped by us.
-    Elsewhere {
+    Running {
         /// Its address.
         address: Address,
         /// What to log in with.
@@ -37,14 +37,14 @@ pub enum Place {
 }
 
 /// A sandbox and the server in it.
-pub struct Private {
+pub struct Sandboxed {
     /// The sandbox.
     pub sandbox: Sandbox,
     /// The server, when it runs.
     pub server: Option<RunningServer>,
 }
 
-impl Private {
+impl Sandboxed {
     fn running(&mut self) -> Result<&mut RunningServer> {
         self.server.as_mut().context("the server does not run")
     }
@@ -61,7 +61,7 @@ pub enum Health {
     },
 }
 
-impl Stand {
+impl Resident {
     /// A connection for questions.
     ///
     /// # Errors
@@ -83,11 +83,11 @@ impl Stand {
     /// When the server does not run.
     pub fn way_in(&mut self) -> Result<(Address, Credentials)> {
         match &mut self.place {
-            Place::Private(private) => {
-                let server = private.running()?;
+            Place::Sandboxed(own) => {
+                let server = own.running()?;
                 Ok((server.address(), server.credentials()))
             }
-            Place::Elsewhere {
+            Place::Running {
                 address,
                 credentials,
             } => Ok((address.clone(), credentials.clone())),
@@ -96,22 +96,22 @@ impl Stand {
 
     fn freeze(&mut self) -> Result<()> {
         match &mut self.place {
-            Place::Private(private) => private.running()?.freeze(),
-            Place::Elsewhere { .. } => Ok(()),
+            Place::Sandboxed(own) => own.running()?.freeze(),
+            Place::Running { .. } => Ok(()),
         }
     }
 
     fn thaw(&mut self) -> Result<()> {
         match &mut self.place {
-            Place::Private(private) => private.running()?.thaw(),
-            Place::Elsewhere { .. } => Ok(()),
+            Place::Sandboxed(own) => own.running()?.thaw(),
+            Place::Running { .. } => Ok(()),
         }
     }
 }
 
 /// All contenders, in the plan's order.
 pub struct Arena {
-    stands: Vec<Stand>,
+    residents: Vec<Resident>,
     awake: Option<usize>,
 }
 
@@ -119,7 +119,7 @@ impl Arena {
     /// An arena without contenders.
     pub fn empty() -> Self {
         Self {
-            stands: Vec::new(),
+            residents: Vec::new(),
             awake: None,
         }
     }
@@ -128,9 +128,9 @@ impl Arena {
     ///
     /// # Errors
     /// When the server cannot be frozen.
-    pub fn add(&mut self, mut stand: Stand) -> Result<()> {
-        stand.freeze()?;
-        self.stands.push(stand);
+    pub fn add(&mut self, mut resident: Resident) -> Result<()> {
+        resident.freeze()?;
+        self.residents.push(resident);
         Ok(())
     }
 
@@ -142,25 +142,34 @@ impl Arena {
         if self.awake == Some(contender) {
             return Ok(());
         }
-        if let Some(awake) = self.awake.take()
-            && matches!(self.health(awake), Health::Alive)
-        {
-            self.stands[awake].freeze()?;
-        }
+        self.rest()?;
         // A server that died while it was frozen is found when its slice is lost.
         if matches!(self.health(contender), Health::Alive) {
-            self.stands[contender].thaw()?;
+            self.residents[contender].thaw()?;
         }
         self.awake = Some(contender);
         Ok(())
     }
 
+    /// Freezes whoever is awake, so that nobody gains from a pause between slices.
+    ///
+    /// # Errors
+    /// When the server cannot be frozen.
+    pub fn rest(&mut self) -> Result<()> {
+        if let Some(awake) = self.awake.take()
+            && matches!(self.health(awake), Health::Alive)
+        {
+            self.residents[awake].freeze()?;
+        }
+        Ok(())
+    }
+
     /// Whether the contender's server still runs.
     pub fn health(&mut self, contender: usize) -> Health {
-        let Place::Private(private) = &mut self.stands[contender].place else {
+        let Place::Sandboxed(own) = &mut self.residents[contender].place else {
             return Health::Alive;
         };
-        let Some(server) = &mut private.server else {
+        let Some(server) = &mut own.server else {
             return Health::Dead {
                 how: "it was stopped".to_owned(),
             };
@@ -186,18 +195,18 @@ impl Arena {
     /// # Errors
     /// When it does not come up.
     pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
-        let Stand { name, place, .. } = &mut self.stands[contender];
-        let Place::Private(private) = place else {
+        let Resident { name, place, .. } = &mut self.residents[contender];
+        let Place::Sandboxed(own) = place else {
             bail!("`{name}` is not ours to start")
         };
-        private.server = None;
+        own.server = None;
         let deadline = Duration::from_secs_f64(plan.limits.server_start_s);
-        let server = private
+        let server = own
             .sandbox
             .start(deadline)
             .with_context(|| format!("`{name}` did not come up again"))?;
         let seconds = server.ready_after().as_secs_f64();
-        private.server = Some(server);
+        own.server = Some(server);
         Ok(seconds)
     }
 
@@ -206,7 +215,7 @@ impl Arena {
     /// # Errors
     /// When a server does not let the clients in.
     pub fn connect_clients(&mut self, plan: &Plan, load: &mut LoadProcess) -> Result<()> {
-        for contender in 0..self.stands.len() {
+        for contender in 0..self.residents.len() {
             self.activate(contender)?;
             self.open(plan, load, contender)?;
         }
@@ -223,19 +232,19 @@ impl Arena {
         load: &mut LoadProcess,
         contender: usize,
     ) -> Result<()> {
-        load.close(&self.stands[contender].name)?;
+        load.close(&self.residents[contender].name)?;
         self.open(plan, load, contender)
     }
 
     fn open(&mut self, plan: &Plan, load: &mut LoadProcess, contender: usize) -> Result<()> {
-        let stand = &mut self.stands[contender];
-        let (address, credentials) = stand.way_in()?;
+        let resident = &mut self.residents[contender];
+        let (address, credentials) = resident.way_in()?;
         load.open(OpenOrder {
-            contender: stand.name.clone(),
+            contender: resident.name.clone(),
             address,
             user: credentials.user.clone(),
             password: credentials.password.clone(),
-            database: stand.database.clone(),
+            database: resident.database.clone(),
             workload: plan.workload.clone(),
             clients: plan
                 .levels
@@ -251,35 +260,40 @@ impl Arena {
 
     /// Process number of the contender's server, when it is ours.
     pub fn pid(&self, contender: usize) -> Option<u32> {
-        match &self.stands[contender].place {
-            Place::Private(private) => private
+        match &self.residents[contender].place {
+            Place::Sandboxed(own) => own
                 .server
                 .as_ref()
                 .and_then(|server| u32::try_from(server.pid()).ok()),
-            Place::Elsewhere { .. } => None,
+            Place::Running { .. } => None,
         }
     }
 
     /// Where the contender's server writes its log, for messages.
     pub fn log_of(&self, contender: usize) -> String {
-        match &self.stands[contender].place {
-            Place::Private(private) => format!("`{}`", private.sandbox.log().display()),
-            Place::Elsewhere { address, .. } => format!("on the machine of `{address}`"),
+        match &self.residents[contender].place {
+            Place::Sandboxed(own) => format!("`{}`", own.sandbox.log().display()),
+            Place::Running { address, .. } => format!("on the machine of `{address}`"),
         }
     }
 
-    /// Wakes every server, for the end of the contest.
+    /// Wakes every server that still runs, for the end of the contest.
     ///
     /// # Errors
     /// When a server cannot be thawed.
     pub fn wake_all(&mut self) -> Result<()> {
         self.awake = None;
-        self.stands.iter_mut().try_for_each(Stand::thaw)
+        for contender in 0..self.residents.len() {
+            if matches!(self.health(contender), Health::Alive) {
+                self.residents[contender].thaw()?;
+            }
+        }
+        Ok(())
     }
 
-    /// Gives the stands away.
-    pub fn into_stands(self) -> Vec<Stand> {
-        self.stands
+    /// Gives the residents away.
+    pub fn into_residents(self) -> Vec<Resident> {
+        self.residents
     }
 }
 

@@ -5,18 +5,24 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_load::workloads;
 use dbduel_record::Record;
-use dbduel_record::event::{EndReason, Event};
+use dbduel_record::event::{EndReason, Event, Severity};
 use dbduel_record::facts::Size;
 
-use super::arena::{Arena, Place, Stand};
+use super::arena::{Arena, Health, Place, Resident};
 use super::journal::Journal;
+use super::measure::finding;
 use super::{Setting, journal};
+use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server::{Progress as _, tree_size};
 
 /// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes, and the tables
-/// that were loaded into others', unless the contest can go on with them.
+/// that were loaded into others', unless the contest can go on with them. `reason` is why the contest
+/// ended, nothing when it failed.
+///
+/// A server that cannot be asked any more does not keep the others from an orderly end. When the user
+/// is in a hurry, servers are killed as the arena is dropped; they recover when the contest goes on.
 ///
 /// # Errors
 /// When the record cannot be written or a server cannot be stopped.
@@ -24,52 +30,85 @@ pub fn close(
     setting: &Setting<'_>,
     mut arena: Arena,
     journal: &mut Journal,
-    reason: EndReason,
+    reason: Option<EndReason>,
 ) -> Result<()> {
+    if interrupt::urgency() == Urgency::Stop {
+        return Ok(());
+    }
     arena.wake_all()?;
-    let is_over = matches!(reason, EndReason::Decided | EndReason::BudgetSpent);
-    for mut stand in arena.into_stands() {
+    let is_over = matches!(reason, Some(EndReason::Decided | EndReason::BudgetSpent));
+    for contender in 0..setting.plan.contenders.len() {
+        if let Health::Dead { how } = arena.health(contender) {
+            let contender = setting.plan.contenders[contender].name.clone();
+            journal.event(Event::ServerDied { contender, how })?;
+        }
+    }
+    for mut resident in arena.into_residents() {
         setting
             .console
-            .stage(&format!("{}: reading its counters", stand.name));
-        let mut connection =
-            stand.connect(Duration::from_secs_f64(setting.plan.limits.statement_s))?;
-        keep(
-            journal.writer(),
-            &stand.name,
-            &mut connection,
-            Moment::After,
-        )?;
-        drop(connection);
-        let before = journal::size_before(setting.record, &stand.name);
-        keep_size(journal, &mut stand, before)?;
-        if is_over && !setting.keep && was_loaded_by_us(setting, &stand)? {
-            let workload = workloads::find(&setting.plan.workload.name)?;
-            dataset::clear(setting.plan, workload, &mut stand, setting.console)?;
+            .stage(&format!("{}: reading its counters", resident.name));
+        if let Err(error) = last_words(setting, &mut resident, journal, is_over) {
+            let claim = format!(
+                "what `{}` had to say at the end could not be kept: {error:#}",
+                resident.name
+            );
+            let remedy = "look into its log in the record";
+            journal.notice(finding(
+                "server.no-last-words",
+                Severity::Doubt,
+                &[&resident.name],
+                claim,
+                remedy,
+            ))?;
         }
-        leave(setting, stand, journal, is_over)?;
+        leave(setting, resident, journal, is_over)?;
+    }
+    Ok(())
+}
+
+/// Keeps a server's counters and sizes, and takes our tables out of one that is not ours.
+fn last_words(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    journal: &Journal,
+    is_over: bool,
+) -> Result<()> {
+    let mut connection =
+        resident.connect(Duration::from_secs_f64(setting.plan.limits.statement_s))?;
+    keep(
+        journal.writer(),
+        &resident.name,
+        &mut connection,
+        Moment::After,
+    )?;
+    drop(connection);
+    let before = journal::size_before(setting.record, &resident.name);
+    keep_size(journal, resident, before)?;
+    if is_over && !setting.keep && was_loaded_by_us(setting, resident)? {
+        let workload = workloads::find(&setting.plan.workload.name)?;
+        dataset::clear(setting.plan, workload, resident, setting.console)?;
     }
     Ok(())
 }
 
 /// True for a server that is not ours and whose tables this run has loaded.
-fn was_loaded_by_us(setting: &Setting<'_>, stand: &Stand) -> Result<bool> {
+fn was_loaded_by_us(setting: &Setting<'_>, resident: &Resident) -> Result<bool> {
     let record = Record::open(setting.record)?;
     let is_loaded = record.events.iter().any(|event| {
-        matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == stand.name)
+        matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == resident.name)
     });
-    Ok(is_loaded && matches!(stand.place, Place::Elsewhere { .. }))
+    Ok(is_loaded && matches!(resident.place, Place::Running { .. }))
 }
 
 /// Keeps the size of a private data directory: the first time as `before`, later as `after`.
 ///
 /// # Errors
 /// When the directory cannot be read or the record cannot be written.
-pub fn keep_size(journal: &Journal, stand: &mut Stand, before: Option<Size>) -> Result<()> {
-    let Place::Private(private) = &stand.place else {
+pub fn keep_size(journal: &Journal, resident: &mut Resident, before: Option<Size>) -> Result<()> {
+    let Place::Sandboxed(own) = &resident.place else {
         return Ok(());
     };
-    let now = tree_size(&private.sandbox.data())?;
+    let now = tree_size(&own.sandbox.data())?;
     let mut size = before.unwrap_or(Size {
         before_bytes: now.apparent_bytes,
         before_allocated_bytes: now.allocated_bytes,
@@ -79,24 +118,31 @@ pub fn keep_size(journal: &Journal, stand: &mut Stand, before: Option<Size>) -> 
     size.after_allocated_bytes = now.allocated_bytes;
     journal
         .writer()
-        .contender_json(&stand.name, "size.json", &size)?;
+        .contender_json(&resident.name, "size.json", &size)?;
     Ok(())
 }
 
 /// Stops a server of ours and keeps its log.
-fn leave(setting: &Setting<'_>, stand: Stand, journal: &Journal, is_over: bool) -> Result<()> {
-    let Place::Private(private) = stand.place else {
+fn leave(
+    setting: &Setting<'_>,
+    resident: Resident,
+    journal: &Journal,
+    is_over: bool,
+) -> Result<()> {
+    let Place::Sandboxed(own) = resident.place else {
         return Ok(());
     };
-    setting.console.stage(&format!("{}: stopping", stand.name));
-    let super::arena::Private { sandbox, server } = *private;
+    setting
+        .console
+        .stage(&format!("{}: stopping", resident.name));
+    let super::arena::Sandboxed { sandbox, server } = *own;
     if let Some(server) = server {
         server.stop(Duration::from_secs_f64(setting.plan.limits.server_stop_s))?;
     }
     let log = std::fs::read(sandbox.log()).unwrap_or_default();
     journal
         .writer()
-        .contender_file(&stand.name, "server.log", &log)?;
+        .contender_file(&resident.name, "server.log", &log)?;
     if is_over && !setting.keep {
         sandbox.remove()?;
     }

@@ -1,6 +1,7 @@
 //! Block after block until every duel is decided, the budget is spent, or the user has enough.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
@@ -12,7 +13,7 @@ use super::arena::Health;
 use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
-use crate::judge::{LevelDecision, decide_level};
+use crate::judge::{LevelDecision, Verdict, decide_level};
 use crate::lab::host;
 
 /// How far the contest is.
@@ -42,13 +43,17 @@ impl Progress {
             .iter()
             .filter(|row| row.class == ALL_CLASSES)
             .map(|row| row.guard_s + row.measured_s);
+        let lost_s = past.events.iter().map(|event| match event.what {
+            Event::SliceLost { seconds, .. } => seconds,
+            _ => 0.0,
+        });
         let begun = past.events.iter().filter_map(|event| match &event.what {
             Event::SliceStarted { slice, .. } => Some(slice.block),
             _ => None,
         });
         Self {
             epoch,
-            used_s: warmed_s.sum::<f64>() + sliced_s.sum::<f64>(),
+            used_s: warmed_s.sum::<f64>() + sliced_s.sum::<f64>() + lost_s.sum::<f64>(),
             begun: begun.collect(),
             rows: past.slices.clone(),
             restarts: 0,
@@ -69,7 +74,7 @@ impl Contest<'_> {
         loop {
             let mut has_run = false;
             for (level, decision) in decisions.iter_mut().enumerate() {
-                if decision.is_decided() {
+                if decision.is_settled() {
                     continue;
                 }
                 if interrupt::urgency() != Urgency::None {
@@ -81,28 +86,47 @@ impl Contest<'_> {
                 if self.progress.used_s + cost_s(plan, block) > plan.schedule.budget_s {
                     continue;
                 }
-                check_disk(self.setting)?;
                 has_run = true;
                 if !self.run_block(block, decision)? {
                     return Ok(EndReason::Interrupted);
                 }
                 *decision = decide_level(plan, &self.progress.rows, level);
-                if decision.is_decided() {
-                    let blocks = decision.blocks_complete;
-                    self.journal.event(Event::LevelDecided { level, blocks })?;
-                    let label = plan.levels[level].label();
-                    self.setting
-                        .console
-                        .say(&format!("{label}: decided after {blocks} blocks"));
+                if decision.is_settled() {
+                    self.announce(level, decision)?;
                 }
             }
-            if decisions.iter().all(LevelDecision::is_decided) {
+            if decisions.iter().all(LevelDecision::is_settled) {
                 return Ok(EndReason::Decided);
             }
             if !has_run {
                 return Ok(EndReason::BudgetSpent);
             }
         }
+    }
+
+    /// Says that a level needs no more blocks, and why.
+    fn announce(&mut self, level: usize, decision: &LevelDecision) -> Result<()> {
+        let (label, blocks) = (
+            self.setting.plan.levels[level].label(),
+            decision.blocks_complete,
+        );
+        let void = decision
+            .comparisons
+            .iter()
+            .find(|comparison| comparison.verdict == Verdict::Void);
+        match void.and_then(|comparison| comparison.because.as_ref()) {
+            Some(because) => self
+                .setting
+                .console
+                .say(&format!("{label}: void after {blocks} blocks: {because}")),
+            None => {
+                self.journal.event(Event::LevelDecided { level, blocks })?;
+                self.setting
+                    .console
+                    .say(&format!("{label}: decided after {blocks} blocks"));
+            }
+        }
+        Ok(())
     }
 
     /// Runs one block; a lost slice ends it. False when the user stopped it.
@@ -113,36 +137,41 @@ impl Contest<'_> {
             if position > 0 && interrupt::urgency() != Urgency::None {
                 return Ok(false);
             }
+            check_disk(self.setting)?;
             let slice = SliceId {
                 block: block.id,
                 position: position as u32,
             };
             let contender = block.order[position];
             let name = self.setting.plan.contenders[contender].name.clone();
-            self.arena.activate(contender)?;
             self.journal.event(Event::SliceStarted {
                 slice,
                 contender: name.clone(),
             })?;
-            match self.run_slice(block, position, decision)? {
+            let begun = Instant::now();
+            self.arena.activate(contender)?;
+            let outcome = self.run_slice(block, position, decision)?;
+            // What is written and computed between slices takes time that no server may use for its own work.
+            self.arena.rest()?;
+            match outcome {
                 Outcome::Finished(result) => {
                     let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
                     self.progress.used_s += total.map_or(0.0, |row| row.guard_s + row.measured_s);
                     self.journal.slice(slice, &result)?;
                     self.progress.rows.extend(result.classes);
                 }
+                Outcome::Lost(_) if interrupt::urgency() == Urgency::Stop => return Ok(false),
                 Outcome::Lost(why) => {
-                    self.journal.event(Event::SliceLost {
-                        slice,
-                        why: why.clone(),
-                    })?;
-                    if interrupt::urgency() == Urgency::Stop {
-                        return Ok(false);
-                    }
-                    self.progress.used_s += self.setting.plan.schedule.guard_s + block.slice_s;
+                    let seconds = begun.elapsed().as_secs_f64();
+                    self.progress.used_s += seconds;
                     self.setting
                         .console
                         .say(&format!("slice {slice} of {name} is lost: {why}"));
+                    self.journal.event(Event::SliceLost {
+                        slice,
+                        why,
+                        seconds,
+                    })?;
                     self.mend(contender)?;
                     return Ok(true);
                 }
@@ -151,7 +180,8 @@ impl Contest<'_> {
         Ok(true)
     }
 
-    /// After a lost slice: starts a dead server again and reconnects the clients.
+    /// After a lost slice: starts a dead server again, reconnects the clients, and warms a server up
+    /// that has lost its caches.
     fn mend(&mut self, contender: usize) -> Result<()> {
         let (plan, console) = (self.setting.plan, self.setting.console);
         let name = plan.contenders[contender].name.clone();
@@ -163,13 +193,14 @@ impl Contest<'_> {
                 self.arena.log_of(contender)
             );
         }
-        if let Health::Dead { how } = self.arena.health(contender) {
+        let health = self.arena.health(contender);
+        if let Health::Dead { how } = &health {
             console.say(&format!(
                 "{name} ended by itself ({how}); starting it again"
             ));
             self.journal.event(Event::ServerDied {
                 contender: name.clone(),
-                how,
+                how: how.clone(),
             })?;
             let seconds = self.arena.restart(contender, plan)?;
             self.journal.event(Event::ServerRecovered {
@@ -179,7 +210,11 @@ impl Contest<'_> {
             console.say(&format!("{name} answers again after {seconds:.1} s"));
         }
         self.arena
-            .reconnect_clients(plan, &mut self.load, contender)
+            .reconnect_clients(plan, &mut self.load, contender)?;
+        match health {
+            Health::Dead { .. } => self.warm_up_one(contender),
+            Health::Alive => Ok(()),
+        }
     }
 }
 

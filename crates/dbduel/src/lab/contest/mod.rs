@@ -23,9 +23,9 @@ use super::experiment::Experiment;
 use super::experiment::document::Troubles;
 use super::server::{Home, orphans};
 use crate::console::Console;
-use crate::interrupt::Interrupted;
+use crate::interrupt;
 use arena::Arena;
-pub use arena::Stand;
+pub use arena::Resident;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
@@ -71,7 +71,8 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
             journal.event(Event::Ended { reason })?;
             Ok(reason)
         }
-        Err(error) if error.is::<Interrupted>() => {
+        // Whatever fails after the user asked for an end, that wish is the reason.
+        Err(_) if interrupt::check().is_err() => {
             journal.event(Event::Ended {
                 reason: EndReason::Interrupted,
             })?;
@@ -114,7 +115,6 @@ fn stage(
     orphans::note_record(setting.home, &arena::run_name(setting), &record)?;
     let mut arena = Arena::empty();
     prepare::prepare(setting, past, &mut arena, journal)?;
-    prepare::compare_digests(&Record::open(setting.record)?)?;
     let mut load = LoadProcess::start(&setting.plan.load)?;
     arena.connect_clients(setting.plan, &mut load)?;
     let progress = Progress::resume(past, epoch);
@@ -125,15 +125,14 @@ fn stage(
         journal,
         progress,
     };
-    contest.warm_up()?;
-    let reason = contest.measure()?;
+    let result = contest.warm_up().and_then(|()| contest.measure());
     let Contest { arena, load, .. } = contest;
     drop(load);
-    close::close(setting, arena, journal, reason)?;
-    Ok(reason)
+    close::close(setting, arena, journal, result.as_ref().ok().copied())?;
+    result
 }
 
-/// A contest with everything in place. What it does stands in the modules `warm_up`, `measure` and
+/// A contest with everything in place. What it does is in the modules `warm_up`, `measure` and
 /// `slice`.
 struct Contest<'c> {
     setting: &'c Setting<'c>,

@@ -242,6 +242,7 @@ fn rows(
     let own = [
         ("cpu_user_s", answer.cpu_user_s),
         ("cpu_system_s", answer.cpu_system_s),
+        ("cpu_wait_s", answer.cpu_wait_s),
         ("lag_us_p99", answer.lag_us_p99),
         ("drained_s", answer.drained_s),
     ];

@@ -19,45 +19,40 @@ impl Contest<'_> {
     /// # Errors
     /// When a contender cannot be loaded at all, or the user interrupts.
     pub fn warm_up(&mut self) -> Result<()> {
-        let plan = self.setting.plan;
-        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
-            return Ok(());
-        };
-        for (index, contender) in plan.contenders.iter().enumerate() {
-            interrupt::check()?;
-            self.arena.activate(index)?;
-            let order = SliceOrder {
-                contender: contender.name.clone(),
-                clients: level.clients,
-                arrival: level.arrival,
-                guard_s: 0.0,
-                measured_s: plan.schedule.warm_up_cap_s,
-                tick_s: plan.schedule.tick_s,
-                drain_s: plan.schedule.drain_s,
-                seed: named_seed(plan.seed, &format!("warm-up/{}", self.progress.epoch)),
-            };
-            let (seconds, steady) = self.warm_up_one(index, order)?;
-            self.journal.event(Event::WarmedUp {
-                contender: contender.name.clone(),
-                seconds,
-                steady,
-            })?;
-            self.progress.used_s += seconds;
+        for contender in 0..self.setting.plan.contenders.len() {
+            self.warm_up_one(contender)?;
         }
-        interrupt::check()?;
-        Ok(())
+        self.arena.rest()
     }
 
-    /// Loads the awake contender until it is steady; returns the seconds and whether it became so.
-    fn warm_up_one(&mut self, index: usize, order: SliceOrder) -> Result<(f64, bool)> {
+    /// Loads one contender until it is steady or the plan's cap is reached.
+    ///
+    /// # Errors
+    /// When it cannot be loaded at all, or the user interrupts; an interrupted warm-up leaves no trace.
+    pub fn warm_up_one(&mut self, contender: usize) -> Result<()> {
         let (plan, console, used_s) = (
             self.setting.plan,
             self.setting.console,
             self.progress.used_s,
         );
-        let name = order.contender.clone();
+        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
+            return Ok(());
+        };
+        let name = plan.contenders[contender].name.clone();
+        let order = SliceOrder {
+            contender: name.clone(),
+            clients: level.clients,
+            arrival: level.arrival,
+            guard_s: 0.0,
+            measured_s: plan.schedule.warm_up_cap_s,
+            tick_s: plan.schedule.tick_s,
+            drain_s: plan.schedule.drain_s,
+            seed: named_seed(plan.seed, &format!("warm-up/{}", self.progress.epoch)),
+        };
         let mut detector =
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
+        interrupt::check()?;
+        self.arena.activate(contender)?;
         let end = self.load.slice(order, |tick| {
             let done_s = used_s + tick.offset_s + tick.length_s;
             console.measuring(
@@ -71,19 +66,24 @@ impl Contest<'_> {
                 _ => ControlFlow::Continue(()),
             }
         })?;
-        match end {
-            SliceEnd::Finished(answer) => Ok((
-                answer.measured_s,
-                matches!(detector.state(), SteadyState::Steady { .. }),
-            )),
+        interrupt::check()?;
+        let seconds = match end {
+            SliceEnd::Finished(answer) => answer.measured_s,
             SliceEnd::Lost(why) => {
-                interrupt::check()?;
                 bail!(
                     "`{name}` did not survive its warm-up: {why}; its log is {}",
-                    self.arena.log_of(index)
+                    self.arena.log_of(contender)
                 )
             }
-        }
+        };
+        let steady = matches!(detector.state(), SteadyState::Steady { .. });
+        self.journal.event(Event::WarmedUp {
+            contender: name,
+            seconds,
+            steady,
+        })?;
+        self.progress.used_s += seconds;
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use super::server::reserved;
 use document::{Located, Report, Section, Troubles, describe, integer, nearest, number, string};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -49,6 +50,8 @@ pub struct Experiment {
     pub schedule: Schedule,
     /// Deadlines.
     pub limits: Limits,
+    /// Findings of the audit that are accepted, with the reason.
+    pub waivers: Vec<(Located<String>, Located<String>)>,
 }
 
 /// One `[contenders.NAME]`.
@@ -173,6 +176,10 @@ impl Experiment {
             .section("limits")
             .map(|section| read_limits(&section))
             .unwrap_or_default();
+        let waivers = root
+            .section("waivers")
+            .map(|section| read_waivers(&report, &section))
+            .unwrap_or_default();
         root.refuse_unknown_keys();
 
         report.finish(Self {
@@ -187,6 +194,7 @@ impl Experiment {
             load,
             schedule,
             limits,
+            waivers,
         })
     }
 
@@ -194,28 +202,32 @@ impl Experiment {
     #[must_use]
     pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {
         let wanted = normalised_name(name);
-        let mut current = self
+        let start = self
             .contenders
             .iter()
-            .find(|candidate| candidate.name.value == contender);
-        // A chain of `like` visits every contender at most once.
-        for _ in 0..=self.contenders.len() {
-            let here = current?;
-            if let Some(setting) = here
-                .settings
-                .iter()
-                .find(|s| normalised_name(&s.name.value) == wanted)
-            {
-                return Some(setting.name.span.clone());
-            }
-            let like = here.like.as_ref()?;
-            current = self
-                .contenders
-                .iter()
-                .find(|candidate| candidate.name.value == like.value);
-        }
-        None
+            .find(|candidate| candidate.name.value == contender)?;
+        let mut settings = chain(&self.contenders, start)
+            .into_iter()
+            .flat_map(|contender| &contender.settings);
+        settings
+            .find(|setting| normalised_name(&setting.name.value) == wanted)
+            .map(|setting| setting.name.span.clone())
     }
+}
+
+/// The contenders from `start` along `like`, each once.
+#[must_use]
+pub fn chain<'e>(contenders: &'e [Contender], start: &'e Contender) -> Vec<&'e Contender> {
+    let mut chain = vec![start];
+    while let Some(like) = &chain[chain.len() - 1].like
+        && chain.len() <= contenders.len()
+        && let Some(next) = contenders
+            .iter()
+            .find(|candidate| candidate.name.value == like.value)
+    {
+        chain.push(next);
+    }
+    chain
 }
 
 /// Servers take `-` for `_` and any case in option names.
@@ -335,13 +347,6 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
     let mut seen = BTreeSet::new();
     let mut settings = Vec::new();
     for (name, value) in section.entries() {
-        if let Some(reason) = owned_by_the_lab(&name.value) {
-            report.add(
-                &name.span,
-                format!("`{}` cannot be set: {reason}", name.value),
-            );
-            continue;
-        }
         if !seen.insert(normalised_name(&name.value)) {
             report.add(
                 &name.span,
@@ -349,36 +354,32 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
             );
             continue;
         }
-        match setting_text(value) {
-            Ok(text) => settings.push(Setting {
-                name,
-                value: Located {
-                    value: text,
-                    span: value.span(),
-                },
-            }),
-            Err(message) => report.add(
-                &value.span(),
-                format!("setting `{}`: {message}", name.value),
-            ),
+        let text = match setting_text(value) {
+            Ok(text) => text,
+            Err(message) => {
+                report.add(
+                    &value.span(),
+                    format!("setting `{}`: {message}", name.value),
+                );
+                continue;
+            }
+        };
+        if let Some(reason) = reserved(&name.value, &text) {
+            report.add(
+                &name.span,
+                format!("`{}` cannot be set: {reason}", name.value),
+            );
+            continue;
         }
+        settings.push(Setting {
+            name,
+            value: Located {
+                value: text,
+                span: value.span(),
+            },
+        });
     }
     settings
-}
-
-/// Why a setting belongs to dbduel alone, when it does.
-fn owned_by_the_lab(name: &str) -> Option<&'static str> {
-    match normalised_name(name).trim_start_matches("loose_") {
-        "datadir" | "socket" | "port" | "pid_file" | "log_error" | "tmpdir" | "basedir"
-        | "bind_address" => Some("dbduel gives every contender a private place of its own"),
-        "user" | "skip_networking" | "skip_grant_tables" | "init_file" => {
-            Some("dbduel must be able to start the server and to log in")
-        }
-        _ if name.to_lowercase().starts_with("loose") => Some(
-            "with `loose` a server ignores what it does not know, and a contest must not rest on an ignored setting",
-        ),
-        _ => None,
-    }
 }
 
 fn setting_text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
@@ -572,6 +573,38 @@ fn read_limits(section: &Section<'_, '_>) -> Limits {
     };
     section.refuse_unknown_keys();
     limits
+}
+
+fn read_waivers(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+) -> Vec<(Located<String>, Located<String>)> {
+    let mut waivers = Vec::new();
+    for (class, value) in section.entries() {
+        match string(value.get_ref()) {
+            Ok(reason) if !reason.trim().is_empty() => {
+                waivers.push((
+                    class,
+                    Located {
+                        value: reason,
+                        span: value.span(),
+                    },
+                ));
+            }
+            Ok(_) => report.add(
+                &value.span(),
+                format!(
+                    "the waiver of `{}` needs a reason; it is printed in the report",
+                    class.value
+                ),
+            ),
+            Err(message) => report.add(
+                &value.span(),
+                format!("waiver of `{}`: {message}", class.value),
+            ),
+        }
+    }
+    waivers
 }
 
 fn clients(value: &DeValue<'_>) -> Result<Vec<u32>, String> {

@@ -45,7 +45,12 @@ impl Content {
 }
 
 /// Variables that every server has and no status has.
-const OF_VARIABLES: &[&str] = &["max_connections", "sql_mode", "version_comment", "innodb_buffer_pool_size"];
+const OF_VARIABLES: &[&str] = &[
+    "max_connections",
+    "sql_mode",
+    "version_comment",
+    "innodb_buffer_pool_size",
+];
 /// Counters that every server has and no variables have.
 const OF_STATUS: &[&str] = &["uptime", "threads_running", "questions", "bytes_sent"];
 /// Lines that are looked at to recognise a file.
@@ -58,7 +63,11 @@ const LINES_FOR_RECOGNITION: usize = 400;
 pub fn read(path: &Path) -> Result<Content, TextError> {
     let lines = text::lines(path)?;
     let start = &lines[..lines.len().min(LINES_FOR_RECOGNITION)];
-    let has = |words: &[&str]| start.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    let has = |words: &[&str]| {
+        start
+            .iter()
+            .any(|line| words.iter().any(|word| line.contains(word)))
+    };
     if has(&["INNODB MONITOR OUTPUT"]) {
         return Ok(Content::EngineStatus(lines.join("\n")));
     }
@@ -71,7 +80,9 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if has(&["ready for connections", "[Note] InnoDB:", "[System] [MY-"]) {
         return Ok(Content::ErrorLog(lines.join("\n")));
     }
-    let Some(texts) = pairs(path, &lines)? else { return Ok(Content::Other) };
+    let Some(texts) = pairs(path, &lines)? else {
+        return Ok(Content::Other);
+    };
     let has = |names: &[&str]| names.iter().any(|name| texts.contains_key(*name));
     Ok(match (has(OF_VARIABLES), has(OF_STATUS)) {
         (true, _) => Content::Variables(texts),
@@ -82,15 +93,38 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
 
 fn is_section(line: &str) -> bool {
     let line = line.trim();
-    let name = line.strip_prefix('[').and_then(|line| line.split(']').next()).unwrap_or_default();
-    let words = ["mysqld", "mysql", "mariadb", "mariadbd", "server", "client", "client-server", "galera"];
-    words.iter().any(|word| name == *word || name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-')))
+    let name = line
+        .strip_prefix('[')
+        .and_then(|line| line.split(']').next())
+        .unwrap_or_default();
+    let words = [
+        "mysqld",
+        "mysql",
+        "mariadb",
+        "mariadbd",
+        "server",
+        "client",
+        "client-server",
+        "galera",
+    ];
+    words.iter().any(|word| {
+        name == *word
+            || name
+                .strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with('-'))
+    })
 }
 
 /// Names with values, in whichever of the three formats; `None` when it is none of them.
 fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
-    let mut content = lines.iter().enumerate().map(|(index, line)| (index + 1, line.as_str())).filter(|(_, line)| !line.trim().is_empty() && !is_chatter(line));
-    let Some((_, first)) = content.clone().next() else { return Ok(None) };
+    let mut content = lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.as_str()))
+        .filter(|(_, line)| !line.trim().is_empty() && !is_chatter(line));
+    let Some((_, first)) = content.clone().next() else {
+        return Ok(None);
+    };
     if first.starts_with("***") {
         return vertical(path, &mut content).map(Some);
     }
@@ -103,12 +137,29 @@ fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
     Ok(None)
 }
 
-/// What clients say before the result.
+/// What clients say before and after the result.
 fn is_chatter(line: &str) -> bool {
-    ["mysql: ", "mariadb: ", "mysqladmin: ", "Warning: ", "--------------", "SHOW ", "show "].iter().any(|start| line.starts_with(start))
+    const BEFORE: &[&str] = &[
+        "mysql: ",
+        "mariadb: ",
+        "mysqladmin: ",
+        "Warning: ",
+        "--------------",
+        "SHOW ",
+        "show ",
+    ];
+    let is_count =
+        line.starts_with(|first: char| first.is_ascii_digit()) && line.contains(" in set");
+    is_count || BEFORE.iter().any(|start| line.starts_with(start))
 }
 
-fn keep(texts: &mut Texts, path: &Path, number: usize, name: &str, value: String) -> Result<(), TextError> {
+fn keep(
+    texts: &mut Texts,
+    path: &Path,
+    number: usize,
+    name: &str,
+    value: String,
+) -> Result<(), TextError> {
     let name = name.trim();
     if name.eq_ignore_ascii_case("variable_name") {
         return Ok(());
@@ -117,22 +168,32 @@ fn keep(texts: &mut Texts, path: &Path, number: usize, name: &str, value: String
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_.: -".contains(c);
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_name) {
         let shown: String = name.chars().take(40).collect();
-        return Err(TextError::at(path, number, format!("`{shown}` is not the name of a variable")));
+        return Err(TextError::at(
+            path,
+            number,
+            format!("`{shown}` is not the name of a variable"),
+        ));
     }
     texts.insert(name.to_ascii_lowercase(), value);
     Ok(())
 }
 
-fn tabbed<'l>(path: &Path, lines: &mut dyn Iterator<Item = (usize, &'l str)>) -> Result<Texts, TextError> {
+fn tabbed(path: &Path, lines: &mut dyn Iterator<Item = (usize, &str)>) -> Result<Texts, TextError> {
     let mut texts = Texts::new();
     for (number, line) in lines {
-        let (name, value) = line.split_once('\t').ok_or_else(|| TextError::at(path, number, "a line without a tab between tab-separated ones"))?;
+        let (name, value) = line.split_once('\t').ok_or_else(|| {
+            TextError::at(
+                path,
+                number,
+                "a line without a tab between tab-separated ones",
+            )
+        })?;
         keep(&mut texts, path, number, name, unescape(value))?;
     }
     Ok(texts)
 }
 
-fn boxed<'l>(path: &Path, lines: &mut dyn Iterator<Item = (usize, &'l str)>) -> Result<Texts, TextError> {
+fn boxed(path: &Path, lines: &mut dyn Iterator<Item = (usize, &str)>) -> Result<Texts, TextError> {
     let mut texts = Texts::new();
     for (number, line) in lines {
         let line = line.trim();
@@ -141,35 +202,47 @@ fn boxed<'l>(path: &Path, lines: &mut dyn Iterator<Item = (usize, &'l str)>) -> 
             continue;
         }
         // A value may have a bar in it; a name has none.
-        let cells = line[1..].strip_suffix('|').and_then(|line| line.split_once('|'));
-        let (name, value) = cells.ok_or_else(|| TextError::at(path, number, "a row of a table without two cells"))?;
+        let cells = line[1..]
+            .strip_suffix('|')
+            .and_then(|line| line.split_once('|'));
+        let (name, value) = cells
+            .ok_or_else(|| TextError::at(path, number, "a row of a table without two cells"))?;
         keep(&mut texts, path, number, name, value.trim().to_owned())?;
     }
     Ok(texts)
 }
 
-fn vertical<'l>(path: &Path, lines: &mut dyn Iterator<Item = (usize, &'l str)>) -> Result<Texts, TextError> {
+fn vertical(
+    path: &Path,
+    lines: &mut dyn Iterator<Item = (usize, &str)>,
+) -> Result<Texts, TextError> {
     let mut texts = Texts::new();
-    let mut name: Option<&str> = None;
+    let mut name: Option<String> = None;
     let mut last: Option<String> = None;
     for (number, line) in lines {
         let field = |title: &str| {
             let (key, value) = line.split_once(':')?;
-            key.trim().eq_ignore_ascii_case(title).then(|| value.strip_prefix(' ').unwrap_or(value))
+            key.trim()
+                .eq_ignore_ascii_case(title)
+                .then(|| value.strip_prefix(' ').unwrap_or(value))
         };
         if line.starts_with("***") {
             (name, last) = (None, None);
         } else if let Some(found) = field("Variable_name") {
-            name = Some(found.trim());
-        } else if let (Some(name), Some(value)) = (name, field("Value")) {
+            name = Some(found.trim().to_owned());
+        } else if let (Some(name), Some(value)) = (&name, field("Value")) {
             keep(&mut texts, path, number, name, value.trim_end().to_owned())?;
             last = Some(name.to_ascii_lowercase());
         } else if let Some(value) = last.as_ref().and_then(|last| texts.get_mut(last)) {
             // A value of several lines.
             value.push('\n');
             value.push_str(line);
-        } else if !line.contains("row") {
-            return Err(TextError::at(path, number, "expected `Variable_name:` or `Value:`"));
+        } else {
+            return Err(TextError::at(
+                path,
+                number,
+                "expected `Variable_name:` or `Value:`",
+            ));
         }
     }
     Ok(texts)
@@ -180,15 +253,16 @@ fn unescape(value: &str) -> String {
     let mut plain = String::with_capacity(value.len());
     let mut characters = value.chars();
     while let Some(character) = characters.next() {
-        match (character, character == '\\') {
-            (_, true) => match characters.next() {
-                Some('n') => plain.push('\n'),
-                Some('t') => plain.push('\t'),
-                Some('0') => plain.push('\0'),
-                Some(other) => plain.push(other),
-                None => plain.push('\\'),
-            },
-            (other, false) => plain.push(other),
+        if character != '\\' {
+            plain.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('0') => plain.push('\0'),
+            Some(other) => plain.push(other),
+            None => plain.push('\\'),
         }
     }
     plain
@@ -207,25 +281,50 @@ mod tests {
 
     #[track_caller]
     fn check(content: &str) {
-        let expected: Texts = [("version", "5.6.24"), ("ft_boolean_syntax", "+ -><()~*:\"\"&|"), ("max_connections", "151"), ("init_connect", "")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into();
-        assert_eq!(read_text(content).unwrap(), Content::Variables(expected), "{content}");
+        let expected: Texts = [
+            ("version", "5.6.24"),
+            ("ft_boolean_syntax", "+ -><()~*:\"\"&|"),
+            ("max_connections", "151"),
+            ("init_connect", ""),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        assert_eq!(
+            read_text(content).unwrap(),
+            Content::Variables(expected),
+            "{content}"
+        );
     }
 
     #[test]
     fn the_three_formats_say_the_same() {
-        check("version\t5.6.24\nft_boolean_syntax\t+ -><()~*:\"\"&|\nmax_connections\t151\ninit_connect\t\n");
-        check("mysql: [Warning] Using a password is insecure.\nVariable_name\tValue\nversion\t5.6.24\nft_boolean_syntax\t+ -><()~*:\"\"&|\nmax_connections\t151\ninit_connect\t\n");
-        check("+---+---+\n| Variable_name | Value |\n+---+---+\n| version | 5.6.24 |\n| ft_boolean_syntax | + -><()~*:\"\"&| |\n| max_connections | 151 |\n| init_connect | |\n+---+---+\n4 rows in set (0.00 sec)\n");
-        check("*************************** 1. row ***************************\nVariable_name: version\n        Value: 5.6.24\n*************************** 2. row ***************************\nVariable_name: ft_boolean_syntax\n        Value: + -><()~*:\"\"&|\n*** 3. row ***\nVariable_name: max_connections\n        Value: 151\n*** 4. row ***\nVariable_name: init_connect\n        Value: \n4 rows in set (0.00 sec)\n");
+        check(
+            "version\t5.6.24\nft_boolean_syntax\t+ -><()~*:\"\"&|\nmax_connections\t151\ninit_connect\t\n",
+        );
+        check(
+            "mysql: [Warning] Using a password is insecure.\nVariable_name\tValue\nversion\t5.6.24\nft_boolean_syntax\t+ -><()~*:\"\"&|\nmax_connections\t151\ninit_connect\t\n",
+        );
+        check(
+            "+---+---+\n| Variable_name | Value |\n+---+---+\n| version | 5.6.24 |\n| ft_boolean_syntax | + -><()~*:\"\"&| |\n| max_connections | 151 |\n| init_connect | |\n+---+---+\n4 rows in set (0.00 sec)\n",
+        );
+        check(
+            "*************************** 1. row ***************************\nVariable_name: version\n        Value: 5.6.24\n*************************** 2. row ***************************\nVariable_name: ft_boolean_syntax\n        Value: + -><()~*:\"\"&|\n*** 3. row ***\nVariable_name: max_connections\n        Value: 151\n*** 4. row ***\nVariable_name: init_connect\n        Value: \n4 rows in set (0.00 sec)\n",
+        );
     }
 
     #[test]
     fn escapes_and_values_of_several_lines_are_kept() {
-        let Content::Variables(texts) = read_text("sql_mode\t\ninit_connect\ta\\nb\\tc\\\\d\n").unwrap() else { panic!() };
+        let Content::Variables(texts) =
+            read_text("sql_mode\t\ninit_connect\ta\\nb\\tc\\\\d\n").unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(texts["init_connect"], "a\nb\tc\\d");
-        let Content::Variables(texts) = read_text("*** 1. row ***\nVariable_name: sql_mode\nValue: A\nB\n").unwrap() else { panic!() };
+        let Content::Variables(texts) =
+            read_text("*** 1. row ***\nVariable_name: sql_mode\nValue: A\nB\n").unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(texts["sql_mode"], "A\nB");
     }
 
@@ -233,12 +332,24 @@ mod tests {
     fn files_are_recognised_by_content() {
         for (content, expected) in [
             ("Uptime\t5\nQuestions\t7\n", "SHOW STATUS"),
-            ("=====\n2014 7f INNODB MONITOR OUTPUT\n", "the status text of InnoDB"),
-            ("t\tCREATE TABLE `t` (a int) ENGINE=InnoDB\n", "definitions of tables"),
+            (
+                "=====\n2014 7f INNODB MONITOR OUTPUT\n",
+                "the status text of InnoDB",
+            ),
+            (
+                "t\tCREATE TABLE `t` (a int) ENGINE=InnoDB\n",
+                "definitions of tables",
+            ),
             ("# ours\n[mysqld]\nport=1\n", "an option file"),
             ("[mariadb-10.1]\n", "an option file"),
-            ("2014 [Note] mysqld: ready for connections.\n", "a server's log"),
-            ("threads\ttps\n1\t500\n", "nothing that an audit understands"),
+            (
+                "2014 [Note] mysqld: ready for connections.\n",
+                "a server's log",
+            ),
+            (
+                "threads\ttps\n1\t500\n",
+                "nothing that an audit understands",
+            ),
             ("just words\n", "nothing that an audit understands"),
             ("", "nothing that an audit understands"),
         ] {
@@ -249,10 +360,19 @@ mod tests {
     #[test]
     fn dumps_that_break_off_into_something_else_are_errors_with_a_line() {
         for (content, expected) in [
-            ("version\t5.6\nmax_connections\t1\nwithout tab\n", "line 3: a line without a tab"),
-            ("max_connections\t1\n<html>\t2\n", "line 2: `<html>` is not the name"),
+            (
+                "version\t5.6\nmax_connections\t1\nwithout tab\n",
+                "line 3: a line without a tab",
+            ),
+            (
+                "max_connections\t1\n<html>\t2\n",
+                "line 2: `<html>` is not the name",
+            ),
             ("| a | b |\n| broken\n", "line 2: a row of a table"),
-            ("*** 1. row ***\nnonsense\n", "line 2: expected `Variable_name:`"),
+            (
+                "*** 1. row ***\nnonsense\n",
+                "line 2: expected `Variable_name:`",
+            ),
         ] {
             let error = read_text(content).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

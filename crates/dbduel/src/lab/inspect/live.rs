@@ -17,10 +17,17 @@ const PASSWORD: &str = "MYSQL_PWD";
 ///
 /// # Errors
 /// When it does not let us in or does not answer.
-pub fn read(name: &str, address: &Address, user: Option<&str>, password_file: Option<&Path>) -> Result<ServerEvidence> {
+pub fn read(
+    name: &str,
+    address: &Address,
+    user: Option<&str>,
+    password_file: Option<&Path>,
+) -> Result<ServerEvidence> {
     let password = match password_file {
         Some(file) => {
-            let text = fs::read_to_string(file).with_context(|| format!("could not read the password file `{}`", file.display()))?;
+            let text = fs::read_to_string(file).with_context(|| {
+                format!("could not read the password file `{}`", file.display())
+            })?;
             text.trim_end_matches(['\r', '\n']).to_owned()
         }
         None => std::env::var(PASSWORD).unwrap_or_default(),
@@ -48,15 +55,22 @@ pub fn transport(address: &Address) -> String {
 /// When it does not answer, or does not say which version it is.
 pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
     let variables = named(connection, "SHOW GLOBAL VARIABLES")?;
-    let mut evidence = ServerEvidence::of_variables(name, variables).context("the server does not say which version it is")?;
+    let mut evidence = ServerEvidence::of_variables(name, variables)
+        .context("the server does not say which version it is")?;
     evidence.session = named(connection, "SHOW SESSION VARIABLES")?;
     evidence.status_before = named(connection, "SHOW GLOBAL STATUS")?;
     let cipher = named(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")?;
     let compression = named(connection, "SHOW SESSION STATUS LIKE 'Compression'")?;
     evidence.connection = Link {
-        tls: Some(cipher.get("ssl_cipher").is_some_and(|cipher| !cipher.is_empty())),
+        tls: Some(
+            cipher
+                .get("ssl_cipher")
+                .is_some_and(|cipher| !cipher.is_empty()),
+        ),
         transport: None,
-        compression: compression.get("compression").map(|value| value.eq_ignore_ascii_case("on")),
+        compression: compression
+            .get("compression")
+            .map(|value| value.eq_ignore_ascii_case("on")),
         prepared: None,
     };
     // Without the privilege for it these stay empty, and the audit says what it did not see.
@@ -64,9 +78,17 @@ pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidenc
         evidence.engine_status_before = result.text(0, 2);
     }
     if let Ok(result) = connection.query("SHOW PLUGINS") {
-        evidence.plugins = (0..result.rows.len()).filter_map(|row| result.text(row, 0)).collect();
+        let active = |row: &usize| {
+            result
+                .text(*row, 1)
+                .is_some_and(|state| state.eq_ignore_ascii_case("active"))
+        };
+        evidence.plugins = (0..result.rows.len())
+            .filter(active)
+            .filter_map(|row| result.text(row, 0))
+            .collect();
     }
-    let pools = "SELECT COUNT(*), SUM(POOL_SIZE) FROM information_schema.INNODB_BUFFER_POOL_STATS";
+    let pools = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_POOL_STATS";
     if let Ok(result) = connection.query(pools)
         && let Some(count) = result.text(0, 0).filter(|count| count != "0")
     {
@@ -77,7 +99,14 @@ pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidenc
 
 /// A result of names and values; names in lower case.
 fn named(connection: &mut Connection, statement: &str) -> Result<Texts> {
-    let result = connection.query(statement).with_context(|| format!("`{statement}` failed"))?;
-    let rows = (0..result.rows.len()).filter_map(|row| Some((result.text(row, 0)?.to_lowercase(), result.text(row, 1).unwrap_or_default())));
+    let result = connection
+        .query(statement)
+        .with_context(|| format!("`{statement}` failed"))?;
+    let rows = (0..result.rows.len()).filter_map(|row| {
+        Some((
+            result.text(row, 0)?.to_lowercase(),
+            result.text(row, 1).unwrap_or_default(),
+        ))
+    });
     Ok(rows.collect())
 }

@@ -44,7 +44,8 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Case> {
     let mut contenders = Vec::new();
     let mut is_published = false;
     for subject in subjects {
-        let evidence = one(subject).with_context(|| format!("could not use `{}`", subject.target))?;
+        let evidence =
+            one(subject).with_context(|| format!("could not use `{}`", subject.target))?;
         is_published |= Path::new(&subject.target).is_dir();
         contenders.push(evidence);
     }
@@ -57,8 +58,14 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Case> {
     if is_published {
         case.stage = Stage::Results;
     }
-    if subjects.iter().all(|subject| is_on_this_machine(&subject.target)) {
-        let data = case.contenders[0].variables.get("datadir").map_or("/", String::as_str);
+    if subjects
+        .iter()
+        .all(|subject| is_on_this_machine(&subject.target))
+    {
+        let data = case.contenders[0]
+            .variables
+            .get("datadir")
+            .map_or("/", String::as_str);
         case.host = Some(host::read(Path::new(data)));
     }
     Ok(case)
@@ -68,7 +75,9 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Case> {
 fn is_on_this_machine(target: &str) -> bool {
     match Address::parse_with_user(target) {
         Ok((Address::Unix { .. }, _)) => true,
-        Ok((Address::Tcp { host, .. }, _)) => matches!(host.as_str(), "127.0.0.1" | "::1" | "localhost"),
+        Ok((Address::Tcp { host, .. }, _)) => {
+            matches!(host.as_str(), "127.0.0.1" | "::1" | "localhost")
+        }
         Err(_) => false,
     }
 }
@@ -81,15 +90,20 @@ pub fn directory(path: &Path) -> Result<Case> {
     if path.join(store::PLAN).is_file() {
         return Ok(case_of(&Record::open(path)?));
     }
-    let contenders = published::contenders(path)?;
+    let published::Published {
+        contenders,
+        refused,
+    } = published::read(path)?;
     if contenders.len() < 2 {
+        let found = match contenders.first() {
+            None => "no server's variables or settings".to_owned(),
+            Some(only) => format!("only `{}`", only.name),
+        };
         bail!(
-            "found {} in `{}`; an audit compares at least two: put the files of each server into a directory of its own, or name both",
-            match contenders.len() {
-                0 => "no server's variables or settings".to_owned(),
-                _ => format!("only `{}`", contenders[0].name),
-            },
-            path.display()
+            "found {found} in `{}`; an audit compares at least two: put the files of each server into a directory of \
+             its own, or name both{}",
+            path.display(),
+            published::besides(&refused)
         );
     }
     let mut case = Case::of(contenders);
@@ -100,7 +114,12 @@ pub fn directory(path: &Path) -> Result<Case> {
 fn one(subject: &Subject) -> Result<ServerEvidence> {
     if subject.target.starts_with("tcp://") || subject.target.starts_with("unix:") {
         let (address, user) = Address::parse_with_user(&subject.target)?;
-        return live::read(&subject.name, &address, user.as_deref(), subject.password_file.as_deref());
+        return live::read(
+            &subject.name,
+            &address,
+            user.as_deref(),
+            subject.password_file.as_deref(),
+        );
     }
     let path = Path::new(&subject.target);
     if path.is_dir() {
@@ -108,12 +127,21 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
     }
     let mut evidence = match dump::read(path)? {
         Content::Variables(variables) => ServerEvidence::of_variables(&subject.name, variables)
-            .with_context(|| format!("`{}` has variables but no `version`, so which server it is remains unknown", path.display()))?,
+            .with_context(|| {
+                format!(
+                    "`{}` has variables but no `version`, so which server it is remains unknown",
+                    path.display()
+                )
+            })?,
         Content::OptionFile => {
             let settings = option_file::read(path, subject.product, subject.version)?;
             option_file::evidence(&subject.name, &settings, subject.product, subject.version)?
         }
-        other => bail!("`{}` is {}; give SHOW GLOBAL VARIABLES, an option file, a directory or an address", path.display(), other.what()),
+        other => bail!(
+            "`{}` is {}; give SHOW GLOBAL VARIABLES, an option file, a directory or an address",
+            path.display(),
+            other.what()
+        ),
     };
     if !evidence.is_predicted {
         evidence.source = path.display().to_string();

@@ -1,6 +1,8 @@
 //! The contenders of a plan before anything is started: recorded defaults with the settings asked for,
 //! and servers that run already.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
@@ -37,20 +39,39 @@ pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case
 
 fn contender(contender: &Contender) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
-    let mut evidence = match ServerName::parse(&contender.server).with_context(about)?.meaning {
+    let mut evidence = match ServerName::parse(&contender.server)
+        .with_context(about)?
+        .meaning
+    {
         Meaning::Running { address, user } => {
-            let mut evidence = live::read(&contender.name, &address, user.as_deref(), None).with_context(about)?;
+            let mut evidence = live::read(
+                &contender.name,
+                &address,
+                user.as_deref(),
+                contender.password_file.as_deref().map(Path::new),
+            )
+            .with_context(about)?;
             for setting in &contender.settings {
                 evidence.ask(&setting.name, &setting.value);
             }
             return Ok(evidence);
         }
-        Meaning::Provided { known: Some(known), .. } => {
-            let product = Product::named(known.product).context("the audit knows no such product")?;
-            let version = Version::parse(known.version).context("its version is not known before it is fetched")?;
-            let defaults = Defaults::nearest(product, version).context("no defaults are recorded for this product")?;
-            let mut evidence = defaults.evidence(&contender.name).context("the recorded defaults have no version")?;
-            evidence.source = format!("settings of the experiment over the defaults of {}", defaults.server);
+        Meaning::Provided {
+            known: Some(known), ..
+        } => {
+            let product =
+                Product::named(known.product).context("the audit knows no such product")?;
+            let version = Version::parse(known.version)
+                .context("its version is not known before it is fetched")?;
+            let defaults = Defaults::nearest(product, version)
+                .context("no defaults are recorded for this product")?;
+            let mut evidence = defaults
+                .evidence(&contender.name)
+                .context("the recorded defaults have no version")?;
+            evidence.source = format!(
+                "settings of the experiment over the defaults of {}",
+                defaults.server
+            );
             evidence
         }
         Meaning::Provided { .. } => {

@@ -40,7 +40,11 @@ pub enum TextError {
 impl TextError {
     /// An error at a line.
     pub fn at(path: &Path, line: usize, why: impl Into<String>) -> Self {
-        TextError::Line { path: path.to_owned(), line, why: why.into() }
+        TextError::Line {
+            path: path.to_owned(),
+            line,
+            why: why.into(),
+        }
     }
 }
 
@@ -49,7 +53,10 @@ impl TextError {
 /// # Errors
 /// When it is no text, in another encoding than UTF-8, or beyond the bounds.
 pub fn lines(path: &Path) -> Result<Vec<String>, TextError> {
-    let refused = |source| TextError::Read { path: path.to_owned(), source };
+    let refused = |source| TextError::Read {
+        path: path.to_owned(),
+        source,
+    };
     // Opening a pipe would wait for its writer.
     let facts = std::fs::metadata(path).map_err(refused)?;
     if !facts.is_file() {
@@ -61,19 +68,35 @@ pub fn lines(path: &Path) -> Result<Vec<String>, TextError> {
     loop {
         let number = lines.len() + 1;
         let mut line = Vec::new();
-        let length = reader.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line).map_err(refused)?;
+        let length = reader
+            .by_ref()
+            .take(LINE_BYTES_MAX as u64 + 1)
+            .read_until(b'\n', &mut line)
+            .map_err(refused)?;
         if length == 0 {
             return Ok(lines);
         }
         bytes_read += length as u64;
         if bytes_read > FILE_BYTES_MAX {
-            return Err(TextError::at(path, number, format!("the file is larger than {} MiB", FILE_BYTES_MAX >> 20)));
+            return Err(TextError::at(
+                path,
+                number,
+                format!("the file is larger than {} MiB", FILE_BYTES_MAX >> 20),
+            ));
         }
         if line.len() > LINE_BYTES_MAX {
-            return Err(TextError::at(path, number, format!("the line is longer than {LINE_BYTES_MAX} bytes")));
+            return Err(TextError::at(
+                path,
+                number,
+                format!("the line is longer than {LINE_BYTES_MAX} bytes"),
+            ));
         }
         if number > LINES_MAX {
-            return Err(TextError::at(path, number, format!("the file has more than {LINES_MAX} lines")));
+            return Err(TextError::at(
+                path,
+                number,
+                format!("the file has more than {LINES_MAX} lines"),
+            ));
         }
         if number == 1 {
             line = without_mark(path, line)?;
@@ -90,19 +113,34 @@ fn without_mark(path: &Path, line: Vec<u8>) -> Result<Vec<u8>, TextError> {
         [0xef, 0xbb, 0xbf, rest @ ..] => return Ok(rest.to_vec()),
         _ => return Ok(line),
     };
-    Err(TextError::at(path, 1, format!("the text is in {other}; convert it with `iconv -f {other} -t UTF-8`")))
+    Err(TextError::at(
+        path,
+        1,
+        format!("the text is in {other}; convert it with `iconv -f {other} -t UTF-8`"),
+    ))
 }
 
 fn decode(path: &Path, number: usize, mut line: Vec<u8>) -> Result<String, TextError> {
-    while line.last().is_some_and(|last| matches!(last, b'\n' | b'\r')) {
+    while line
+        .last()
+        .is_some_and(|last| matches!(last, b'\n' | b'\r'))
+    {
         line.pop();
     }
     if line.contains(&0) {
-        return Err(TextError::at(path, number, "this is no text, it has a zero byte"));
+        return Err(TextError::at(
+            path,
+            number,
+            "this is no text, it has a zero byte",
+        ));
     }
     String::from_utf8(line).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
-        TextError::at(path, number, format!("byte {at} is not UTF-8; convert the file with `iconv -f ENCODING -t UTF-8`"))
+        TextError::at(
+            path,
+            number,
+            format!("byte {at} is not UTF-8; convert the file with `iconv -f ENCODING -t UTF-8`"),
+        )
     })
 }
 
@@ -125,14 +163,26 @@ mod tests {
         check(b"a\nb\xe4\n", "line 2: byte 2 is not UTF-8");
         check(b"\xff\xfea\0", "line 1: the text is in UTF-16LE");
         check(&vec![b'x'; 10 << 20], "line 1: the line is longer");
-        check(&b"x\n".repeat(1_000_000), "line 200001: the file has more than");
-        check(&[[b'x'; 99].as_slice(), b"\n"].concat().repeat(170_000), "larger than 16 MiB");
+        check(
+            &b"x\n".repeat(1_000_000),
+            "line 200001: the file has more than",
+        );
+        check(
+            &[[b'x'; 99].as_slice(), b"\n"].concat().repeat(170_000),
+            "larger than 16 MiB",
+        );
     }
 
     #[test]
     fn devices_are_not_waited_for() {
-        assert!(matches!(lines(Path::new("/dev/zero")), Err(TextError::NotAFile(_))));
-        assert!(matches!(lines(Path::new("/nowhere")), Err(TextError::Read { .. })));
+        assert!(matches!(
+            lines(Path::new("/dev/zero")),
+            Err(TextError::NotAFile(_))
+        ));
+        assert!(matches!(
+            lines(Path::new("/nowhere")),
+            Err(TextError::Read { .. })
+        ));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use super::copy::tree_size;
 use super::progress::Progress;
+use crate::interrupt;
 
 /// How much of a program's output is kept; what comes later is read and thrown away.
 const CAPTURE_BYTES: u64 = 32 << 20;
@@ -169,6 +170,7 @@ impl<'a> Tool<'a> {
             if Instant::now() > end {
                 return Ok(None);
             }
+            interrupt::check().map_err(std::io::Error::other)?;
             if let Some(watch) = &self.watch
                 && looked.elapsed() > Duration::from_millis(500)
             {

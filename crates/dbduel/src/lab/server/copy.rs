@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 
 use super::progress::Progress;
+use crate::interrupt;
 
 /// What a copy did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,6 +104,7 @@ fn copy_into(from: &Path, to: &Path, total: u64, progress: &dyn Progress) -> io:
         fs::set_permissions(&target, mode)
             .map_err(|error| named(&error, "set the mode of", &target))?;
         for entry in fs::read_dir(&source).map_err(|error| named(&error, "read", &source))? {
+            interrupt::check().map_err(io::Error::other)?;
             let entry = entry?;
             let (path, copy) = (entry.path(), target.join(entry.file_name()));
             let kind = entry.file_type()?;

@@ -11,7 +11,11 @@ const DEPTH_MAX: usize = 40;
 /// # Errors
 /// What is wrong and at which character.
 pub fn parse(text: &str) -> Result<Expression, String> {
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+        depth: 0,
+    };
     let expression = parser.either()?;
     match parser.tokens.get(parser.at) {
         None => Ok(expression),
@@ -27,23 +31,32 @@ enum Token {
     Sign(&'static str),
 }
 
-const SIGNS: &[&str] = &["!=", "<=", ">=", "+", "-", "*", "/", "=", "<", ">", "(", ")", ","];
+const SIGNS: &[&str] = &[
+    "!=", "<=", ">=", "+", "-", "*", "/", "=", "<", ">", "(", ")", ",",
+];
 
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         let length = if first == '\'' {
-            let end = rest[1..].find('\'').ok_or_else(|| format!("`{text}`: a quote is not closed"))?;
+            let end = rest[1..]
+                .find('\'')
+                .ok_or_else(|| format!("`{text}`: a quote is not closed"))?;
             tokens.push(Token::Quoted(rest[1..=end].to_owned()));
             end + 2
         } else if first.is_ascii_digit() {
-            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-            let number = rest[..end].parse().map_err(|_| format!("`{text}`: `{}` is not a number", &rest[..end]))?;
+            let end = rest
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap_or(rest.len());
+            let number = rest[..end]
+                .parse()
+                .map_err(|_| format!("`{text}`: `{}` is not a number", &rest[..end]))?;
             tokens.push(Token::Number(number));
             end
         } else if first.is_ascii_lowercase() {
-            let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
+            let in_name =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
             let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
             tokens.push(Token::Name(rest[..end].to_owned()));
             end
@@ -76,7 +89,10 @@ impl Parser {
     }
 
     fn take_sign(&mut self, signs: &[(&'static str, Operator)]) -> Option<Operator> {
-        signs.iter().find(|(sign, _)| self.take(&Token::Sign(sign))).map(|(_, operator)| *operator)
+        signs
+            .iter()
+            .find(|(sign, _)| self.take(&Token::Sign(sign)))
+            .map(|(_, operator)| *operator)
     }
 
     fn either(&mut self) -> Result<Expression, String> {
@@ -106,14 +122,20 @@ impl Parser {
         ];
         let left = self.sum()?;
         match self.take_sign(SIGNS) {
-            Some(operator) => Ok(Expression::Binary(operator, Box::new(left), Box::new(self.sum()?))),
+            Some(operator) => Ok(Expression::Binary(
+                operator,
+                Box::new(left),
+                Box::new(self.sum()?),
+            )),
             None => Ok(left),
         }
     }
 
     fn sum(&mut self) -> Result<Expression, String> {
         let mut left = self.product()?;
-        while let Some(operator) = self.take_sign(&[("+", Operator::Add), ("-", Operator::Subtract)]) {
+        while let Some(operator) =
+            self.take_sign(&[("+", Operator::Add), ("-", Operator::Subtract)])
+        {
             left = Expression::Binary(operator, Box::new(left), Box::new(self.product()?));
         }
         Ok(left)
@@ -121,7 +143,9 @@ impl Parser {
 
     fn product(&mut self) -> Result<Expression, String> {
         let mut left = self.primary()?;
-        while let Some(operator) = self.take_sign(&[("*", Operator::Multiply), ("/", Operator::Divide)]) {
+        while let Some(operator) =
+            self.take_sign(&[("*", Operator::Multiply), ("/", Operator::Divide)])
+        {
             left = Expression::Binary(operator, Box::new(left), Box::new(self.primary()?));
         }
         Ok(left)
@@ -132,7 +156,11 @@ impl Parser {
         if self.depth > DEPTH_MAX {
             return Err(format!("nested deeper than {DEPTH_MAX}"));
         }
-        let token = self.tokens.get(self.at).cloned().ok_or("something is missing at the end")?;
+        let token = self
+            .tokens
+            .get(self.at)
+            .cloned()
+            .ok_or("something is missing at the end")?;
         self.at += 1;
         let expression = match token {
             Token::Number(number) => Expression::Literal(Value::Number(number)),
@@ -169,7 +197,11 @@ impl Parser {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        if self.take(&Token::Sign(")")) { Ok(()) } else { Err("a bracket is not closed".to_owned()) }
+        if self.take(&Token::Sign(")")) {
+            Ok(())
+        } else {
+            Err("a bracket is not closed".to_owned())
+        }
     }
 }
 
@@ -195,7 +227,9 @@ mod tests {
     #[test]
     fn broken_expressions_are_errors() {
         let deep = "(".repeat(100);
-        for text in ["", "1 +", "(1", "f(1)", "'open", "1 2", "A", "min()", "1.2.3", ")", &deep] {
+        for text in [
+            "", "1 +", "(1", "f(1)", "'open", "1 2", "A", "min()", "1.2.3", ")", &deep,
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -13,7 +13,9 @@ pub(super) fn protocol_unknown(case: &Case) -> Vec<AuditFinding> {
     let unknown: Vec<String> = case
         .contenders
         .iter()
-        .filter(|contender| contender.connection.prepared.is_none() && contender.prepared_share().is_none())
+        .filter(|contender| {
+            contender.connection.prepared.is_none() && contender.prepared_share().is_none()
+        })
         .map(|contender| contender.name.clone())
         .collect();
     if unknown.is_empty() {
@@ -24,7 +26,12 @@ pub(super) fn protocol_unknown(case: &Case) -> Vec<AuditFinding> {
         "Whether statements were prepared on the server is not known for {}: no counters of Com_stmt_execute before and after the run.",
         names.join(", ")
     );
-    let mut finding = about_contest(Kind::Undisclosed, Severity::Doubt, claim, "Publish SHOW GLOBAL STATUS from before and after the run.");
+    let mut finding = about_contest(
+        Kind::Undisclosed,
+        Severity::Doubt,
+        claim,
+        "Publish SHOW GLOBAL STATUS from before and after the run.",
+    );
     finding.about = unknown;
     vec![finding]
 }

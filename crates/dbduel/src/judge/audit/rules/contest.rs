@@ -5,8 +5,7 @@ use dbduel_record::event::Severity;
 use super::{Look, about_contest};
 use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
-use crate::judge::audit::finding::{AuditFinding, Kind, Side};
-use crate::judge::audit::reading::Read;
+use crate::judge::audit::finding::{AuditFinding, Kind};
 
 /// Data up to this share of the pool are in memory (h).
 const IN_MEMORY_MAX: f64 = 0.9;
@@ -14,10 +13,6 @@ const IN_MEMORY_MAX: f64 = 0.9;
 const ON_DISK_MIN: f64 = 1.2;
 /// Rates that differ by more than this factor are told (h).
 const RATE_RATIO: f64 = 2.0;
-/// Work per transaction that differs by more than this factor may explain a result (h).
-const PROFILE_RATIO: f64 = 1.2;
-/// A margin beyond this needs a cause (h).
-const MARGIN: f64 = 1.1;
 
 pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
     let class_of = |index: usize| -> Option<(&'static str, f64)> {
@@ -30,19 +25,27 @@ pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
         };
         Some((class, ratio))
     };
-    let Some(reference) = class_of(case.baseline) else { return Vec::new() };
+    let Some(reference) = class_of(case.baseline) else {
+        return Vec::new();
+    };
     others(case)
         .filter_map(|other| {
             let found = class_of(other)?;
             if found.0 == reference.0 {
                 return None;
             }
-            let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
+            let [one, two] =
+                [case.baseline, other].map(|index| case.contenders[index].name.clone());
             let claim = format!(
                 "Data are {} on `{one}` ({:.2} × its pool) and {} on `{two}` ({:.2} × its pool).",
                 reference.0, reference.1, found.0, found.1
             );
-            let mut finding = about_contest(Kind::Advantage, Severity::Doubt, claim, "Choose a size of data or pool that puts all sides into one class.");
+            let mut finding = about_contest(
+                Kind::Advantage,
+                Severity::Doubt,
+                claim,
+                "Choose a size of data or pool that puts all sides into one class.",
+            );
             finding.about = vec![one, two];
             Some(finding)
         })
@@ -51,19 +54,40 @@ pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
 
 pub(super) fn temporary_tables(case: &Case) -> Vec<AuditFinding> {
     let rate = |server: &ServerEvidence| {
-        let made = server.delta("created_tmp_tables").filter(|&made| made >= 1000.0)?;
+        let made = server
+            .delta("created_tmp_tables")
+            .filter(|&made| made >= 1000.0)?;
         Some(server.delta("created_tmp_disk_tables")? / made)
     };
-    rates_that_differ(case, rate, 0.01, |share| format!("{:.1} %", share * 100.0), "Share of temporary tables that went to disk", "Give sessions the same memory for temporary tables.")
+    rates_that_differ(
+        case,
+        rate,
+        0.01,
+        |share| format!("{:.1} %", share * 100.0),
+        "Share of temporary tables that went to disk",
+        "Give sessions the same memory for temporary tables.",
+    )
 }
 
 pub(super) fn rollbacks(case: &Case) -> Vec<AuditFinding> {
     let rate = |server: &ServerEvidence| {
-        let commits = server.delta("com_commit").filter(|&commits| commits >= 1000.0)?;
-        let failed = server.delta("innodb_deadlocks").unwrap_or(0.0).max(server.delta("com_rollback").unwrap_or(0.0));
+        let commits = server
+            .delta("com_commit")
+            .filter(|&commits| commits >= 1000.0)?;
+        let failed = server
+            .delta("innodb_deadlocks")
+            .unwrap_or(0.0)
+            .max(server.delta("com_rollback").unwrap_or(0.0));
         Some(failed / commits)
     };
-    rates_that_differ(case, rate, 0.001, |share| format!("{:.2} per 1000", share * 1000.0), "Transactions rolled back per commit", "Count failed transactions, do not count them as throughput, and treat them alike on all sides.")
+    rates_that_differ(
+        case,
+        rate,
+        0.001,
+        |share| format!("{:.2} per 1000", share * 1000.0),
+        "Transactions rolled back per commit",
+        "Count failed transactions, do not count them as throughput, and treat them alike on all sides.",
+    )
 }
 
 /// Findings about contenders whose rate is above `floor` and another one's by more than the usual factor.
@@ -76,7 +100,9 @@ fn rates_that_differ(
     remedy: &str,
 ) -> Vec<AuditFinding> {
     let baseline = &case.contenders[case.baseline];
-    let Some(reference) = rate(baseline) else { return Vec::new() };
+    let Some(reference) = rate(baseline) else {
+        return Vec::new();
+    };
     others(case)
         .filter_map(|other| {
             let server = &case.contenders[other];
@@ -87,7 +113,10 @@ fn rates_that_differ(
             }
             let claim = format!(
                 "{title}: {} on `{}`, {} on `{}`, more than a factor of {RATE_RATIO} apart (h).",
-                show(reference), baseline.name, show(found), server.name
+                show(reference),
+                baseline.name,
+                show(found),
+                server.name
             );
             let mut finding = about_contest(Kind::Advantage, Severity::Doubt, claim, remedy);
             finding.about = vec![baseline.name.clone(), server.name.clone()];
@@ -101,93 +130,26 @@ pub(super) fn one_platform(case: &Case) -> Vec<AuditFinding> {
         return Vec::new();
     }
     let host = case.host.as_ref();
-    let device = host.and_then(|host| host.block_device.as_deref()).unwrap_or("one that is not named");
+    let device = host
+        .and_then(|host| host.block_device.as_deref())
+        .unwrap_or("one that is not named");
     let relies_on_device = (0..case.contenders.len()).any(|index| {
         let protection = Look { case, index }.fact("torn_page.protection");
         protection.is_some_and(|protection| protection.to_string() != "doublewrite")
     });
-    let atomic = if relies_on_device { "; without a doublewrite buffer it is a contest of devices and how they are used, too" } else { "" };
-    let claim = format!("All results come from one machine and one storage device ({device}){atomic}.");
-    vec![about_contest(Kind::Relevance, Severity::Note, claim, "Repeat on another kind of storage, or confine the conclusion to this one.")]
-}
-
-/// Counters that are work, with what a unit of them is.
-const WORK: &[(&str, &str)] = &[
-    ("innodb_data_reads", "data reads"),
-    ("innodb_data_writes", "data writes"),
-    ("innodb_data_fsyncs", "syncs"),
-    ("innodb_data_written", "bytes written"),
-    ("innodb_buffer_pool_read_requests", "page requests"),
-    ("innodb_row_lock_waits", "row lock waits"),
-    ("handler_read_key", "index look-ups"),
-    ("handler_read_next", "rows read in order"),
-    ("bytes_sent", "bytes sent"),
-];
-
-pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
-    let is_large = case.margin.is_some_and(|margin| margin.max(1.0 / margin) > MARGIN);
-    if case.stage != Stage::Results || (case.margin.is_some() && !is_large) {
-        return Vec::new();
-    }
-    let baseline = &case.contenders[case.baseline];
-    others(case)
-        .filter_map(|other| {
-            let server = &case.contenders[other];
-            let profiles = work_per_commit(baseline).zip(work_per_commit(server));
-            let mut finding = match profiles {
-                None => about_contest(
-                    Kind::Undisclosed,
-                    Severity::Doubt,
-                    format!("Why `{}` and `{}` differ cannot be said: there are no counters of the work that each did per transaction.", baseline.name, server.name),
-                    "Publish SHOW GLOBAL STATUS from before and after the run.",
-                ),
-                Some((one, two)) => {
-                    let apart: Vec<(&str, f64, f64)> = one
-                        .iter()
-                        .zip(&two)
-                        .filter(|(a, b)| a.1.max(b.1) > 0.01 && a.1.max(b.1) > PROFILE_RATIO * a.1.min(b.1))
-                        .map(|(a, b)| (a.0, a.1, b.1))
-                        .collect();
-                    if apart.is_empty() {
-                        about_contest(
-                            Kind::Relevance,
-                            if is_large { Severity::Doubt } else { Severity::Note },
-                            format!("Cause not established: no counter of work per transaction differs by more than {PROFILE_RATIO} (h) between `{}` and `{}`.", baseline.name, server.name),
-                            "Look at processor time, waits and the client.",
-                        )
-                    } else {
-                        let listed: Vec<String> = apart.iter().map(|(name, a, b)| format!("{name} {a:.2} and {b:.2}")).collect();
-                        let mut finding = about_contest(
-                            Kind::Relevance,
-                            Severity::Note,
-                            format!("Work per transaction that differs between `{}` and `{}`: {}.", baseline.name, server.name, listed.join(", ")),
-                            "Explain the result by these, or say that they do not.",
-                        );
-                        finding.evidence = [(baseline, one), (server, two)]
-                            .map(|(server, work)| Side {
-                                contender: server.name.clone(),
-                                value: format!("{} counters per transaction", work.len()),
-                                from: work.iter().map(|(name, rate)| Read { name: (*name).to_owned(), value: format!("{rate:.4}") }).collect(),
-                            })
-                            .into();
-                        finding
-                    }
-                }
-            };
-            finding.about = vec![baseline.name.clone(), server.name.clone()];
-            Some(finding)
-        })
-        .collect()
-}
-
-/// Counters divided by committed transactions.
-fn work_per_commit(server: &ServerEvidence) -> Option<Vec<(&'static str, f64)>> {
-    let commits = server.delta("com_commit").filter(|&commits| commits > 0.0).or_else(|| {
-        let writes: f64 = ["com_insert", "com_update", "com_delete", "com_replace"].iter().filter_map(|counter| server.delta(counter)).sum();
-        let all = writes + server.delta("com_select").unwrap_or(0.0);
-        (all > 0.0).then_some(all)
-    })?;
-    Some(WORK.iter().map(|(counter, name)| (*name, server.delta(counter).unwrap_or(0.0) / commits)).collect())
+    let atomic = if relies_on_device {
+        "; without a doublewrite buffer it is a contest of devices and how they are used, too"
+    } else {
+        ""
+    };
+    let claim =
+        format!("All results come from one machine and one storage device ({device}){atomic}.");
+    vec![about_contest(
+        Kind::Relevance,
+        Severity::Note,
+        claim,
+        "Repeat on another kind of storage, or confine the conclusion to this one.",
+    )]
 }
 
 /// From this number of open differences on, nobody can say which one made the result (h).
@@ -216,6 +178,6 @@ pub(super) fn confounded(case: &Case) -> Vec<AuditFinding> {
         .collect()
 }
 
-fn others(case: &Case) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn others(case: &Case) -> impl Iterator<Item = usize> + '_ {
     (0..case.contenders.len()).filter(move |&index| index != case.baseline)
 }

@@ -32,8 +32,17 @@ pub(super) fn missing_dumps(case: &Case) -> Vec<AuditFinding> {
         if missing.is_empty() {
             return None;
         }
-        let claim = format!("The results do not show for `{}`: {}.", contender.name, missing.join("; "));
-        let mut finding = about_contest(Kind::Undisclosed, Severity::Doubt, claim, "Publish them beside the figures.");
+        let claim = format!(
+            "The results do not show for `{}`: {}.",
+            contender.name,
+            missing.join("; ")
+        );
+        let mut finding = about_contest(
+            Kind::Undisclosed,
+            Severity::Doubt,
+            claim,
+            "Publish them beside the figures.",
+        );
         finding.about = vec![contender.name.clone()];
         Some(finding)
     });
@@ -47,18 +56,36 @@ pub(super) fn missing_host(case: &Case) -> Vec<AuditFinding> {
     let host = case.host.clone().unwrap_or_default();
     let facts: &[(&str, bool)] = &[
         ("processors", host.cpus.is_some()),
-        ("threads per core (whether hyper-threading is on)", host.threads_per_core.is_some()),
+        (
+            "threads per core (whether hyper-threading is on)",
+            host.threads_per_core.is_some(),
+        ),
         ("sockets", host.sockets.is_some()),
         ("memory", host.memory_bytes.is_some()),
         ("storage device", host.block_device.is_some()),
         ("file system and mount options", host.file_system.is_some()),
         ("kernel", host.kernel.is_some()),
-        ("transparent huge pages", host.transparent_huge_pages.is_some()),
+        (
+            "transparent huge pages",
+            host.transparent_huge_pages.is_some(),
+        ),
     ];
-    let missing: Vec<&str> = facts.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect();
+    let missing: Vec<&str> = facts
+        .iter()
+        .filter(|(_, is_there)| !is_there)
+        .map(|(name, _)| *name)
+        .collect();
     if missing.is_empty() {
         return Vec::new();
     }
-    let claim = format!("The results do not say of the machine: {}.", missing.join(", "));
-    vec![about_contest(Kind::Undisclosed, Severity::Doubt, claim, "Publish them beside the figures.")]
+    let claim = format!(
+        "The results do not say of the machine: {}.",
+        missing.join(", ")
+    );
+    vec![about_contest(
+        Kind::Undisclosed,
+        Severity::Doubt,
+        claim,
+        "Publish them beside the figures.",
+    )]
 }

@@ -23,17 +23,33 @@ const DEBT_SHARE_MAX: f64 = 0.1;
 pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let capacity = look.number("redo.capacity");
-    let usable = server.after("innodb_checkpoint_max_age").or(capacity.map(|bytes| bytes * REDO_USABLE))?;
+    let usable = server
+        .after("innodb_checkpoint_max_age")
+        .or(capacity.map(|bytes| bytes * REDO_USABLE))?;
     let remedy = "Give the redo log room for the whole measured time, the same on all sides.";
     let written = redo_written(look);
-    if let (Some(written), Some(seconds)) = (written, server.delta("uptime").filter(|&seconds| seconds >= 1.0)) {
+    if let (Some(written), Some(seconds)) = (
+        written,
+        server
+            .active_s
+            .or_else(|| server.delta("uptime"))
+            .filter(|&seconds| seconds >= 1.0),
+    ) {
         let turnover_s = usable / (written / seconds);
         if turnover_s < TURNOVER_S_MIN {
             let what = format!(
                 "fills its usable redo log ({}) every {turnover_s:.0} s, less than {TURNOVER_S_MIN} s (h)",
                 show_bytes(usable)
             );
-            return Some(Hit::new(what, remedy).from(look, &["innodb_log_file_size", "innodb_log_files_in_group", "innodb_redo_log_capacity", "delta.uptime"]));
+            return Some(Hit::new(what, remedy).from(
+                look,
+                &[
+                    "innodb_log_file_size",
+                    "innodb_log_files_in_group",
+                    "innodb_redo_log_capacity",
+                    "delta.uptime",
+                ],
+            ));
         }
     }
     let age = server.after("innodb_checkpoint_age");
@@ -44,17 +60,30 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
             age / usable * 100.0,
             CHECKPOINT_AGE_MAX * 100.0
         );
-        return Some(Hit::new(what, remedy).from(look, &["after.innodb_checkpoint_age", "after.innodb_checkpoint_max_age"]));
+        return Some(Hit::new(what, remedy).from(
+            look,
+            &[
+                "after.innodb_checkpoint_age",
+                "after.innodb_checkpoint_max_age",
+            ],
+        ));
     }
-    let waits = server.delta("innodb_log_waits").filter(|&waits| waits > 0.0)?;
+    let waits = server
+        .delta("innodb_log_waits")
+        .filter(|&waits| waits > 0.0)?;
     let what = format!("waited {waits} times for room in the log buffer");
-    Some(Hit::new(what, "Enlarge innodb_log_buffer_size on all sides.").from(look, &["innodb_log_buffer_size", "delta.innodb_log_waits"]))
+    Some(
+        Hit::new(what, "Enlarge innodb_log_buffer_size on all sides.")
+            .from(look, &["innodb_log_buffer_size", "delta.innodb_log_waits"]),
+    )
 }
 
 /// Redo bytes that the run wrote, from sequence numbers: the byte counters mean other things on other products.
 fn redo_written(look: &Look<'_>) -> Option<f64> {
     let server = look.server();
-    let counted = server.delta("innodb_lsn_current").or_else(|| server.delta("innodb_redo_log_current_lsn"));
+    let counted = server
+        .delta("innodb_lsn_current")
+        .or_else(|| server.delta("innodb_redo_log_current_lsn"));
     counted.or_else(|| {
         let before = sequence_number(server.engine_status_before.as_deref()?)?;
         let after = sequence_number(server.engine_status_after.as_deref()?)?;
@@ -64,23 +93,41 @@ fn redo_written(look: &Look<'_>) -> Option<f64> {
 
 /// The log sequence number in the engine's status text.
 fn sequence_number(status: &str) -> Option<f64> {
-    let line = status.lines().find_map(|line| line.trim().strip_prefix("Log sequence number"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Log sequence number"))?;
     line.split_ascii_whitespace().last()?.parse().ok()
 }
 
 pub(super) fn waits_for_free_pages(look: &Look<'_>) -> Option<Hit> {
-    let waits = look.server().delta("innodb_buffer_pool_wait_free").filter(|&waits| waits > 0.0)?;
+    let waits = look
+        .server()
+        .delta("innodb_buffer_pool_wait_free")
+        .filter(|&waits| waits > 0.0)?;
     let what = format!("waited {waits} times for a free page of the buffer pool");
-    Some(Hit::new(what, "Let flushing keep up: more I/O capacity or flushing threads, on all sides.").from(look, &["delta.innodb_buffer_pool_wait_free"]))
+    Some(
+        Hit::new(
+            what,
+            "Let flushing keep up: more I/O capacity or flushing threads, on all sides.",
+        )
+        .from(look, &["delta.innodb_buffer_pool_wait_free"]),
+    )
 }
 
 pub(super) fn scan_budget(look: &Look<'_>) -> Option<Hit> {
     let budget = look.number("lru.budget")?;
     let instances = look.number("pool.instances")?.max(1.0);
     let depth = budget / instances;
-    let cap = SCAN_BUDGET_FREE.max(4.0 * look.server().number("innodb_io_capacity_max").unwrap_or(0.0));
+    let cap = SCAN_BUDGET_FREE.max(
+        4.0 * look
+            .server()
+            .number("innodb_io_capacity_max")
+            .unwrap_or(0.0),
+    );
     let page = look.number("page.size").unwrap_or(16_384.0);
-    let pool_pages = look.number("pool.bytes").map_or(f64::INFINITY, |bytes| bytes / page);
+    let pool_pages = look
+        .number("pool.bytes")
+        .map_or(f64::INFINITY, |bytes| bytes / page);
     let is_above_cap = budget > cap;
     let is_large_part = depth > SCAN_DEPTH_USUAL && budget > 0.1 * pool_pages;
     if !is_above_cap && !is_large_part {
@@ -90,30 +137,64 @@ pub(super) fn scan_budget(look: &Look<'_>) -> Option<Hit> {
         "may scan {depth} × {instances} instances = {budget} pages/s ({}/s) of its LRU lists; more than {cap} pages/s or a tenth of the pool is too much (h)",
         show_bytes(budget * page)
     );
-    let better = (cap.min(0.1 * pool_pages) / instances).floor().clamp(1024.0, 3000.0);
+    let better = (cap.min(0.1 * pool_pages) / instances)
+        .floor()
+        .clamp(1024.0, 3000.0);
     Some(
         Hit::new(what, "The depth is per instance: 1024 to 3000 do.")
-            .from(look, &["innodb_lru_scan_depth", "innodb_buffer_pool_instances", "innodb_io_capacity", "innodb_io_capacity_max"])
-            .set("innodb_lru_scan_depth", better),
+            .from(
+                look,
+                &[
+                    "innodb_lru_scan_depth",
+                    "innodb_buffer_pool_instances",
+                    "innodb_io_capacity",
+                    "innodb_io_capacity_max",
+                ],
+            )
+            .set("innodb_lru_scan_depth", &better.to_string()),
     )
 }
 
 pub(super) fn admission(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let threads = look.number("admission.concurrency").filter(|&limit| limit > 0.0);
-    let commits = look.number("admission.commits").filter(|&limit| limit > 0.0);
-    let reads = ["innodb_thread_concurrency", "innodb_commit_concurrency", "asked.innodb_thread_concurrency"];
+    let threads = look
+        .number("admission.concurrency")
+        .filter(|&limit| limit > 0.0);
+    let commits = look
+        .number("admission.commits")
+        .filter(|&limit| limit > 0.0);
+    let reads = [
+        "innodb_thread_concurrency",
+        "innodb_commit_concurrency",
+        "asked.innodb_thread_concurrency",
+    ];
     if let Some(limit) = threads {
         let cpus = look.case.host.as_ref().and_then(|host| host.cpus);
-        let beside = cpus.map_or_else(|| "of an unknown number".to_owned(), |cpus| format!("beside {cpus}"));
-        let what = format!("lets {limit} threads into InnoDB at once (innodb_thread_concurrency), {beside} processors, and queues the rest");
-        return Some(Hit::new(what, "Set it to 0: no limit.").from(look, &reads).set("innodb_thread_concurrency", 0));
+        let beside = cpus.map_or_else(
+            || "on an unknown number of processors".to_owned(),
+            |cpus| format!("on {cpus} processors"),
+        );
+        let what = format!(
+            "lets {limit} threads into InnoDB at once (innodb_thread_concurrency) {beside} and queues the rest"
+        );
+        return Some(
+            Hit::new(what, "Set it to 0: no limit.")
+                .from(look, &reads)
+                .set("innodb_thread_concurrency", "0"),
+        );
     }
     if let Some(limit) = commits {
         let what = format!("lets {limit} threads commit at once and queues the rest");
-        return Some(Hit::new(what, "Set it to 0: no limit.").from(look, &reads).set("innodb_commit_concurrency", 0));
+        return Some(
+            Hit::new(what, "Set it to 0: no limit.")
+                .from(look, &reads)
+                .set("innodb_commit_concurrency", "0"),
+        );
     }
-    let asked = server.asked.get("innodb_thread_concurrency").filter(|asked| asked.trim() != "0")?;
+    let asked = server
+        .asked
+        .get("innodb_thread_concurrency")
+        .filter(|asked| asked.trim() != "0")?;
     if server.product != Product::MariaDb {
         return None;
     }
@@ -122,7 +203,13 @@ pub(super) fn admission(look: &Look<'_>) -> Option<Hit> {
 }
 
 pub(super) fn software_checksum(look: &Look<'_>) -> Option<Hit> {
-    let has_crc32 = look.server().product == Product::MariaDb || look.server().version >= Version { major: 5, minor: 6, patch: 0 };
+    let has_crc32 = look.server().product == Product::MariaDb
+        || look.server().version
+            >= Version {
+                major: 5,
+                minor: 6,
+                patch: 0,
+            };
     let is_software = look.fact("page.checksum") == Some(Value::word("software"));
     (has_crc32 && is_software).then(|| {
         let what = "computes page checksums in software although it has crc32".to_owned();
@@ -136,18 +223,40 @@ pub(super) fn starved_flushers(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let cleaners = server.number("innodb_page_cleaners")?;
     let instances = look.number("pool.instances")?;
-    let cpus = look.case.host.as_ref().and_then(|host| host.cpus).map_or(f64::INFINITY, f64::from);
+    let cpus = look
+        .case
+        .host
+        .as_ref()
+        .and_then(|host| host.cpus)
+        .map_or(f64::INFINITY, f64::from);
     let threads = look.number("flush.threads")?;
     if threads * 2.0 > instances.min(cpus) {
         return None;
     }
-    let dirty = server.after("innodb_buffer_pool_pages_dirty").zip(server.after("innodb_buffer_pool_pages_total"));
-    let state = dirty.map_or_else(String::new, |(dirty, total)| format!("; {:.0} % of its pages were dirty at the end", dirty / total.max(1.0) * 100.0));
+    let dirty = server
+        .after("innodb_buffer_pool_pages_dirty")
+        .zip(server.after("innodb_buffer_pool_pages_total"));
+    let state = dirty.map_or_else(String::new, |(dirty, total)| {
+        format!(
+            "; {:.0} % of its pages were dirty at the end",
+            dirty / total.max(1.0) * 100.0
+        )
+    });
     let what = format!("has {cleaners} page cleaners for {instances} buffer pool instances{state}");
     Some(
-        Hit::new(what, "Give each instance a page cleaner, up to the number of processors.")
-            .from(look, &["innodb_page_cleaners", "innodb_buffer_pool_instances", "innodb_buffer_pool_size"])
-            .set("innodb_page_cleaners", instances.min(cpus)),
+        Hit::new(
+            what,
+            "Give each instance a page cleaner, up to the number of processors.",
+        )
+        .from(
+            look,
+            &[
+                "innodb_page_cleaners",
+                "innodb_buffer_pool_instances",
+                "innodb_buffer_pool_size",
+            ],
+        )
+        .set("innodb_page_cleaners", &instances.min(cpus).to_string()),
     )
 }
 
@@ -158,14 +267,22 @@ const IO_CAPACITY_DEFAULT_SINCE_8_4: f64 = 10_000.0;
 pub(super) fn adaptive_flushing(look: &Look<'_>) -> Option<Hit> {
     let is_on = look.switch("innodb_adaptive_flushing")?;
     let capacity = look.server().number("innodb_io_capacity")?;
-    let reads = ["innodb_adaptive_flushing", "innodb_adaptive_flushing_lwm", "innodb_io_capacity", "innodb_io_capacity_max"];
+    let reads = [
+        "innodb_adaptive_flushing",
+        "innodb_adaptive_flushing_lwm",
+        "innodb_io_capacity",
+        "innodb_io_capacity_max",
+    ];
     if !is_on {
         let what = "does not adapt its flushing to the redo log".to_owned();
-        let mut hit = Hit::new(what, "Switch it the same way on all sides.").from(look, &reads).set("innodb_adaptive_flushing", 1);
+        let mut hit = Hit::new(what, "Switch it the same way on all sides.")
+            .from(look, &reads)
+            .set("innodb_adaptive_flushing", "1");
         hit.severity = None;
         return Some(hit);
     }
-    let is_set_by_hand = capacity != IO_CAPACITY_DEFAULT && capacity != IO_CAPACITY_DEFAULT_SINCE_8_4;
+    let is_set_by_hand =
+        capacity != IO_CAPACITY_DEFAULT && capacity != IO_CAPACITY_DEFAULT_SINCE_8_4;
     let redo = look.number("redo.capacity");
     is_set_by_hand.then(|| {
         let redo = redo.map_or_else(|| "of unknown size".to_owned(), show_bytes);
@@ -184,20 +301,32 @@ pub(super) fn syncs_missing(look: &Look<'_>) -> Option<Hit> {
         return None;
     }
     // Writes that go through need no sync.
-    let method = server.variables.get("innodb_flush_method").map(|method| method.to_ascii_lowercase()).unwrap_or_default();
+    let method = server
+        .variables
+        .get("innodb_flush_method")
+        .map(|method| method.to_ascii_lowercase())
+        .unwrap_or_default();
     if method.contains("dsync") || look.switch("innodb_log_file_write_through") == Some(true) {
         return None;
     }
     let syncs = server.delta("innodb_data_fsyncs")?;
-    let writes: f64 = ["com_insert", "com_update", "com_delete", "com_replace"].iter().filter_map(|counter| server.delta(counter)).sum();
-    let commits = server.delta("com_commit").filter(|&commits| commits > 0.0).map_or(writes, |commits| commits.min(writes));
+    let writes: f64 = ["com_insert", "com_update", "com_delete", "com_replace"]
+        .iter()
+        .filter_map(|counter| server.delta(counter))
+        .sum();
+    let commits = server
+        .delta("com_commit")
+        .filter(|&commits| commits > 0.0)
+        .map_or(writes, |commits| commits.min(writes));
     let clients = f64::from(look.case.clients.unwrap_or(1)).max(1.0);
     // A group commit serves at most every client at once; half of that is left for chance.
     let expected = commits / clients * 0.5;
     if commits < 100.0 || syncs >= expected {
         return None;
     }
-    let what = format!("claims a sync per commit and shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (h)");
+    let what = format!(
+        "claims a sync per commit and shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (h)"
+    );
     Some(Hit::new(what, "Look for a library that swallows fsync, a memory file system, or a device without a flush.").from(look, &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "delta.innodb_data_fsyncs", "delta.com_commit"]))
 }
 
@@ -206,7 +335,9 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
     let dirty = server.after("innodb_buffer_pool_bytes_dirty").or_else(|| {
         Some(server.after("innodb_buffer_pool_pages_dirty")? * server.after("innodb_page_size")?)
     })?;
-    let written = server.delta("innodb_data_written").filter(|&written| written > 0.0)?;
+    let written = server
+        .delta("innodb_data_written")
+        .filter(|&written| written > 0.0)?;
     if dirty <= DEBT_SHARE_MAX * written {
         return None;
     }
@@ -221,23 +352,57 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
 
 pub(super) fn compression_missing(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let errors = server.delta("innodb_num_pages_page_compression_error").filter(|&errors| errors > 0.0);
+    let errors = server
+        .delta("innodb_num_pages_page_compression_error")
+        .filter(|&errors| errors > 0.0);
     if let Some(errors) = errors {
         let what = format!("failed to compress {errors} pages");
-        return Some(Hit::new(what, "See the error log; the algorithm may not be available.").from(look, &["innodb_compression_algorithm"]));
+        return Some(
+            Hit::new(
+                what,
+                "See the error log; the algorithm may not be available.",
+            )
+            .from(look, &["innodb_compression_algorithm"]),
+        );
     }
-    let is_asked = look.fact("table.compression").is_some_and(|kind| kind.to_string().contains("pages"))
+    let is_asked = look
+        .fact("table.compression")
+        .is_some_and(|kind| kind.to_string().contains("pages"))
         || look.switch("innodb_compression_default") == Some(true);
     let compressed = server.delta("innodb_num_pages_page_compressed")?;
     let written = server.delta("innodb_pages_written").unwrap_or(0.0);
     if is_asked && compressed == 0.0 && written > 0.0 {
-        let what = format!("wrote {written} pages and compressed none of them, though page compression is asked for");
-        return Some(Hit::new(what, "Check the algorithm and compare allocated blocks of the table files.").from(look, &["innodb_compression_algorithm", "delta.innodb_num_pages_page_compressed"]));
+        let what = format!(
+            "wrote {written} pages and compressed none of them, though page compression is asked for"
+        );
+        return Some(
+            Hit::new(
+                what,
+                "Check the algorithm and compare allocated blocks of the table files.",
+            )
+            .from(
+                look,
+                &[
+                    "innodb_compression_algorithm",
+                    "delta.innodb_num_pages_page_compressed",
+                ],
+            ),
+        );
     }
-    let trim_asked = server.asked.get("innodb_use_trim").is_some_and(|asked| Value::read(&option_value(asked)).switch() == Some(true));
+    let trim_asked = server
+        .asked
+        .get("innodb_use_trim")
+        .is_some_and(|asked| Value::read(&option_value(asked)).switch() == Some(true));
     if trim_asked && look.switch("innodb_use_trim") == Some(false) && !server.is_predicted {
-        let what = "was asked to punch holes (innodb_use_trim) and has switched that off by itself".to_owned();
-        return Some(Hit::new(what, "The file system or device cannot; compare allocated blocks of the table files.").from(look, &["innodb_use_trim"]));
+        let what = "was asked to punch holes (innodb_use_trim) and has switched that off by itself"
+            .to_owned();
+        return Some(
+            Hit::new(
+                what,
+                "The file system or device cannot; compare allocated blocks of the table files.",
+            )
+            .from(look, &["innodb_use_trim"]),
+        );
     }
     None
 }

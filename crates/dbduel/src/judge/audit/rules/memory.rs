@@ -11,17 +11,27 @@ const LOG_BUFFER_MAX: f64 = 1_073_741_824.0;
 
 pub(super) fn huge_pages(look: &Look<'_>) -> Option<Hit> {
     let setting = look.case.host.as_ref()?.transparent_huge_pages.as_deref()?;
-    let Some(Value::Word(allocator)) = look.fact("memory.allocator") else { return None };
+    let Some(Value::Word(allocator)) = look.fact("memory.allocator") else {
+        return None;
+    };
     (setting == "always" && allocator != "system").then(|| {
         let what = format!("runs on {allocator} with transparent huge pages always on");
-        Hit::new(what, "Set transparent huge pages to madvise, or give all sides one allocator.")
+        Hit::new(
+            what,
+            "Set transparent huge pages to madvise, or give all sides one allocator.",
+        )
     })
 }
 
 pub(super) fn envelope(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let pool = look.number("pool.bytes");
-    let memory = look.case.host.as_ref().and_then(|host| host.memory_bytes).map(|bytes| bytes as f64);
+    let memory = look
+        .case
+        .host
+        .as_ref()
+        .and_then(|host| host.memory_bytes)
+        .map(|bytes| bytes as f64);
     if let (Some(pool), Some(memory)) = (pool, memory)
         && pool > POOL_SHARE_MAX * memory
     {
@@ -33,12 +43,23 @@ pub(super) fn envelope(look: &Look<'_>) -> Option<Hit> {
         );
         return Some(Hit::new(what, "Check the unit.").from(look, &["innodb_buffer_pool_size"]));
     }
-    let log_buffer = server.number("innodb_log_buffer_size").filter(|&bytes| bytes > LOG_BUFFER_MAX);
+    let log_buffer = server
+        .number("innodb_log_buffer_size")
+        .filter(|&bytes| bytes > LOG_BUFFER_MAX);
     if let Some(bytes) = log_buffer {
-        let what = format!("has a log buffer of {}, more than 1 GiB (h)", show_bytes(bytes));
+        let what = format!(
+            "has a log buffer of {}, more than 1 GiB (h)",
+            show_bytes(bytes)
+        );
         return Some(Hit::new(what, "Check the unit.").from(look, &["innodb_log_buffer_size"]));
     }
-    let timeout = server.number("innodb_flush_log_at_timeout").filter(|&seconds| seconds > 1.0)?;
+    let timeout = server
+        .number("innodb_flush_log_at_timeout")
+        .filter(|&seconds| seconds > 1.0)?;
     let what = format!("flushes its log in the background only every {timeout} s");
-    Some(Hit::new(what, "Set it to 1.").from(look, &["innodb_flush_log_at_timeout"]).set("innodb_flush_log_at_timeout", 1))
+    Some(
+        Hit::new(what, "Set it to 1.")
+            .from(look, &["innodb_flush_log_at_timeout"])
+            .set("innodb_flush_log_at_timeout", "1"),
+    )
 }

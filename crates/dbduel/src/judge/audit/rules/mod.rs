@@ -12,6 +12,7 @@ mod contest;
 mod device;
 mod disclosure;
 mod engine;
+mod explain;
 mod memory;
 mod server;
 
@@ -74,7 +75,13 @@ pub struct Hit {
 
 impl Hit {
     fn new(what: String, remedy: &str) -> Self {
-        Hit { what, from: Vec::new(), remedy: remedy.to_owned(), set: Vec::new(), severity: None }
+        Hit {
+            what,
+            from: Vec::new(),
+            remedy: remedy.to_owned(),
+            set: Vec::new(),
+            severity: None,
+        }
     }
 
     fn from(mut self, look: &Look<'_>, names: &[&str]) -> Self {
@@ -82,8 +89,8 @@ impl Hit {
         self
     }
 
-    fn set(mut self, name: &str, value: impl ToString) -> Self {
-        self.set.push((name.to_owned(), value.to_string()));
+    fn set(mut self, name: &str, value: &str) -> Self {
+        self.set.push((name.to_owned(), value.to_owned()));
         self
     }
 }
@@ -95,15 +102,38 @@ const fn contender(
     why: &'static str,
     check: fn(&Look<'_>) -> Option<Hit>,
 ) -> Rule {
-    Rule { id, class, weight, why, check: Check::Contender(check) }
+    Rule {
+        id,
+        class,
+        weight,
+        why,
+        check: Check::Contender(check),
+    }
 }
 
-const fn contest(id: &'static str, class: &'static str, why: &'static str, check: fn(&Case) -> Vec<AuditFinding>) -> Rule {
-    Rule { id, class, weight: Weight::Performance, why, check: Check::Contest(check) }
+const fn contest(
+    id: &'static str,
+    class: &'static str,
+    why: &'static str,
+    check: fn(&Case) -> Vec<AuditFinding>,
+) -> Rule {
+    Rule {
+        id,
+        class,
+        weight: Weight::Performance,
+        why,
+        check: Check::Contest(check),
+    }
 }
 
 const fn facts(id: &'static str, class: &'static str, why: &'static str) -> Rule {
-    Rule { id, class, weight: Weight::Performance, why, check: Check::Facts }
+    Rule {
+        id,
+        class,
+        weight: Weight::Performance,
+        why,
+        check: Check::Facts,
+    }
 }
 
 use Weight::{Durability, Performance};
@@ -145,11 +175,13 @@ pub const RULES: &[Rule] = &[
     contender("R34", "P24", Performance, "Huge pages bloat the memory of these allocators.", memory::huge_pages),
     contender("R35", "P1", Performance, "A value far outside the usual is often a wrong unit.", memory::envelope),
     contest("R36", "P29", "A result holds for the storage that it was measured on.", contest::one_platform),
-    contest("R37", "I", "A difference without a cause is benchmarketing.", contest::unexplained),
+    contest("R37", "I", "A difference without a cause is benchmarketing.", explain::unexplained),
     contest("R38", "I", "When several things differ at once nobody knows which made the difference.", contest::confounded),
     contender("R39", "I", Performance, "A setting that changed during the run makes two runs of one.", server::changed),
     contest("R40", "I", "What a server really ran with, and what it did, must be shown.", disclosure::missing_dumps),
     contest("R41", "P25", "Processors, threads and storage decide what a limit or a thread count means.", disclosure::missing_host),
+    contender("R43", "P13", Performance, "An audit plugin writes or counts every statement.", server::watching_plugins),
+    contender("R44", "D3", Durability, "Switching it off without atomic writes is for tests only.", device::no_doublewrite),
     contest("R42", "P23", "Whether statements were prepared can move point reads by a fifth.", client::protocol_unknown),
 ];
 
@@ -160,7 +192,9 @@ pub fn check_all(case: &Case) -> Vec<AuditFinding> {
     for rule in RULES {
         match rule.check {
             Check::Contender(check) => findings.extend(check_contenders(rule, check, case)),
-            Check::Contest(check) => findings.extend(check(case).into_iter().map(|finding| named(rule, finding))),
+            Check::Contest(check) => {
+                findings.extend(check(case).into_iter().map(|finding| named(rule, finding)));
+            }
             Check::Facts => {}
         }
     }
@@ -174,10 +208,15 @@ fn named(rule: &Rule, mut finding: AuditFinding) -> AuditFinding {
     finding
 }
 
-/// One finding for all contenders that the rule hits with the same words, weighed by whether it hits all.
-fn check_contenders(rule: &Rule, check: fn(&Look<'_>) -> Option<Hit>, case: &Case) -> Option<AuditFinding> {
-    let hits: Vec<(usize, Hit)> =
-        (0..case.contenders.len()).filter_map(|index| Some((index, check(&Look { case, index })?))).collect();
+/// One finding for all contenders that the rule hits, weighed by whether it hits all.
+fn check_contenders(
+    rule: &Rule,
+    check: fn(&Look<'_>) -> Option<Hit>,
+    case: &Case,
+) -> Option<AuditFinding> {
+    let hits: Vec<(usize, Hit)> = (0..case.contenders.len())
+        .filter_map(|index| Some((index, check(&Look { case, index })?)))
+        .collect();
     let (_, first) = hits.first()?;
     let is_everywhere = hits.len() == case.contenders.len();
     let is_listed_only = case.contest != Contest::Equalised && rule.weight == Performance;
@@ -188,11 +227,24 @@ fn check_contenders(rule: &Rule, check: fn(&Look<'_>) -> Option<Hit>, case: &Cas
         None => (Kind::Misconfigured, rule.weight.severity()),
     };
     let name = |index: usize| case.contenders[index].name.clone();
-    let clauses: Vec<String> = hits.iter().map(|(index, hit)| format!("`{}` {}", name(*index), hit.what)).collect();
-    let tail = if is_everywhere && case.contenders.len() > 1 { "; on all sides alike" } else { "" };
+    let is_alike =
+        is_everywhere && hits.len() > 1 && hits.iter().all(|(_, hit)| hit.what == first.what);
+    let claim = if is_alike {
+        format!("Each side {}.", first.what)
+    } else {
+        let clauses: Vec<String> = hits
+            .iter()
+            .map(|(index, hit)| format!("`{}` {}", name(*index), hit.what))
+            .collect();
+        format!("{}.", clauses.join("; "))
+    };
     let evidence = hits
         .iter()
-        .map(|(index, hit)| Side { contender: name(*index), value: hit.what.clone(), from: hit.from.clone() })
+        .map(|(index, hit)| Side {
+            contender: name(*index),
+            value: hit.what.clone(),
+            from: hit.from.clone(),
+        })
         .collect();
     let remedy_settings = hits
         .iter()
@@ -211,7 +263,7 @@ fn check_contenders(rule: &Rule, check: fn(&Look<'_>) -> Option<Hit>, case: &Cas
         severity,
         about: hits.iter().map(|(index, _)| name(*index)).collect(),
         favours: None,
-        claim: format!("{}{tail}.", clauses.join("; ")),
+        claim,
         why: rule.why.to_owned(),
         remedy: first.remedy.clone(),
         evidence,
@@ -245,7 +297,9 @@ impl<'a> Look<'a> {
 
     /// A fact of this contender.
     fn fact(&self, name: &str) -> Option<Value> {
-        reading::read(table().fact(name)?, self.case, self.index).value().cloned()
+        reading::read(table().fact(name)?, self.case, self.index)
+            .value()
+            .cloned()
     }
 
     fn number(&self, fact: &str) -> Option<f64> {
@@ -265,7 +319,15 @@ impl<'a> Look<'a> {
             Some(("delta", counter)) => server.delta(counter).map(|delta| delta.to_string()),
             _ => server.look_up(name).map(|(raw, _)| raw),
         };
-        names.iter().filter_map(|name| Some(Read { name: (*name).to_owned(), value: value(name)? })).collect()
+        names
+            .iter()
+            .filter_map(|name| {
+                Some(Read {
+                    name: (*name).to_owned(),
+                    value: value(name)?,
+                })
+            })
+            .collect()
     }
 }
 
@@ -281,8 +343,17 @@ mod tests {
         let mut seen = BTreeSet::new();
         for rule in RULES {
             assert!(seen.insert(rule.id), "`{}` stands twice", rule.id);
-            assert!(class(rule.class).is_some(), "{}: there is no class `{}`", rule.id, rule.class);
-            assert!(rule.why.ends_with('.'), "{}: the reason is a sentence", rule.id);
+            assert!(
+                class(rule.class).is_some(),
+                "{}: there is no class `{}`",
+                rule.id,
+                rule.class
+            );
+            assert!(
+                rule.why.ends_with('.'),
+                "{}: the reason is a sentence",
+                rule.id
+            );
             if matches!(rule.check, Check::Facts) {
                 let has_facts = table().facts.iter().any(|fact| fact.class.id == rule.class);
                 assert!(has_facts, "{}: class {} has no facts", rule.id, rule.class);

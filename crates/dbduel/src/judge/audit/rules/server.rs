@@ -13,18 +13,32 @@ const CONNECTIONS_SPARE: f64 = 10.0;
 
 pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let reads = ["table_open_cache", "table_open_cache_instances", "delta.table_open_cache_hits", "delta.table_open_cache_misses", "delta.table_open_cache_overflows", "delta.opened_tables"];
+    let reads = [
+        "table_open_cache",
+        "table_open_cache_instances",
+        "delta.table_open_cache_hits",
+        "delta.table_open_cache_misses",
+        "delta.table_open_cache_overflows",
+        "delta.opened_tables",
+    ];
     let remedy = "Enlarge table_open_cache: it holds a handle per table and connection that uses it, not per table.";
     let overflows = server.delta("table_open_cache_overflows");
     if let Some(overflows) = overflows.filter(|&overflows| overflows > 0.0) {
         let what = format!("closed {overflows} tables to open others (table cache overflows)");
         return Some(Hit::new(what, remedy).from(look, &reads));
     }
-    if let Some((hits, misses)) = server.delta("table_open_cache_hits").zip(server.delta("table_open_cache_misses")) {
+    if let Some((hits, misses)) = server
+        .delta("table_open_cache_hits")
+        .zip(server.delta("table_open_cache_misses"))
+    {
         let share = misses / (hits + misses).max(1.0);
         // The first use of each table by each connection always misses.
         if share > MISS_SHARE_MAX && misses > 1000.0 {
-            let what = format!("missed its table cache in {:.1} % of look-ups, more than {:.0} % (h)", share * 100.0, MISS_SHARE_MAX * 100.0);
+            let what = format!(
+                "missed its table cache in {:.1} % of look-ups, more than {:.0} % (h)",
+                share * 100.0,
+                MISS_SHARE_MAX * 100.0
+            );
             return Some(Hit::new(what, remedy).from(look, &reads));
         }
         return None;
@@ -42,19 +56,41 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
 pub(super) fn connections(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let limit = server.number("max_connections")?;
-    let reads = ["max_connections", "asked.max_connections", "delta.connection_errors_max_connections", "after.max_used_connections"];
+    let reads = [
+        "max_connections",
+        "asked.max_connections",
+        "delta.connection_errors_max_connections",
+        "after.max_used_connections",
+    ];
     let remedy = "Raise max_connections, and the limit of open files with it.";
-    let refused = server.delta("connection_errors_max_connections").filter(|&refused| refused > 0.0);
+    let refused = server
+        .delta("connection_errors_max_connections")
+        .filter(|&refused| refused > 0.0);
     if let Some(refused) = refused {
-        return Some(Hit::new(format!("refused {refused} connections, its limit is {limit}"), remedy).from(look, &reads));
+        return Some(
+            Hit::new(
+                format!("refused {refused} connections, its limit is {limit}"),
+                remedy,
+            )
+            .from(look, &reads),
+        );
     }
-    if server.after("max_used_connections").is_some_and(|used| used >= limit) {
-        return Some(Hit::new(format!("reached its limit of {limit} connections"), remedy).from(look, &reads));
+    if server
+        .after("max_used_connections")
+        .is_some_and(|used| used >= limit)
+    {
+        return Some(
+            Hit::new(format!("reached its limit of {limit} connections"), remedy)
+                .from(look, &reads),
+        );
     }
     let clients = f64::from(look.case.clients?);
     (clients > limit - CONNECTIONS_SPARE).then(|| {
         let what = format!("admits {limit} connections for {clients} clients");
-        Hit::new(what, remedy).from(look, &reads).set("max_connections", clients + 10.0 * CONNECTIONS_SPARE)
+        Hit::new(what, remedy).from(look, &reads).set(
+            "max_connections",
+            &(clients + 10.0 * CONNECTIONS_SPARE).to_string(),
+        )
     })
 }
 
@@ -64,23 +100,43 @@ pub(super) fn open_files(look: &Look<'_>) -> Option<Hit> {
         // The limit is the process's, and a file of settings does not know it.
         return None;
     }
-    let limit = server.number("open_files_limit").filter(|&limit| limit > 0.0)?;
-    let needed = 10.0 + server.number("max_connections")? + 2.0 * server.number("table_open_cache")?;
+    let limit = server
+        .number("open_files_limit")
+        .filter(|&limit| limit > 0.0)?;
+    let needed =
+        10.0 + server.number("max_connections")? + 2.0 * server.number("table_open_cache")?;
     (limit < needed).then(|| {
-        let what = format!("may open {limit} files and needs {needed} for its connections and table cache");
-        Hit::new(what, "Raise the limit of the process, the same for all sides.").from(look, &["open_files_limit", "max_connections", "table_open_cache"])
+        let what = format!(
+            "may open {limit} files and needs {needed} for its connections and table cache"
+        );
+        Hit::new(
+            what,
+            "Raise the limit of the process, the same for all sides.",
+        )
+        .from(
+            look,
+            &["open_files_limit", "max_connections", "table_open_cache"],
+        )
     })
 }
 
 pub(super) fn query_cache(look: &Look<'_>) -> Option<Hit> {
     let is_on = look.fact("query_cache.on") == Some(Value::Switch(true));
-    let used = look.server().delta("qcache_hits").unwrap_or(0.0) + look.server().delta("qcache_inserts").unwrap_or(0.0);
+    let used = look.server().delta("qcache_hits").unwrap_or(0.0)
+        + look.server().delta("qcache_inserts").unwrap_or(0.0);
     (is_on || used > 0.0).then(|| {
-        let what = if used > 0.0 { format!("used its query cache {used} times") } else { "has its query cache on".to_owned() };
+        let what = if used > 0.0 {
+            format!("used its query cache {used} times")
+        } else {
+            "has its query cache on".to_owned()
+        };
         Hit::new(what, "Switch it off at start; at run time its lock stays.")
-            .from(look, &["query_cache_type", "query_cache_size", "delta.qcache_hits"])
-            .set("query_cache_type", 0)
-            .set("query_cache_size", 0)
+            .from(
+                look,
+                &["query_cache_type", "query_cache_size", "delta.qcache_hits"],
+            )
+            .set("query_cache_type", "0")
+            .set("query_cache_size", "0")
     })
 }
 
@@ -89,73 +145,160 @@ pub(super) fn not_taken(look: &Look<'_>) -> Option<Hit> {
     if server.variables.is_empty() {
         return None;
     }
-    let wrong: Vec<String> = server.asked.iter().filter_map(|(name, asked)| {
-        let bare = name.strip_prefix("skip_").filter(|bare| server.variables.contains_key(*bare));
-        let other = match name.as_str() {
-            "transaction_isolation" => Some("tx_isolation"),
-            "log_slow_query" => Some("slow_query_log"),
-            _ => None,
-        };
-        if let Some(bare) = bare {
-            let is_off = Value::read(&server.variables[bare]).switch() == Some(false);
-            let wants_off = Value::read(asked).switch() != Some(false);
-            return (is_off != wants_off).then(|| format!("{name} is not in effect"));
-        }
-        let effective = server.variables.get(name).or_else(|| server.variables.get(other?));
-        match effective {
-            Some(effective) if is_in_effect(asked, effective) => None,
-            // The option takes a file name, the variable shows only that there is a log.
-            Some(effective) if name.starts_with("log_") && Value::read(effective).switch() == Some(true) && Value::read(asked).switch().is_none() => None,
-            Some(effective) => Some(format!("{name} = {asked} became {effective}")),
-            None if is_no_variable(name) => None,
-            None => Some(format!("{name} = {asked} does not exist there")),
-        }
-    }).collect();
+    let wrong: Vec<String> = server
+        .asked
+        .iter()
+        .filter_map(|(name, asked)| {
+            let bare = name
+                .strip_prefix("skip_")
+                .filter(|bare| server.variables.contains_key(*bare));
+            let other = match name.as_str() {
+                "transaction_isolation" => Some("tx_isolation"),
+                "log_slow_query" => Some("slow_query_log"),
+                _ => None,
+            };
+            if let Some(bare) = bare {
+                let is_off = Value::read(&server.variables[bare]).switch() == Some(false);
+                let wants_off = Value::read(asked).switch() != Some(false);
+                return (is_off != wants_off).then(|| format!("{name} is not in effect"));
+            }
+            let effective = server
+                .variables
+                .get(name)
+                .or_else(|| server.variables.get(other?));
+            match effective {
+                Some(effective) if is_in_effect(asked, effective) => None,
+                // The option takes a file name, the variable shows only that there is a log.
+                Some(effective)
+                    if name.starts_with("log_")
+                        && Value::read(effective).switch() == Some(true)
+                        && Value::read(asked).switch().is_none() =>
+                {
+                    None
+                }
+                Some(effective) => Some(format!("{name} = {asked} became {effective}")),
+                None if is_no_variable(name) => None,
+                None => Some(format!("{name} = {asked} does not exist there")),
+            }
+        })
+        .collect();
     (!wrong.is_empty()).then(|| {
         let what = format!("did not take what was asked for: {}", wrong.join(", "));
         let names: Vec<&str> = server.asked.keys().map(String::as_str).collect();
-        Hit::new(what, "Correct the name or value for this server, or leave it out.").from(look, &names)
+        Hit::new(
+            what,
+            "Correct the name or value for this server, or leave it out.",
+        )
+        .from(look, &names)
     })
 }
 
 /// Options that act at start and are no variables.
 fn is_no_variable(name: &str) -> bool {
-    name.starts_with("plugin_load") || name.starts_with("early_plugin") || name.starts_with("skip_")
-        || matches!(name, "user" | "console" | "symbolic_links" | "character_set_client_handshake" | "initialize" | "default_time_zone" | "language")
+    name.starts_with("plugin_load")
+        || name.starts_with("early_plugin")
+        || name.starts_with("skip_")
+        || matches!(
+            name,
+            "user"
+                | "console"
+                | "symbolic_links"
+                | "character_set_client_handshake"
+                | "initialize"
+                | "default_time_zone"
+                | "language"
+        )
 }
 
 pub(super) fn build(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let version = server.version_text.to_ascii_lowercase();
-    let special = ["-debug", "-valgrind", "asan", "-gcov"].into_iter().find(|mark| version.contains(mark));
+    let special = ["-debug", "-valgrind", "asan", "-gcov"]
+        .into_iter()
+        .find(|mark| version.contains(mark));
     let reads = ["version", "version_compile_machine", "debug"];
     if let Some(mark) = special.or(server.variables.contains_key("debug").then_some("debug")) {
-        let what = format!("is a special build ({}): {}", mark.trim_start_matches('-'), server.version_text);
+        let what = format!(
+            "is a special build ({}): {}",
+            mark.trim_start_matches('-'),
+            server.version_text
+        );
         return Some(Hit::new(what, "Compare release builds.").from(look, &reads));
     }
-    let is_32_bit = look.number("build.bits") == Some(32.0) && server.variables.contains_key("version_compile_machine");
+    let is_32_bit = look.number("build.bits") == Some(32.0)
+        && server.variables.contains_key("version_compile_machine");
     is_32_bit.then(|| {
         let machine = &server.variables["version_compile_machine"];
-        Hit::new(format!("is a 32-bit build ({machine})"), "Take the 64-bit build of this version.").from(look, &reads)
+        Hit::new(
+            format!("is a 32-bit build ({machine})"),
+            "Take the 64-bit build of this version.",
+        )
+        .from(look, &reads)
     })
 }
 
 pub(super) fn pool_size(look: &Look<'_>) -> Option<Hit> {
-    let size = look.number("threads.pool_size").filter(|&size| size > 0.0)?;
+    let size = look
+        .number("threads.pool_size")
+        .filter(|&size| size > 0.0)?;
     let cpus = f64::from(look.case.host.as_ref()?.cpus?);
     (size != cpus).then(|| {
         let what = format!("has a thread pool of {size} groups on {cpus} processors");
-        Hit::new(what, "Set it to the processors that the server may use.").from(look, &["thread_handling", "thread_pool_size"]).set("thread_pool_size", cpus)
+        Hit::new(what, "Set it to the processors that the server may use.")
+            .from(look, &["thread_handling", "thread_pool_size"])
+            .set("thread_pool_size", &cpus.to_string())
     })
 }
 
 pub(super) fn thread_cache(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let connections = server.delta("connections").filter(|&connections| connections > 1000.0)?;
+    let connections = server
+        .delta("connections")
+        .filter(|&connections| connections > 1000.0)?;
     let created = server.delta("threads_created")?;
     (created / connections > NEW_THREAD_SHARE_MAX).then(|| {
-        let what = format!("created {created} threads for {connections} connections, more than {:.0} % (h)", NEW_THREAD_SHARE_MAX * 100.0);
-        Hit::new(what, "Enlarge thread_cache_size on all sides.").from(look, &["thread_cache_size", "delta.threads_created", "delta.connections"]).set("thread_cache_size", 100)
+        let what = format!(
+            "created {created} threads for {connections} connections, more than {:.0} % (h)",
+            NEW_THREAD_SHARE_MAX * 100.0
+        );
+        Hit::new(what, "Enlarge thread_cache_size on all sides.")
+            .from(
+                look,
+                &[
+                    "thread_cache_size",
+                    "delta.threads_created",
+                    "delta.connections",
+                ],
+            )
+            .set("thread_cache_size", "100")
+    })
+}
+
+/// Plugins that look at every statement.
+const WATCHING: &[&str] = &[
+    "server_audit",
+    "audit_log",
+    "audit_log_filter",
+    "query_response_time",
+    "query_response_time_audit",
+];
+
+pub(super) fn watching_plugins(look: &Look<'_>) -> Option<Hit> {
+    let is_watching = |name: &&String| {
+        WATCHING
+            .iter()
+            .any(|watching| name.eq_ignore_ascii_case(watching))
+    };
+    let names: Vec<&str> = look
+        .server()
+        .plugins
+        .iter()
+        .filter(is_watching)
+        .map(String::as_str)
+        .collect();
+    (!names.is_empty()).then(|| {
+        let what = format!("has the plugin {} active", names.join(", "));
+        Hit::new(what, "Leave it out, or load it on all sides.")
     })
 }
 
@@ -168,7 +311,8 @@ pub(super) fn changed(look: &Look<'_>) -> Option<Hit> {
         .filter(|(name, _)| counts(name))
         .filter_map(|(name, after)| {
             let before = server.variables.get(name)?;
-            (!Value::read(before).is_same(&Value::read(after))).then(|| format!("{name} from {before} to {after}"))
+            (!Value::read(before).is_same(&Value::read(after)))
+                .then(|| format!("{name} from {before} to {after}"))
         })
         .collect();
     (!changed.is_empty()).then(|| {

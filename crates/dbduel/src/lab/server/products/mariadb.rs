@@ -13,6 +13,10 @@ impl Product for MariaDb {
         "mariadb"
     }
 
+    fn title(&self) -> &'static str {
+        "MariaDB"
+    }
+
     fn recognises(&self, version_text: &str) -> bool {
         version_text.to_ascii_lowercase().contains("mariadb")
     }

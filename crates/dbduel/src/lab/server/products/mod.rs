@@ -18,6 +18,9 @@ pub trait Product: Sync {
     /// Name in server names and files.
     fn name(&self) -> &'static str;
 
+    /// Name for people.
+    fn title(&self) -> &'static str;
+
     /// Whether this is the product whose daemon, or whose `VERSION()` with `@@version_comment`, says `version_text`.
     fn recognises(&self, version_text: &str) -> bool;
 

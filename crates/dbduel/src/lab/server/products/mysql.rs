@@ -13,6 +13,10 @@ impl Product for MySql {
         "mysql"
     }
 
+    fn title(&self) -> &'static str {
+        "MySQL"
+    }
+
     fn recognises(&self, version_text: &str) -> bool {
         // Relatives say `mysqld` too; they are other products.
         let text = version_text.to_ascii_lowercase();

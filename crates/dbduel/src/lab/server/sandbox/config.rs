@@ -6,30 +6,8 @@ use std::path::Path;
 use super::super::build::Build;
 use super::super::products::Product;
 use super::super::refusal::RefusedSetting;
+use super::super::reserved::reserved;
 use super::super::settings::Setting;
-
-/// Settings that the lab must own, or servers would share files, ports or fates.
-const RESERVED: &[&str] = &[
-    "admin_port",
-    "basedir",
-    "bind_address",
-    "character_sets_dir",
-    "daemonize",
-    "datadir",
-    "init_file",
-    "lc_messages_dir",
-    "log_error",
-    "mysqlx_port",
-    "mysqlx_socket",
-    "pid_file",
-    "plugin_dir",
-    "port",
-    "skip_grant_tables",
-    "skip_networking",
-    "socket",
-    "tmpdir",
-    "user",
-];
 
 /// Where a server keeps its things.
 pub struct Places<'a> {
@@ -77,15 +55,8 @@ pub fn check_settings(
         {
             return Err(refuse("a value must be one line"));
         }
-        if name.starts_with("loose_") || name.starts_with("maximum_") {
-            return Err(refuse(
-                "this prefix would hide that the server does not take the setting; leave it out",
-            ));
-        }
-        if RESERVED.contains(&name.as_str()) {
-            return Err(refuse(
-                "this setting belongs to the lab, which keeps every server in its own sandbox",
-            ));
+        if let Some(reason) = reserved(&name, setting.value.as_deref().unwrap_or_default()) {
+            return Err(refuse(reason));
         }
         if let Some(reason) = product.forbids(build.version, setting) {
             return Err(refuse(reason));
@@ -208,17 +179,17 @@ mod tests {
         assert!(
             refusal(Setting::new("DataDir", Some("/tmp")))
                 .unwrap()
-                .contains("belongs to the lab")
+                .contains("private place")
         );
         assert!(
             refusal(Setting::new("bind-address", Some("0.0.0.0")))
                 .unwrap()
-                .contains("belongs to the lab")
+                .contains("private place")
         );
         assert!(
             refusal(Setting::new("loose-innodb_x", Some("1")))
                 .unwrap()
-                .contains("hide")
+                .contains("must not rest on an ignored setting")
         );
         assert!(
             refusal(Setting::new("a\nport", Some("1")))

@@ -23,6 +23,7 @@ use super::account::Account;
 use super::config::{self, Places};
 use super::running::RunningServer;
 use super::{Owner, Sandbox};
+use crate::interrupt;
 
 /// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
 /// give, make old servers reserve memory for each of a billion files.
@@ -208,6 +209,7 @@ impl Sandbox {
                 // Not there yet.
                 Err(ConnectError::Unreachable { .. } | ConnectError::Tls { .. }) => {}
             }
+            interrupt::check().map_err(anyhow::Error::from)?;
             if begun.elapsed() > deadline {
                 return Err(StartError::NeverReady {
                     waited: deadline,

@@ -1,0 +1,316 @@
+//! One client's transactions, in the order of sysbench's scripts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dbduel_wire::Value;
+
+use super::{Options, Script};
+use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::distributions::Distribution;
+use crate::random::Random;
+use crate::tally::Class;
+use crate::worker::{Begin, Client};
+use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
+use crate::workloads::unique::unique;
+
+/// One kind of statement, for each table. Empty when transactions do not use it, so that no more
+/// statements are prepared than necessary: servers limit their number.
+#[derive(Debug, Default)]
+struct PerTable(Vec<Statement>);
+
+impl PerTable {
+    /// `#` in the statement stands for the number of the table.
+    async fn prepare(
+        conn: &mut Conn,
+        options: &Options,
+        used: bool,
+        sql: &str,
+    ) -> Result<Self, StatementError> {
+        // The insert of oltp-insert is a text query in sysbench, whatever the mode.
+        let protocol = match options.script {
+            Script::Insert => Protocol::Text,
+            _ => options.sbtest.protocol,
+        };
+        let mut statements = Vec::new();
+        let tables = if used { options.tables } else { 0 };
+        for table in 1..=tables {
+            let sql = sql.replace('#', &table.to_string());
+            statements.push(conn.prepare(&sql, protocol).await?);
+        }
+        Ok(PerTable(statements))
+    }
+
+    /// The statement for a table chosen uniformly.
+    #[inline]
+    fn choose(&mut self, random: &mut Random) -> &mut Statement {
+        let index = random.below(self.0.len() as u64) as usize;
+        &mut self.0[index]
+    }
+}
+
+/// The stream of transactions of one client.
+pub(in crate::workloads) struct OltpClient {
+    options: Options,
+    ids: Distribution,
+    random: Random,
+    sequence: Arc<AtomicU32>,
+    begin: Option<Statement>,
+    commit: Option<Statement>,
+    point: PerTable,
+    /// Simple, sum, order and distinct, each with its repetitions per transaction.
+    ranges: Vec<(u64, PerTable)>,
+    index_update: PerTable,
+    non_index_update: PerTable,
+    delete: PerTable,
+    insert: PerTable,
+}
+
+impl Client for OltpClient {
+    type Options = Options;
+
+    async fn open(
+        conn: &mut Conn,
+        options: Options,
+        sequence: Arc<AtomicU32>,
+    ) -> Result<Self, StatementError> {
+        let (counts, o) = (options.counts, &options);
+        let ranges = [
+            (
+                counts.simple_ranges,
+                "SELECT c FROM sbtest# WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                counts.sum_ranges,
+                "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                counts.order_ranges,
+                "SELECT c FROM sbtest# WHERE id BETWEEN ? AND ? ORDER BY c",
+            ),
+            (
+                counts.distinct_ranges,
+                "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN ? AND ? ORDER BY c",
+            ),
+        ];
+        let mut prepared_ranges = Vec::new();
+        for (count, sql) in ranges {
+            prepared_ranges.push((count, PerTable::prepare(conn, o, count > 0, sql).await?));
+        }
+        let points = counts.point_selects > 0;
+        let deletes = counts.delete_inserts > 0 || o.script == Script::Delete;
+        let inserts = counts.delete_inserts > 0 || o.script == Script::Insert;
+        let (index, non_index) = (counts.index_updates > 0, counts.non_index_updates > 0);
+        Ok(OltpClient {
+            begin: Self::prepare_frame(conn, o, "BEGIN").await?,
+            commit: Self::prepare_frame(conn, o, "COMMIT").await?,
+            point: PerTable::prepare(conn, o, points, "SELECT c FROM sbtest# WHERE id=?").await?,
+            ranges: prepared_ranges,
+            index_update: PerTable::prepare(conn, o, index, "UPDATE sbtest# SET k=k+1 WHERE id=?")
+                .await?,
+            non_index_update: PerTable::prepare(
+                conn,
+                o,
+                non_index,
+                "UPDATE sbtest# SET c=? WHERE id=?",
+            )
+            .await?,
+            delete: PerTable::prepare(conn, o, deletes, "DELETE FROM sbtest# WHERE id=?").await?,
+            insert: PerTable::prepare(
+                conn,
+                o,
+                inserts,
+                "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)",
+            )
+            .await?,
+            ids: options.sbtest.ids(),
+            random: Random::new(0),
+            sequence,
+            options,
+        })
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        self.random = Random::new(begin.seed);
+    }
+
+    fn draw(&mut self) -> Class {
+        Class(0)
+    }
+
+    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+        match self.options.script {
+            Script::PointSelect => self.point_selects(conn).await,
+            Script::ReadOnly => {
+                self.begin_transaction(conn).await?;
+                self.reads(conn).await?;
+                self.commit_transaction(conn).await
+            }
+            Script::ReadWrite => {
+                self.begin_transaction(conn).await?;
+                self.reads(conn).await?;
+                self.writes(conn).await?;
+                self.commit_transaction(conn).await
+            }
+            Script::WriteOnly => {
+                self.begin_transaction(conn).await?;
+                self.writes(conn).await?;
+                self.commit_transaction(conn).await
+            }
+            Script::UpdateIndex => self.index_updates(conn).await,
+            Script::UpdateNonIndex => self.non_index_updates(conn).await,
+            Script::Insert => self.insert_new(conn).await,
+            Script::Delete => {
+                let id = self.ids.draw(&mut self.random);
+                self.delete(conn, id).await
+            }
+        }
+    }
+}
+
+impl OltpClient {
+    async fn prepare_frame(
+        conn: &mut Conn,
+        options: &Options,
+        sql: &str,
+    ) -> Result<Option<Statement>, StatementError> {
+        if !options.transactional {
+            return Ok(None);
+        }
+        Ok(Some(conn.prepare(sql, options.sbtest.protocol).await?))
+    }
+
+    async fn begin_transaction(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if let Some(begin) = &mut self.begin {
+            conn.execute(begin, &[]).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit_transaction(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if let Some(commit) = &mut self.commit {
+            conn.execute(commit, &[]).await?;
+        }
+        Ok(())
+    }
+
+    async fn reads(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let counts = self.options.counts;
+        if counts.point_selects > 0 {
+            self.point_selects(conn).await?;
+        }
+        self.ranges(conn).await
+    }
+
+    async fn writes(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        self.index_updates(conn).await?;
+        self.non_index_updates(conn).await?;
+        self.delete_inserts(conn).await
+    }
+
+    async fn point_selects(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let statement = self.point.choose(&mut self.random);
+        for _ in 0..self.options.counts.point_selects {
+            let id = self.ids.draw(&mut self.random);
+            conn.execute(statement, &[Value::Signed(id)]).await?;
+        }
+        Ok(())
+    }
+
+    async fn ranges(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        for (count, statements) in &mut self.ranges {
+            if *count == 0 {
+                continue;
+            }
+            let statement = statements.choose(&mut self.random);
+            for _ in 0..*count {
+                let id = self.ids.draw(&mut self.random);
+                let last = id + self.options.range_size - 1;
+                conn.execute(statement, &[Value::Signed(id), Value::Signed(last)])
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn index_updates(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if self.options.counts.index_updates == 0 {
+            return Ok(());
+        }
+        let statement = self.index_update.choose(&mut self.random);
+        for _ in 0..self.options.counts.index_updates {
+            let id = self.ids.draw(&mut self.random);
+            conn.execute(statement, &[Value::Signed(id)]).await?;
+        }
+        Ok(())
+    }
+
+    async fn non_index_updates(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if self.options.counts.non_index_updates == 0 {
+            return Ok(());
+        }
+        let statement = self.non_index_update.choose(&mut self.random);
+        for _ in 0..self.options.counts.non_index_updates {
+            let mut c = [0; C_LENGTH];
+            let c = fill_groups(&mut self.random, &mut c);
+            let id = self.ids.draw(&mut self.random);
+            conn.execute(statement, &[Value::Text(c), Value::Signed(id)])
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a row and inserts one with the same id, in the same table.
+    async fn delete_inserts(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if self.options.counts.delete_inserts == 0 {
+            return Ok(());
+        }
+        let table = self.random.below(self.options.tables) as usize;
+        for _ in 0..self.options.counts.delete_inserts {
+            let id = self.ids.draw(&mut self.random);
+            let k = self.ids.draw(&mut self.random);
+            conn.execute(&mut self.delete.0[table], &[Value::Signed(id)])
+                .await?;
+            self.insert(conn, table, id, k).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, conn: &mut Conn, id: i64) -> Result<(), StatementError> {
+        let statement = self.delete.choose(&mut self.random);
+        conn.execute(statement, &[Value::Signed(id)]).await?;
+        Ok(())
+    }
+
+    async fn insert_new(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let table = self.random.below(self.options.tables) as usize;
+        let k = self.ids.draw(&mut self.random);
+        // 0 makes the server number the row; otherwise all of the signed range, each number once.
+        let id = if self.options.sbtest.auto_inc {
+            0
+        } else {
+            i64::from(unique(self.sequence.fetch_add(1, Ordering::Relaxed))) + i64::from(i32::MIN)
+        };
+        self.insert(conn, table, id, k).await
+    }
+
+    async fn insert(
+        &mut self,
+        conn: &mut Conn,
+        table: usize,
+        id: i64,
+        k: i64,
+    ) -> Result<(), StatementError> {
+        let (mut c, mut pad) = ([0; C_LENGTH], [0; PAD_LENGTH]);
+        let c = fill_groups(&mut self.random, &mut c);
+        let pad = fill_groups(&mut self.random, &mut pad);
+        let values = [
+            Value::Signed(id),
+            Value::Signed(k),
+            Value::Text(c),
+            Value::Text(pad),
+        ];
+        conn.execute(&mut self.insert.0[table], &values).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,404 @@
+//! What a load brought, as figures: one document for programs, which the summary for people is made of.
+
+use anyhow::{Result, anyhow};
+use dbduel_load::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
+use dbduel_record::latency::{self, Interval, Packed};
+use dbduel_record::plan::{Arrival, Workload};
+use dbduel_record::rows::ALL_CLASSES;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::NAME;
+
+/// Raised when a field of the document changes its name or meaning; new fields do not raise it.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The document, and the histograms that its quantiles come from.
+pub struct Outcome {
+    /// For programs.
+    pub document: Document,
+    intervals: Vec<Interval>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setup {
+    /// Where the server listens.
+    pub server: String,
+    /// What it says of itself.
+    pub version: String,
+    /// Database with the tables.
+    pub database: String,
+    /// What the clients did, with every parameter.
+    pub workload: Workload,
+    /// How many there were.
+    pub clients: u32,
+    /// When their transactions fell due.
+    pub arrival: Arrival,
+    /// Threads of the load process.
+    pub threads: u32,
+    /// Load before the measured part, seconds.
+    pub warm_up_s: f64,
+    /// Root of the clients' random streams.
+    pub seed: u64,
+}
+
+/// All that `dbduel load --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Document {
+    /// Version of this document's form.
+    pub schema_version: u32,
+    /// Version of the program.
+    pub dbduel: &'static str,
+    /// What was asked for.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// Whether the user ended the load before its time.
+    pub interrupted: bool,
+    /// Start of the measured part, milliseconds since 1970-01-01 UTC.
+    pub start_ms: u64,
+    /// Length of the measured part, seconds.
+    pub measured_s: f64,
+    /// All classes together.
+    pub total: Figures,
+    /// Each class by itself.
+    pub classes: Vec<Figures>,
+    /// Errors by code, those of retried statements included.
+    pub errors: Vec<ErrorCount>,
+    /// The load process itself.
+    pub client: Client,
+    /// The series, warm-up included.
+    pub ticks: Vec<Tick>,
+}
+
+/// Figures of a transaction class.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figures {
+    /// Its name.
+    pub class: String,
+    /// Outcomes.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Committed per second.
+    pub per_second: f64,
+    /// Latencies of the committed ones; none when nothing was committed.
+    pub latency_us: Option<Latency>,
+}
+
+/// Outcomes of transactions; `due = ok + failed + skipped + unfinished`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Fell due.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when the measured part ended.
+    pub unfinished: u64,
+    /// Additional attempts.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+}
+
+/// Latencies, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % quantile.
+    pub p95: f64,
+    /// 99 % quantile.
+    pub p99: f64,
+    /// 99.9 % quantile.
+    pub p999: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// What the load process used, and how late it was itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Client {
+    /// Processor time in user mode, seconds.
+    pub cpu_user_s: f64,
+    /// Processor time in the kernel, seconds.
+    pub cpu_system_s: f64,
+    /// Time that its threads waited for a processor, seconds.
+    pub cpu_wait_s: f64,
+    /// Processor time per committed transaction, microseconds; none when nothing was committed.
+    pub cpu_us_per_transaction: Option<f64>,
+    /// Processor time as a share of what its threads could have used.
+    pub cpu_share: f64,
+    /// 99 % quantile of its own lag, microseconds.
+    pub lag_us_p99: f64,
+    /// Seconds from the end of the measured part until the last transaction in flight was done.
+    pub drained_s: f64,
+}
+
+impl Outcome {
+    /// From what the load process answered.
+    ///
+    /// # Errors
+    /// When a histogram of the answer cannot be read, which is a fault of the program.
+    pub fn of(setup: Setup, answer: SliceAnswer, interrupted: bool) -> Result<Self> {
+        let mut merged = latency::new_histogram();
+        let mut counts = Counts::default();
+        let mut latency_us_sum = 0.0;
+        let mut classes = Vec::with_capacity(answer.classes.len());
+        let mut intervals = Vec::new();
+        let measured_s = answer.measured_s;
+        let interval = |class: &str, histogram: &Histogram<u64>| Interval {
+            block: 0,
+            position: 0,
+            contender: NAME.to_owned(),
+            clients: setup.clients,
+            class: class.to_owned(),
+            start_s: answer.start_ms as f64 / 1e3,
+            length_s: measured_s,
+            histogram: Packed::of(histogram),
+        };
+        for class in &answer.classes {
+            let histogram = latency::decode(&class.histogram).map_err(|why| anyhow!(why))?;
+            merged
+                .add(&histogram)
+                .map_err(|error| anyhow!("histograms of different bounds: {error:?}"))?;
+            let own = Counts::of(class);
+            counts.add(own);
+            latency_us_sum += class.latency_us_sum;
+            // With one class the sum would only repeat it.
+            if answer.classes.len() > 1 {
+                intervals.push(interval(&class.class, &histogram));
+            }
+            classes.push(Figures {
+                class: class.class.clone(),
+                counts: own,
+                per_second: per_second(own.ok, measured_s),
+                latency_us: Latency::of(&histogram, class.latency_us_sum),
+            });
+        }
+        intervals.push(interval(ALL_CLASSES, &merged));
+        let cpu_s = answer.cpu_user_s + answer.cpu_system_s;
+        let document = Document {
+            schema_version: SCHEMA_VERSION,
+            dbduel: env!("CARGO_PKG_VERSION"),
+            interrupted,
+            start_ms: answer.start_ms,
+            measured_s,
+            total: Figures {
+                class: ALL_CLASSES.to_owned(),
+                counts,
+                per_second: per_second(counts.ok, measured_s),
+                latency_us: Latency::of(&merged, latency_us_sum),
+            },
+            classes,
+            client: Client {
+                cpu_user_s: answer.cpu_user_s,
+                cpu_system_s: answer.cpu_system_s,
+                cpu_wait_s: answer.cpu_wait_s,
+                cpu_us_per_transaction: (counts.ok > 0).then(|| cpu_s * 1e6 / counts.ok as f64),
+                cpu_share: ratio(cpu_s, measured_s * f64::from(setup.threads)),
+                lag_us_p99: answer.lag_us_p99,
+                drained_s: answer.drained_s,
+            },
+            errors: answer.errors,
+            ticks: answer.ticks,
+            setup,
+        };
+        Ok(Outcome {
+            document,
+            intervals,
+        })
+    }
+
+    /// The latencies as a HdrHistogram interval log: a line per class, and one for all together.
+    pub fn interval_log(&self) -> String {
+        let lines = self.intervals.iter().map(latency::line);
+        latency::header(self.document.start_ms) + &lines.collect::<String>()
+    }
+}
+
+impl Counts {
+    fn of(class: &ClassAnswer) -> Self {
+        Counts {
+            due: class.due,
+            ok: class.ok,
+            failed: class.failed,
+            skipped: class.skipped,
+            unfinished: class.unfinished,
+            retries: class.retries,
+            statements: class.statements,
+        }
+    }
+
+    /// Taken apart by name, so that a new counter cannot be forgotten.
+    fn add(&mut self, other: Counts) {
+        let Counts {
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+        } = other;
+        self.due += due;
+        self.ok += ok;
+        self.failed += failed;
+        self.skipped += skipped;
+        self.unfinished += unfinished;
+        self.retries += retries;
+        self.statements += statements;
+    }
+}
+
+impl Latency {
+    fn of(histogram: &Histogram<u64>, sum_us: f64) -> Option<Self> {
+        if histogram.is_empty() {
+            return None;
+        }
+        let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e3;
+        Some(Latency {
+            mean: sum_us / histogram.len() as f64,
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: histogram.max() as f64 / 1e3,
+        })
+    }
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    ratio(count as f64, seconds)
+}
+
+/// Zero in place of a division by nothing, as after an interruption in the warm-up.
+fn ratio(of: f64, by: f64) -> f64 {
+    if by > 0.0 { of / by } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn class(name: &str, ok: u64, failed: u64, latency_us: u64) -> ClassAnswer {
+        let mut histogram = latency::new_histogram();
+        histogram.record_n(latency_us * 1000, ok).unwrap();
+        ClassAnswer {
+            class: name.to_owned(),
+            due: ok + failed + 3,
+            ok,
+            failed,
+            skipped: 1,
+            unfinished: 2,
+            retries: 4,
+            statements: 2 * ok,
+            latency_us_sum: (ok * latency_us) as f64,
+            histogram: latency::encode(&histogram),
+        }
+    }
+
+    /// Two classes over ten seconds, for tests of what is printed as well.
+    pub fn answer() -> SliceAnswer {
+        SliceAnswer {
+            start_ms: 1_700_000_000_250,
+            measured_s: 10.0,
+            classes: vec![class("slow", 100, 7, 50_000), class("fast", 900, 0, 500)],
+            ticks: vec![Tick::default()],
+            errors: vec![ErrorCount {
+                code: 1213,
+                count: 7,
+                example: "Deadlock found".to_owned(),
+            }],
+            cpu_user_s: 0.5,
+            cpu_system_s: 1.5,
+            cpu_wait_s: 0.1,
+            lag_us_p99: 30.0,
+            drained_s: 0.2,
+        }
+    }
+
+    pub fn setup() -> Setup {
+        Setup {
+            server: "unix:/run/db.sock".to_owned(),
+            version: "10.11.1-MariaDB".to_owned(),
+            database: "dbduel".to_owned(),
+            workload: Workload {
+                name: "oltp-read-write".to_owned(),
+                parameters: [("tables".to_owned(), 4.into())].into(),
+            },
+            clients: 16,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+            threads: 2,
+            warm_up_s: 5.0,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn classes_add_up() {
+        let Document { total, client, .. } =
+            Outcome::of(setup(), answer(), false).unwrap().document;
+        let Counts {
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            ..
+        } = total.counts;
+        assert_eq!((due, ok, failed), (1013, 1000, 7));
+        assert_eq!(due, ok + failed + skipped + unfinished);
+        assert_eq!(total.per_second, 100.0);
+        let latency = total.latency_us.unwrap();
+        assert_eq!(latency.mean, 5_450.0);
+        assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p95 - 50_000.0).abs() < 50.0);
+        assert_eq!(client.cpu_us_per_transaction, Some(2_000.0));
+        assert_eq!(client.cpu_share, 0.1);
+    }
+
+    #[test]
+    fn a_load_without_a_result_has_no_latency_and_no_nonsense() {
+        let nothing = SliceAnswer {
+            measured_s: 0.0,
+            classes: vec![class("only", 0, 0, 0)],
+            ..answer()
+        };
+        let Document { total, client, .. } = Outcome::of(setup(), nothing, true).unwrap().document;
+        assert_eq!((total.latency_us, total.per_second), (None, 0.0));
+        assert_eq!(
+            (client.cpu_us_per_transaction, client.cpu_share),
+            (None, 0.0)
+        );
+    }
+
+    #[test]
+    fn the_interval_log_reads_back() {
+        let log = Outcome::of(setup(), answer(), false)
+            .unwrap()
+            .interval_log();
+        let read: Vec<Interval> = log
+            .lines()
+            .filter_map(|line| latency::parse_line(line).unwrap())
+            .collect();
+        let classes: Vec<&str> = read.iter().map(|one| one.class.as_str()).collect();
+        assert_eq!(classes, ["slow", "fast", ALL_CLASSES]);
+        assert_eq!(read[2].histogram.unpack().len(), 1000);
+    }
+
+    #[test]
+    fn the_document_names_its_version_and_what_was_asked_for() {
+        let document = Outcome::of(setup(), answer(), false).unwrap().document;
+        let json = serde_json::to_value(&document).unwrap();
+        assert_eq!(json["schema_version"], 1);
+        assert_eq!(json["server"], "unix:/run/db.sock");
+        assert_eq!(json["arrival"]["kind"], "closed");
+        assert_eq!(json["total"]["ok"], 1000);
+        assert_eq!(json["classes"][1]["class"], "fast");
+    }
+}

@@ -1,0 +1,200 @@
+use dbduel_record::event::{Event, Severity, SliceId};
+use dbduel_record::facts::Host;
+use dbduel_record::plan::{
+    Arrival, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Plan, Schedule, Setting,
+    Workload,
+};
+use dbduel_record::{FormatVersion, Record, RecordWriter};
+
+use super::*;
+use crate::judge::audit::disclosure::checklist;
+use crate::judge::audit::{Defaults, audit};
+
+fn plan() -> Plan {
+    let contender = |name: &str, doublewrite: &str| Contender {
+        name: name.to_owned(),
+        server: "mariadb-10.11.5".to_owned(),
+        settings: vec![Setting {
+            name: "innodb-doublewrite".to_owned(),
+            value: doublewrite.to_owned(),
+        }],
+        password_file: None,
+    };
+    Plan {
+        format: FormatVersion::CURRENT,
+        dbduel: "0.1.0".to_owned(),
+        created: "2026-11-20T00:00:00Z".to_owned(),
+        question: "What does the doublewrite buffer cost?".to_owned(),
+        seed: 7,
+        dataset_seed: 1,
+        contenders: vec![contender("on", "1"), contender("off", "0")],
+        baseline: 0,
+        workload: Workload {
+            name: "oltp-read-write".to_owned(),
+            parameters: Default::default(),
+        },
+        levels: vec![LoadLevel {
+            clients: 8,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+        }],
+        load: LoadProcess {
+            threads: 1,
+            cores: Vec::new(),
+            server_cores: Vec::new(),
+        },
+        schedule: Schedule {
+            budget_s: 60.0,
+            slice_s: 5.0,
+            jitter: 0.3,
+            guard_s: 1.0,
+            drain_s: 1.0,
+            tick_s: 1.0,
+            warm_up_cap_s: 10.0,
+            warm_up_hold_s: 5.0,
+        },
+        decision: DecisionRule {
+            confidence: 0.95,
+            horizon: 0.02,
+            blocks_min: 4,
+            blocks_max: 8,
+            reserve: 0.1,
+            paths: 1000,
+        },
+        limits: Limits {
+            server_start_s: 60.0,
+            server_stop_s: 60.0,
+            statement_s: 60.0,
+            dataset_s: 600.0,
+            transaction_retries: 3,
+            server_restarts: 1,
+            free_disk_bytes_min: 0,
+        },
+        waivers: Default::default(),
+        blocks: Vec::new(),
+    }
+}
+
+/// A record with what a server of each contender showed, measured or not.
+fn record(directory: &std::path::Path, is_measured: bool) -> Record {
+    let path = directory.join("record");
+    let host = Host {
+        cpus: Some(2),
+        kernel: Some("6.1".to_owned()),
+        ..Host::default()
+    };
+    let mut writer = RecordWriter::create(&path, b"question = 'x'\n", &plan(), &host, 0).unwrap();
+    for (name, doublewrite) in [("on", "ON"), ("off", "OFF")] {
+        let mut variables = Defaults::of("mariadb-10.11.5").unwrap().variables;
+        variables.insert("innodb_doublewrite".to_owned(), doublewrite.to_owned());
+        let dump: String = variables
+            .iter()
+            .map(|(name, value)| format!("{name}\t{}\n", value.replace('\\', "\\\\")))
+            .collect();
+        writer
+            .contender_file(name, "variables.before.tsv", dump.as_bytes())
+            .unwrap();
+        writer
+            .contender_file(
+                name,
+                "schema.sql",
+                b"CREATE TABLE a (b int) ENGINE=InnoDB;\n",
+            )
+            .unwrap();
+        let dataset = Event::DatasetReady {
+            contender: name.to_owned(),
+            restored: false,
+            rows: 10,
+            seconds: 1.0,
+            digest: "d".to_owned(),
+            bytes: 300 << 20,
+            allocated_bytes: 300 << 20,
+        };
+        writer.event(0, dataset).unwrap();
+    }
+    if is_measured {
+        writer
+            .event(
+                0,
+                Event::SliceFinished {
+                    slice: SliceId {
+                        block: 0,
+                        position: 0,
+                    },
+                },
+            )
+            .unwrap();
+    }
+    Record::open(&path).unwrap()
+}
+
+#[test]
+fn a_record_is_audited_with_what_the_lab_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = case_of(&record(directory.path(), true));
+    assert_eq!((case.clients, case.stage), (Some(8), Stage::Results));
+    assert_eq!(case.contenders[1].asked["innodb_doublewrite"], "0");
+    assert_eq!(
+        case.contenders[0].data_bytes,
+        Some((300 << 20) - 100_663_296),
+        "without the redo log of 96 MiB"
+    );
+    let audit = audit(&case);
+    let found = audit
+        .findings
+        .iter()
+        .find(|finding| finding.rule == "torn_page.protection")
+        .unwrap();
+    assert_eq!(
+        found.severity,
+        Severity::Doubt,
+        "it is what the experiment is about"
+    );
+    let not_shown = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.rule == "R40");
+    assert_eq!(not_shown.count(), 2, "each side lacks its counters");
+}
+
+#[test]
+fn a_record_before_its_first_slice_is_not_blamed_for_results_that_it_has_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = case_of(&record(directory.path(), false));
+    assert_eq!(case.stage, Stage::Configuration);
+    assert!(
+        audit(&case)
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "R40")
+    );
+}
+
+#[test]
+fn the_checklist_says_what_a_record_holds_and_lacks() {
+    let directory = tempfile::tempdir().unwrap();
+    let items = checklist(&record(directory.path(), true));
+    let is_present = |wanted: &str| {
+        items
+            .iter()
+            .find(|item| item.item == wanted)
+            .unwrap()
+            .present
+    };
+    assert!(
+        is_present("what is asked")
+            && is_present("kernel")
+            && is_present("definitions of the tables")
+    );
+    assert!(is_present("all effective variables before the run"));
+    for missing in [
+        "processor model",
+        "all effective variables after the run",
+        "SHOW GLOBAL STATUS after the run",
+        "repeats",
+    ] {
+        assert!(!is_present(missing), "{missing}");
+    }
+    let mut sections: Vec<&str> = items.iter().map(|item| item.section).collect();
+    sections.dedup();
+    assert!(sections.len() >= 10, "{sections:?}");
+}

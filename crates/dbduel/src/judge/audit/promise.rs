@@ -1,0 +1,73 @@
+//! What a committed transaction survives, in one sentence per contender.
+
+use super::evidence::Case;
+use super::reading;
+use super::table::table;
+use super::value::Value;
+
+/// The sentence about the contender `index`.
+#[must_use]
+pub fn promise(case: &Case, index: usize) -> String {
+    let fact = |name: &str| {
+        let fact = table().fact(name)?;
+        reading::read(fact, case, index).value().cloned()
+    };
+    let level = fact("commit.level").and_then(|level| level.number());
+    let survives = match level {
+        Some(3.0..) => "a committed transaction survives a kill, an OS crash and a power cut",
+        Some(2.0..) => "a committed transaction survives a kill, not an OS crash or a power cut",
+        Some(1.0..) => "a committed transaction may be lost with the process, for a second or so",
+        Some(_) => "a committed transaction survives nothing",
+        None => "what a committed transaction survives cannot be read",
+    };
+    let pages = match fact("torn_page.protection") {
+        Some(Value::Word(mechanism)) if mechanism == "none" => {
+            "torn pages are not repaired".to_owned()
+        }
+        Some(mechanism) => format!("torn pages are covered by {mechanism}"),
+        None => "protection from torn pages cannot be read".to_owned(),
+    };
+    let log = match (fact("binlog.on"), fact("binlog.sync")) {
+        (Some(Value::Switch(false)), _) => "no binary log".to_owned(),
+        (Some(_), Some(Value::Number(1.0))) => {
+            "the binary log is synced with every commit".to_owned()
+        }
+        (Some(_), Some(_)) => "the binary log is not synced with every commit".to_owned(),
+        _ => "the binary log cannot be read".to_owned(),
+    };
+    format!("{survives}; {pages}; {log}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::audit::{Defaults, predict};
+
+    #[track_caller]
+    fn check(recorded: &str, settings: &[(&str, &str)], expected: &str) {
+        let mut server = Defaults::of(recorded).unwrap().evidence("a").unwrap();
+        for (name, value) in settings {
+            predict(&mut server, name, value);
+        }
+        assert_eq!(promise(&Case::of(vec![server]), 0), expected);
+    }
+
+    #[test]
+    fn the_promise_follows_from_commits_pages_and_the_log() {
+        let safe = "a committed transaction survives a kill, an OS crash and a power cut";
+        let log = "the binary log is synced with every commit";
+        check(
+            "mysql-8.0.33",
+            &[],
+            &format!("{safe}; torn pages are covered by doublewrite; {log}"),
+        );
+        check(
+            "mariadb-10.11.5",
+            &[
+                ("innodb_flush_log_at_trx_commit", "2"),
+                ("innodb_doublewrite", "0"),
+            ],
+            "a committed transaction survives a kill, not an OS crash or a power cut; torn pages are not repaired; no binary log",
+        );
+    }
+}

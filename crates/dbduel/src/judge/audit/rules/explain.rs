@@ -1,0 +1,144 @@
+//! Why contenders differ: the work that each did per transaction, as its own counters tell it.
+//!
+//! Counters that differ are evidence, not a proved cause; counters that do not differ leave a result
+//! without any.
+
+use dbduel_record::event::Severity;
+
+use super::about_contest;
+use super::contest::others;
+use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
+use crate::judge::audit::finding::{AuditFinding, Kind, Side};
+use crate::judge::audit::reading::Read;
+
+/// Work per transaction that differs by more than this factor may explain a result (h).
+const PROFILE_RATIO: f64 = 1.2;
+/// Less work per transaction than this explains nothing (h).
+const WORK_MIN: f64 = 0.01;
+/// A margin beyond this needs a cause (h).
+const MARGIN: f64 = 1.1;
+
+/// Counters that are work, with what a unit of them is.
+const WORK: &[(&str, &str)] = &[
+    ("innodb_data_reads", "data reads"),
+    ("innodb_data_writes", "data writes"),
+    ("innodb_data_fsyncs", "syncs"),
+    ("innodb_data_written", "bytes written"),
+    ("innodb_buffer_pool_read_requests", "page requests"),
+    ("innodb_row_lock_waits", "row lock waits"),
+    ("handler_read_key", "index look-ups"),
+    ("handler_read_next", "rows read in order"),
+    ("bytes_sent", "bytes sent"),
+];
+
+/// Kinds of work with how much of each one transaction took.
+type Profile = Vec<(&'static str, f64)>;
+
+pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
+    let is_large = case
+        .margin
+        .is_some_and(|margin| margin.max(1.0 / margin) > MARGIN);
+    if case.stage != Stage::Results || (case.margin.is_some() && !is_large) {
+        return Vec::new();
+    }
+    let baseline = &case.contenders[case.baseline];
+    let explained = others(case).map(|other| {
+        let server = &case.contenders[other];
+        let profiles = profile(baseline).zip(profile(server));
+        let mut finding = match profiles {
+            None => without_counters(baseline, server),
+            Some((one, two)) => explain((baseline, one), (server, two), is_large),
+        };
+        finding.about = vec![baseline.name.clone(), server.name.clone()];
+        finding
+    });
+    explained.collect()
+}
+
+fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> AuditFinding {
+    let claim = format!(
+        "Why `{}` and `{}` differ cannot be said: there are no counters of the work that each did per transaction.",
+        one.name, two.name
+    );
+    let remedy = "Publish SHOW GLOBAL STATUS from before and after the run.";
+    about_contest(Kind::Undisclosed, Severity::Doubt, claim, remedy)
+}
+
+fn explain(
+    one: (&ServerEvidence, Profile),
+    two: (&ServerEvidence, Profile),
+    is_large: bool,
+) -> AuditFinding {
+    let between = format!("between `{}` and `{}`", one.0.name, two.0.name);
+    let pairs = one
+        .1
+        .iter()
+        .zip(&two.1)
+        .map(|(first, second)| (first.0, first.1, second.1));
+    let is_apart = |a: f64, b: f64| a.max(b) > WORK_MIN && a.max(b) > PROFILE_RATIO * a.min(b);
+    let apart: Vec<String> = pairs
+        .filter(|(_, a, b)| is_apart(*a, *b))
+        .map(|(name, a, b)| format!("{name} {a:.2} and {b:.2}"))
+        .collect();
+    if apart.is_empty() {
+        let claim = format!(
+            "Cause not established: no counter of work per transaction differs by more than {PROFILE_RATIO} (h) {between}."
+        );
+        let severity = if is_large {
+            Severity::Doubt
+        } else {
+            Severity::Note
+        };
+        return about_contest(
+            Kind::Relevance,
+            severity,
+            claim,
+            "Look at processor time, waits and the client.",
+        );
+    }
+    let claim = format!(
+        "Work per transaction that differs {between}: {}.",
+        apart.join(", ")
+    );
+    let remedy = "Explain the result by these, or say that they do not.";
+    let mut finding = about_contest(Kind::Relevance, Severity::Note, claim, remedy);
+    finding.evidence = [one, two].map(|(server, work)| side(server, &work)).into();
+    finding
+}
+
+fn side(server: &ServerEvidence, work: &Profile) -> Side {
+    let read = |(name, rate): &(&str, f64)| Read {
+        name: (*name).to_owned(),
+        value: format!("{rate:.4}"),
+    };
+    Side {
+        contender: server.name.clone(),
+        value: format!("{} counters per transaction", work.len()),
+        from: work.iter().map(read).collect(),
+    }
+}
+
+/// Work divided by committed transactions; by statements where nothing was committed explicitly.
+fn profile(server: &ServerEvidence) -> Option<Profile> {
+    const STATEMENTS: &[&str] = &[
+        "com_select",
+        "com_insert",
+        "com_update",
+        "com_delete",
+        "com_replace",
+    ];
+    let commits = server.delta("com_commit").filter(|&commits| commits > 0.0);
+    let transactions = commits.or_else(|| {
+        let statements: f64 = STATEMENTS
+            .iter()
+            .filter_map(|counter| server.delta(counter))
+            .sum();
+        (statements > 0.0).then_some(statements)
+    })?;
+    let per_transaction = |counter: &str| server.delta(counter).unwrap_or(0.0) / transactions;
+    Some(
+        WORK.iter()
+            .map(|(counter, name)| (*name, per_transaction(counter)))
+            .collect(),
+    )
+}

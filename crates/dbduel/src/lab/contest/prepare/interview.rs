@@ -1,0 +1,161 @@
+//! Asking a server what it is and what it is really set to, and keeping the answers.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::blocking::Connection;
+use dbduel_load::workloads::Workload;
+use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::{Record, facts};
+
+use crate::judge::audit::ServerEvidence;
+use crate::lab::contest::arena::{Place, Resident};
+use crate::lab::contest::journal::Journal;
+use crate::lab::contest::measure::finding;
+use crate::lab::contest::{Setting, close};
+use crate::lab::dataset;
+use crate::lab::facts::{Moment, keep, keep_schema, scalar};
+use crate::lab::inspect;
+use crate::lab::server::{Build, NotTaken, recognise};
+
+/// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
+/// are the ones of the record.
+///
+/// # Errors
+/// When the server does not answer or the record cannot be written.
+pub fn interview(
+    setting: &Setting<'_>,
+    past: &Record,
+    resident: &mut Resident,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<ServerEvidence> {
+    let plan = setting.plan;
+    let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
+    let build = describe(resident, &mut connection);
+    let name = resident.name.clone();
+    setting
+        .console
+        .say(&format!("{name}: {} {}", build.product, build.version));
+    let start_s = match &resident.place {
+        Place::Sandboxed(own) => own
+            .server
+            .as_ref()
+            .map(|server| server.ready_after().as_secs_f64()),
+        Place::Running { .. } => None,
+    };
+    journal.event(Event::ServerReady {
+        contender: name.clone(),
+        version: build.version.clone(),
+        start_s,
+    })?;
+    let is_first = !past
+        .events
+        .iter()
+        .any(|event| matches!(event.what, Event::SliceStarted { .. }));
+    if is_first {
+        journal
+            .writer()
+            .contender_json(&name, "build.json", &build)?;
+        keep(journal.writer(), &name, &mut connection, Moment::Before)?;
+        keep_schema(
+            journal.writer(),
+            &name,
+            &mut connection,
+            &dataset::tables(plan, workload),
+        )?;
+        close::keep_size(journal, resident, None)?;
+    }
+    if let Place::Sandboxed(own) = &resident.place {
+        journal
+            .writer()
+            .contender_json(&name, "server-build.json", own.sandbox.build())?;
+        journal.writer().contender_file(
+            &name,
+            "server.cnf",
+            &std::fs::read(own.sandbox.config())?,
+        )?;
+        if let Some(server) = &own.server {
+            for not_taken in server.settings_not_taken()? {
+                journal.notice(ignored(&name, &not_taken))?;
+            }
+        }
+    }
+    inspect::live::evidence(&name, &mut connection)
+}
+
+fn ignored(contender: &str, not_taken: &NotTaken) -> Finding {
+    let NotTaken {
+        name,
+        asked,
+        got,
+        log_line,
+    } = not_taken;
+    let shown = got
+        .as_ref()
+        .map_or("has no such variable".to_owned(), |got| {
+            format!("shows `{got}`")
+        });
+    let words = log_line
+        .as_ref()
+        .map(|line| format!(" (its log: {line})"))
+        .unwrap_or_default();
+    let claim = format!("`{contender}` was given `{name} = {asked}` and {shown}{words}");
+    finding(
+        "server.setting-not-in-effect",
+        Severity::Doubt,
+        &[contender],
+        claim,
+        "remove the setting, or ask for a value that the server takes",
+    )
+}
+
+/// Which server this is, as it says itself and as its files say.
+fn describe(resident: &Resident, connection: &mut Connection) -> facts::Build {
+    let mut ask = |statement: &str| scalar(connection, statement);
+    let version = ask("SELECT VERSION()").unwrap_or_default();
+    let version_comment = ask("SELECT @@version_comment").unwrap_or_default();
+    let product = match recognise(&format!("{version} {version_comment}")) {
+        Some(product) => product.title().to_owned(),
+        None => version_comment.clone(),
+    };
+    let mut described = facts::Build {
+        product,
+        version,
+        version_comment,
+        machine: ask("SELECT @@version_compile_machine"),
+        allocator: ask("SELECT @@version_malloc_library"),
+        ..facts::Build::default()
+    };
+    match &resident.place {
+        Place::Sandboxed(own) => {
+            let build = own.sandbox.build();
+            described.origin = origin(build);
+            described.daemon = Some(build.daemon.display().to_string());
+            described.daemon_sha256 = Some(build.daemon_digests.sha256.clone());
+            described.managed = true;
+        }
+        Place::Running { address, .. } => described.origin = address.to_string(),
+    }
+    described
+}
+
+/// Where a server of ours came from: of the fetched packages those that hold the server itself. The
+/// libraries that came along are in the server's own description.
+fn origin(build: &Build) -> String {
+    let is_server = |name: &str| name.contains("mariadb-server") || name.contains("mysql-server");
+    let names = || {
+        build
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.name.as_str())
+    };
+    let mut servers: Vec<&str> = names().filter(|name| is_server(name)).collect();
+    if servers.is_empty() {
+        servers.extend(names().next());
+    }
+    match servers.as_slice() {
+        [] => format!("{}: {}", build.source, build.daemon.display()),
+        _ => format!("{}: {}", build.source, servers.join(", ")),
+    }
+}

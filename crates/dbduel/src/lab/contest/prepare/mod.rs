@@ -1,0 +1,155 @@
+//! Every contender's server with its data in place, started, asked what it is, and frozen.
+
+mod fairness;
+mod interview;
+mod running;
+mod sandboxed;
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use dbduel_load::workloads::{self, Workload};
+use dbduel_record::Record;
+use dbduel_record::event::Event;
+
+use super::Setting;
+use super::arena::{Arena, Place, Resident};
+use super::journal::Journal;
+use crate::interrupt;
+use crate::lab::dataset;
+use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
+
+/// A contender before its server runs.
+enum Candidate {
+    /// Its sandbox, with settings that the server takes.
+    Sandboxed(Box<Sandbox>),
+    /// A running server that lets us in.
+    Running(Resident),
+}
+
+/// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
+/// takes long, one after the other.
+///
+/// # Errors
+/// When a server cannot be had, refuses a setting, does not start, or its data cannot be loaded, or
+/// when contenders hold different data.
+pub fn prepare(
+    setting: &Setting<'_>,
+    past: &Record,
+    arena: &mut Arena,
+    journal: &mut Journal,
+) -> Result<()> {
+    let plan = setting.plan;
+    let workload = workloads::find(&plan.workload.name)?;
+    let mut candidates = Vec::new();
+    for (number, contender) in plan.contenders.iter().enumerate() {
+        interrupt::check()?;
+        let name = ServerName::parse(&contender.server)?;
+        candidates.push(match &name.meaning {
+            Meaning::Running { address, user } => {
+                Candidate::Running(running::visit(contender, address, user.as_deref())?)
+            }
+            Meaning::Provided { .. } => Candidate::Sandboxed(Box::new(sandboxed::create(
+                setting, number, contender, &name, journal,
+            )?)),
+        });
+    }
+    let mut evidence = Vec::new();
+    for (contender, candidate) in plan.contenders.iter().zip(candidates) {
+        interrupt::check()?;
+        let mut resident = match candidate {
+            Candidate::Running(resident) => {
+                running::settle(setting, past, resident, workload, journal)?
+            }
+            Candidate::Sandboxed(sandbox) => {
+                sandboxed::settle(setting, past, contender, *sandbox, workload, journal)?
+            }
+        };
+        evidence.push(interview::interview(
+            setting,
+            past,
+            &mut resident,
+            workload,
+            journal,
+        )?);
+        arena.add(resident)?;
+    }
+    compare_digests(&Record::open(setting.record)?)?;
+    fairness::check(setting, evidence, journal)
+}
+
+/// True when an earlier start of this run put the contender's data in place. What it did to them since
+/// belongs to the contest, so they are neither loaded nor summed up again.
+fn is_dataset_known(past: &Record, contender: &str) -> bool {
+    past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
+}
+
+/// Says in the journal what the data are.
+fn ready(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    workload: &'static dyn Workload,
+    restored: bool,
+    begun: Instant,
+    journal: &mut Journal,
+) -> Result<()> {
+    let seconds = begun.elapsed().as_secs_f64();
+    let digest = dataset::digest(setting.plan, workload, resident, setting.console)?;
+    let size = match &resident.place {
+        Place::Sandboxed(own) => tree_size(&own.sandbox.data())?,
+        Place::Running { .. } => TreeSize::default(),
+    };
+    let verb = match (&resident.place, restored) {
+        (_, false) => "loaded",
+        (Place::Sandboxed(_), true) => "restored",
+        (Place::Running { .. }, true) => "found",
+    };
+    setting.console.say(&format!(
+        "{}: {} rows {verb} in {seconds:.1} s, {} MiB on disk",
+        resident.name,
+        digest.rows,
+        size.allocated_bytes >> 20
+    ));
+    journal.event(Event::DatasetReady {
+        contender: resident.name.clone(),
+        restored,
+        rows: digest.rows,
+        seconds,
+        digest: digest.hex,
+        bytes: size.apparent_bytes,
+        allocated_bytes: size.allocated_bytes,
+    })?;
+    Ok(())
+}
+
+/// Refuses to go on when contenders hold different data.
+///
+/// # Errors
+/// When digests differ.
+fn compare_digests(past: &Record) -> Result<()> {
+    let digests = past.events.iter().filter_map(|event| match &event.what {
+        Event::DatasetReady {
+            contender,
+            digest,
+            rows,
+            ..
+        } => Some((contender, digest, rows)),
+        _ => None,
+    });
+    let digests: Vec<_> = digests.collect();
+    if let Some((first, rest)) = digests.split_first()
+        && let Some(other) = rest.iter().find(|other| other.1 != first.1)
+    {
+        bail!(
+            "`{}` and `{}` hold different data ({} rows, digest {}; {} rows, digest {}), so a contest would compare \
+             nothing; remove the tables of a running server, or the snapshots with `dbduel datasets remove all`",
+            first.0,
+            other.0,
+            first.2,
+            first.1,
+            other.2,
+            other.1
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! A contender whose server runs already: visited, and given its data when it has none.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::workloads::Workload;
+use dbduel_record::Record;
+use dbduel_record::plan::Contender;
+
+use super::{is_dataset_known, ready};
+use crate::lab::contest::Setting;
+use crate::lab::contest::arena::{Place, Resident};
+use crate::lab::contest::journal::Journal;
+use crate::lab::dataset;
+use crate::lab::server::DATABASE;
+
+/// Account that is used when the address names none.
+const USER: &str = "root";
+
+/// Logs in and sees that our database is there.
+///
+/// # Errors
+/// When the server does not answer or does not let us in.
+pub fn visit(contender: &Contender, address: &Address, user: Option<&str>) -> Result<Resident> {
+    let credentials = Credentials::new(user.unwrap_or(USER), password(contender)?);
+    let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
+        .with_context(|| format!("contender `{}`", contender.name))?;
+    connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;
+    let place = Place::Running {
+        address: address.clone(),
+        credentials,
+    };
+    Ok(Resident {
+        name: contender.name.clone(),
+        database: DATABASE.to_owned(),
+        place,
+    })
+}
+
+/// The password: from its file, or from the environment.
+fn password(contender: &Contender) -> Result<String> {
+    if let Some(path) = &contender.password_file {
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!(
+                "could not read the password file `{path}` of `{}`",
+                contender.name
+            )
+        })?;
+        return Ok(text.lines().next().unwrap_or_default().to_owned());
+    }
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let own: String = contender.name.chars().map(letter).collect();
+    let from = |name: &str| std::env::var(name).ok();
+    Ok(from(&format!("DBDUEL_PASSWORD_{own}"))
+        .or_else(|| from("DBDUEL_PASSWORD"))
+        .unwrap_or_default())
+}
+
+/// Loads the workload's tables when there are none. Tables that are there are taken as they are; their
+/// digest tells whether they are the right ones.
+///
+/// # Errors
+/// When the data cannot be loaded; what was begun is taken away again.
+pub fn settle(
+    setting: &Setting<'_>,
+    past: &Record,
+    mut resident: Resident,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<Resident> {
+    if is_dataset_known(past, &resident.name) {
+        return Ok(resident);
+    }
+    let begun = Instant::now();
+    let is_ours = dataset::is_absent(setting.plan, workload, &mut resident)?;
+    if is_ours
+        && let Err(error) = dataset::fill(setting.plan, workload, &mut resident, setting.console)
+    {
+        // Half a dataset would be taken for a whole one the next time.
+        let _ = dataset::clear(setting.plan, workload, &mut resident, setting.console);
+        return Err(error);
+    }
+    ready(setting, &mut resident, workload, !is_ours, begun, journal)?;
+    Ok(resident)
+}

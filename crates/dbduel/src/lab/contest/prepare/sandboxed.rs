@@ -1,0 +1,241 @@
+//! A contender whose server is ours: fetched, put into a sandbox, given its data, started.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::Workload;
+use dbduel_record::Record;
+use dbduel_record::event::Severity;
+use dbduel_record::plan::{Contender, Plan};
+
+use super::{is_dataset_known, ready};
+use crate::interrupt;
+use crate::lab::contest::Setting;
+use crate::lab::contest::arena::{Place, Resident, Sandboxed, run_name};
+use crate::lab::contest::journal::Journal;
+use crate::lab::contest::measure::finding;
+use crate::lab::dataset::{self, Snapshots};
+use crate::lab::experiment::document::{Trouble, Troubles};
+use crate::lab::server::{
+    self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName, StartError,
+};
+
+/// Room for connections that every server gets; some cap their thread cache by it.
+const MAX_CONNECTIONS_MIN: u32 = 151;
+/// Characters of a contender's name that its sandbox keeps, for people who look into it.
+const FOLDER_CHARACTERS: usize = 40;
+
+/// Fetches the server if need be, makes its sandbox, and lets it check its settings.
+///
+/// # Errors
+/// When the server cannot be had or refuses a setting.
+pub fn create(
+    setting: &Setting<'_>,
+    number: usize,
+    contender: &Contender,
+    name: &ServerName,
+    journal: &mut Journal,
+) -> Result<Sandbox> {
+    let build = server::install::install(name, setting.home, setting.console)?;
+    let settings = complete_settings(setting.plan, contender);
+    let created = Sandbox::create(
+        setting.home,
+        &run_name(setting),
+        &folder(number, contender),
+        build,
+        settings,
+    );
+    let mut sandbox = created.map_err(|error| located(setting, contender, error))?;
+    sandbox.confine(&setting.plan.load.server_cores);
+    for notice in sandbox
+        .check_settings()
+        .map_err(|error| located(setting, contender, error))?
+    {
+        let claim = format!(
+            "`{}` says of `{}`: {}",
+            contender.name, notice.name, notice.said
+        );
+        let remedy = "ask for a value that the server takes as it is";
+        journal.notice(finding(
+            "server.setting-notice",
+            Severity::Note,
+            &[&contender.name],
+            claim,
+            remedy,
+        ))?;
+    }
+    Ok(sandbox)
+}
+
+/// A folder name: unique by the contender's number, readable by its name.
+fn folder(number: usize, contender: &Contender) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = contender
+        .name
+        .chars()
+        .map(plain)
+        .take(FOLDER_CHARACTERS)
+        .collect();
+    format!("{number}-{name}")
+}
+
+/// Puts the data in place and starts the server.
+///
+/// # Errors
+/// When the server does not start or its data cannot be loaded.
+pub fn settle(
+    setting: &Setting<'_>,
+    past: &Record,
+    contender: &Contender,
+    mut sandbox: Sandbox,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<Resident> {
+    let (plan, console) = (setting.plan, setting.console);
+    // Data of an earlier start of this run are in use and stay; anything less than complete is made anew.
+    if sandbox.data().is_dir() {
+        if is_dataset_known(past, &contender.name) {
+            let server = start(setting, contender, &mut sandbox)?;
+            return Ok(resident(contender, sandbox, server));
+        }
+        std::fs::remove_dir_all(sandbox.data())
+            .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
+    }
+    let snapshots = Snapshots::new(setting.home);
+    let key = dataset::key(sandbox.build(), contender, plan);
+    let begun = Instant::now();
+    let restored = snapshots.restore(&key, &sandbox, console)?;
+    if !restored {
+        sandbox
+            .initialise(setting.home, console)
+            .map_err(|error| located(setting, contender, error))?;
+    }
+    let server = start(setting, contender, &mut sandbox)?;
+    let mut resident = resident(contender, sandbox, server);
+    if !restored {
+        dataset::fill(plan, workload, &mut resident, console)?;
+        keep_snapshot(setting, contender, &mut resident, &snapshots, &key)?;
+    }
+    ready(setting, &mut resident, workload, restored, begun, journal)?;
+    Ok(resident)
+}
+
+/// Stops the server, keeps its data, starts it again.
+fn keep_snapshot(
+    setting: &Setting<'_>,
+    contender: &Contender,
+    resident: &mut Resident,
+    snapshots: &Snapshots,
+    key: &str,
+) -> Result<()> {
+    let Place::Sandboxed(own) = &mut resident.place else {
+        return Ok(());
+    };
+    if let Some(server) = own.server.take() {
+        setting.console.stage(&format!(
+            "{}: stopping for a snapshot of its data",
+            contender.name
+        ));
+        let limit_s = setting.plan.limits.server_stop_s;
+        if server.stop(Duration::from_secs_f64(limit_s))?.killed {
+            bail!(
+                "`{}` did not end within {limit_s} s after its data were loaded and was killed; its data are not fit \
+                 for a snapshot; raise `server_stop` in [limits]",
+                contender.name
+            );
+        }
+    }
+    snapshots.keep(key, &own.sandbox, setting.plan, setting.console)?;
+    own.server = Some(start(setting, contender, &mut own.sandbox)?);
+    Ok(())
+}
+
+fn resident(contender: &Contender, sandbox: Sandbox, server: RunningServer) -> Resident {
+    let place = Place::Sandboxed(Box::new(Sandboxed {
+        sandbox,
+        server: Some(server),
+    }));
+    Resident {
+        name: contender.name.clone(),
+        database: DATABASE.to_owned(),
+        place,
+    }
+}
+
+fn start(
+    setting: &Setting<'_>,
+    contender: &Contender,
+    sandbox: &mut Sandbox,
+) -> Result<RunningServer> {
+    interrupt::check()?;
+    setting.console.stage(&format!(
+        "{}: starting {}",
+        contender.name,
+        sandbox.build().id
+    ));
+    let deadline = Duration::from_secs_f64(setting.plan.limits.server_start_s);
+    sandbox.start(deadline).map_err(|error| match error {
+        StartError::Refused(refused) => located(setting, contender, refused.into()),
+        other => anyhow::Error::new(other)
+            .context(format!("contender `{}` did not start", contender.name)),
+    })
+}
+
+/// The contender's settings after those that the lab needs for the planned load.
+fn complete_settings(plan: &Plan, contender: &Contender) -> Vec<server::Setting> {
+    let clients = plan
+        .levels
+        .iter()
+        .map(|level| level.clients)
+        .max()
+        .unwrap_or(0);
+    // Room for the clients and for our own questions; and for the statements that each client prepares.
+    let needed = [
+        ("max_connections", (clients + 20).max(MAX_CONNECTIONS_MIN)),
+        ("max_prepared_stmt_count", 1_000_000),
+    ];
+    let is_written = |name: &str| {
+        contender
+            .settings
+            .iter()
+            .any(|setting| setting.name.replace('-', "_").eq_ignore_ascii_case(name))
+    };
+    let plumbing = needed
+        .into_iter()
+        .filter(|(name, _)| !is_written(name))
+        .map(|(name, value)| server::Setting::new(name, Some(&value.to_string())));
+    let own = contender.settings.iter().map(|setting| {
+        let value = (!setting.value.is_empty()).then_some(setting.value.as_str());
+        server::Setting::new(&setting.name, value)
+    });
+    plumbing.chain(own).collect()
+}
+
+/// A refused setting with its place in the experiment file.
+fn located(setting: &Setting<'_>, contender: &Contender, error: anyhow::Error) -> anyhow::Error {
+    let Some(refused) = error.downcast_ref::<RefusedSetting>() else {
+        return error.context(format!("contender `{}`", contender.name));
+    };
+    let message = format!("contender `{}`: {refused}", contender.name);
+    let text = std::fs::read_to_string(setting.experiment_path).unwrap_or_default();
+    match setting
+        .experiment
+        .setting_span(&contender.name, &refused.setting.name)
+    {
+        Some(span) if !text.is_empty() => {
+            let trouble = Trouble::at(&text, span.start, message);
+            Troubles {
+                path: setting.experiment_path.to_owned(),
+                list: vec![trouble],
+            }
+            .into()
+        }
+        _ => error.context(message),
+    }
+}

@@ -1,0 +1,115 @@
+//! `dbduel load` as a user meets it, on a server that answers at once.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use dbduel_load::stand_in::{Role, StandIn};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::lab::program;
+
+/// A null server, and the words that begin a command line about it.
+fn null_server() -> (tempfile::TempDir, StandIn, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    let address = server.address().to_string();
+    let words = ["load", "--server", &address, "--workload", "oltp-read-only"];
+    (directory, server, words.map(str::to_owned).to_vec())
+}
+
+#[test]
+fn a_load_balances_its_account_in_every_output() {
+    let (directory, _server, words) = null_server();
+    let hlog = directory.path().join("latency.hlog");
+    let output = program()
+        .args(&words)
+        .args(["--clients", "3", "--duration", "1 s", "--warm-up", "500 ms"])
+        .args(["--set", "tables=2", "table-size=500", "--seed", "9"])
+        .args(["--rate", "200", "--json", "--hlog"])
+        .arg(&hlog)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let live: Vec<&str> = said.lines().collect();
+    assert_eq!(live.len(), 2, "{said}");
+    assert!(live[0].contains("warm-up") && live[1].contains("p99"));
+
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let total = |name: &str| document["total"][name].as_u64().unwrap();
+    let ended = ["ok", "failed", "skipped", "unfinished"].map(total);
+    assert_eq!(total("due"), ended.iter().sum::<u64>(), "{document}");
+    assert!((190..=210).contains(&total("due")), "{document}");
+    assert_eq!(document["schema_version"], 1);
+    assert_eq!(document["seed"], 9);
+    assert_eq!(document["workload"]["parameters"]["table_size"], 500);
+
+    let log = std::fs::read_to_string(&hlog).unwrap();
+    let intervals: Vec<_> = log
+        .lines()
+        .filter_map(|line| dbduel_record::latency::parse_line(line).unwrap())
+        .collect();
+    assert_eq!(intervals.len(), 1);
+    assert_eq!(intervals[0].histogram.unpack().len(), total("ok"));
+}
+
+#[test]
+fn an_interruption_ends_the_load_with_a_summary() {
+    let (_directory, _server, words) = null_server();
+    let mut child = program()
+        .args(&words)
+        .args(["--duration", "1 h", "--warm-up", "0 s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut live = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    live.read_line(&mut first).unwrap();
+    assert!(first.contains("/s"), "{first}");
+    kill(
+        Pid::from_raw(i32::try_from(child.id()).unwrap()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    // Reads on, so that nothing waits for room in the pipe.
+    let rest = std::thread::spawn(move || live.lines().count());
+    let output = child.wait_with_output().unwrap();
+    rest.join().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{shown}");
+    assert!(
+        shown.contains("interrupted") && shown.contains("unfinished"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_typed_wrong_is_told_from_what_is_broken() {
+    let (directory, _server, words) = null_server();
+    let code = |replaced: usize, word: &str, more: &[&str]| {
+        let mut words = words.clone();
+        words[replaced] = word.to_owned();
+        let output = program().args(&words).args(more).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (status, said) = code(2, "tcp://anna:s3cret@localhost", &[]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+    let (status, said) = code(4, "oltp-raed-only", &[]);
+    assert_eq!(status, Some(2));
+    assert!(said.contains("`oltp-read-only`"), "{said}");
+    let (status, said) = code(0, "load", &["--set", "tabels=3"]);
+    assert_eq!(status, Some(2));
+    assert!(said.contains("`tables`"), "{said}");
+    let (status, said) = code(0, "load", &["--duration", "5"]);
+    assert_eq!(status, Some(2));
+    assert!(said.contains("90 s"), "{said}");
+    let nowhere = format!("unix:{}", directory.path().join("nowhere").display());
+    let (status, said) = code(2, &nowhere, &[]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("is the server running"), "{said}");
+}
