@@ -25,7 +25,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
@@ -349,6 +349,7 @@ fn give_orders(
         address: options.address(),
         user: options.user.clone(),
         password: options.password.clone(),
+        tls: TlsMode::Off,
         database: DATABASE.to_owned(),
         workload: Workload {
             name: WORKLOAD.to_owned(),

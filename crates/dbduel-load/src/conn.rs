@@ -11,10 +11,11 @@ use std::rc::Rc;
 
 use dbduel_wire::{
     Capabilities, Credentials, Login, LoginError, LoginOptions, LoginStep, PrepareParser, Prepared,
-    ReplyParser, RowFormat, ServerError, Skip, Step, Summary, Value, WireError, command,
+    ReplyParser, RowFormat, ServerError, Sink, Skip, Step, Summary, Value, WireError, command,
 };
 
 use crate::address::Address;
+use crate::blocking::{TlsError, TlsMode};
 use crate::executor::{Reactor, Token};
 use socket::Socket;
 pub use statement::{Protocol, Statement};
@@ -37,14 +38,18 @@ pub enum LostError {
     /// The server refuses the workload's statements.
     #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
     Prepare(ServerError),
-    /// The login cannot go on.
-    #[error(
-        "the server asked for TLS, which the clients of a load do not speak; use the unix socket"
-    )]
-    Tls,
+    /// TLS cannot be set up on this side.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A statement was given the wrong number of values.
     #[error(transparent)]
     Command(#[from] dbduel_wire::CommandError),
+    /// The tables hold something else than the workload needs.
+    #[error("the data cannot be used: {why}")]
+    Data {
+        /// What is wrong, and what to do about it.
+        why: String,
+    },
 }
 
 /// Why a statement brought no result.
@@ -93,10 +98,12 @@ impl Conn {
         address: &Address,
         credentials: Credentials,
         database: &str,
+        tls: &TlsMode,
     ) -> Result<Self, LostError> {
         let mut socket = Socket::connect(&reactor, token, address).await?;
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
+            tls: tls.wish(),
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -109,8 +116,16 @@ impl Conn {
                     socket.receive_into(&reactor, &mut fresh).await?;
                 }
                 LoginStep::Send(bytes) => socket.send(&reactor, &bytes).await?,
-                // Where a load over TLS would begin: the stream would change here, for all that follows.
-                LoginStep::StartTls(_) => return Err(LostError::Tls),
+                // Clear bytes behind the greeting must not be taken for the server's words under TLS.
+                LoginStep::StartTls(_) if !fresh.is_empty() => {
+                    return Err(LoginError::Unexpected.into());
+                }
+                LoginStep::StartTls(bytes) => {
+                    socket.send(&reactor, &bytes).await?;
+                    socket.start_tls(&reactor, tls.client(address)?).await?;
+                    let bytes = login.tls_started()?;
+                    socket.send(&reactor, &bytes).await?;
+                }
                 LoginStep::Done(logged_in) => {
                     return Ok(Conn {
                         socket,
@@ -174,7 +189,7 @@ impl Conn {
     pub async fn query(&mut self, sql: &[u8]) -> Result<Summary, StatementError> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        self.round_trip(RowFormat::Text).await
+        self.round_trip(RowFormat::Text, &mut Skip).await
     }
 
     /// Runs a statement with these values and skips its rows.
@@ -187,9 +202,23 @@ impl Conn {
         statement: &mut Statement,
         values: &[Value<'_>],
     ) -> Result<Summary, StatementError> {
+        self.execute_into(statement, values, &mut Skip).await
+    }
+
+    /// As [`Conn::execute`], with the rows handed to `sink`.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection; the sink may then have seen some rows.
+    #[inline]
+    pub async fn execute_into<S: Sink>(
+        &mut self,
+        statement: &mut Statement,
+        values: &[Value<'_>],
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
         self.out.clear();
         let outcome = match statement.put(&mut self.out, &mut self.text, values) {
-            Ok(format) => self.round_trip(format).await,
+            Ok(format) => self.round_trip(format, sink).await,
             Err(error) => Err(LostError::from(error).into()),
         };
         if outcome.is_err() {
@@ -200,7 +229,11 @@ impl Conn {
 
     /// Sends what is in `out` and reads the reply.
     #[inline]
-    async fn round_trip(&mut self, format: RowFormat) -> Result<Summary, StatementError> {
+    async fn round_trip<S: Sink>(
+        &mut self,
+        format: RowFormat,
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
         self.statements += 1;
         self.socket.send(&self.reactor, &self.out).await?;
         self.parser.begin(format);
@@ -208,7 +241,7 @@ impl Conn {
             crate::executor::turn().await;
             let mut buffer = self.reactor.buffer();
             while let Some(bytes) = self.socket.receive(&mut buffer)? {
-                let fed = self.parser.feed(bytes, &mut Skip)?;
+                let fed = self.parser.feed(bytes, sink)?;
                 match fed.step {
                     Step::NeedMore => {}
                     Step::LocalInfile => return Err(no_file().into()),

@@ -5,10 +5,13 @@
 
 use std::fmt;
 
+use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::plan::{Arrival, Workload};
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
+use crate::blocking::TlsMode;
 
 /// One line on the load process's standard input. The end of the input ends the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,9 @@ pub struct OpenOrder {
     pub user: String,
     /// Its password; empty for none.
     pub password: String,
+    /// How much TLS.
+    #[serde(default)]
+    pub tls: TlsMode,
     /// Database with the workload's tables.
     pub database: String,
     /// What the clients do.
@@ -59,6 +65,7 @@ impl fmt::Debug for OpenOrder {
             address,
             user,
             password: _,
+            tls,
             database,
             workload,
             clients,
@@ -69,6 +76,7 @@ impl fmt::Debug for OpenOrder {
             .field("contender", contender)
             .field("address", address)
             .field("user", user)
+            .field("tls", tls)
             .field("database", database)
             .field("workload", workload)
             .field("clients", clients)
@@ -220,4 +228,54 @@ pub struct ErrorCount {
     pub count: u64,
     /// Text of the first.
     pub example: String,
+}
+
+impl SliceAnswer {
+    /// All classes together under the name `class`, with the histogram of all latencies.
+    ///
+    /// # Errors
+    /// When a histogram is not one of ours.
+    pub fn total(&self, class: &str) -> Result<(ClassAnswer, Histogram<u64>), String> {
+        let mut total = ClassAnswer {
+            class: class.to_owned(),
+            due: 0,
+            ok: 0,
+            failed: 0,
+            skipped: 0,
+            unfinished: 0,
+            retries: 0,
+            statements: 0,
+            latency_us_sum: 0.0,
+            histogram: String::new(),
+        };
+        let mut merged = new_histogram();
+        for one in &self.classes {
+            merged
+                .add(decode(&one.histogram)?)
+                .map_err(|error| format!("histograms of different bounds: {error:?}"))?;
+            // Taken apart by name, so that a new counter cannot be forgotten.
+            let ClassAnswer {
+                class: _,
+                due,
+                ok,
+                failed,
+                skipped,
+                unfinished,
+                retries,
+                statements,
+                latency_us_sum,
+                histogram: _,
+            } = one;
+            total.due += due;
+            total.ok += ok;
+            total.failed += failed;
+            total.skipped += skipped;
+            total.unfinished += unfinished;
+            total.retries += retries;
+            total.statements += statements;
+            total.latency_us_sum += latency_us_sum;
+        }
+        total.histogram = encode(&merged);
+        Ok((total, merged))
+    }
 }

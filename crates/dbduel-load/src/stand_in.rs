@@ -246,16 +246,32 @@ async fn play_script(
     }
 }
 
-/// What a statement looks like, as far as the stand-ins care: a query has one row of one number.
+/// What a statement looks like, as far as the stand-ins care: a query has one row of numbers.
 fn shape(sql: &[u8]) -> Shape {
     let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
     let is_query = sql
         .get(..6)
         .is_some_and(|word| word.eq_ignore_ascii_case(b"SELECT"));
-    let size = u32::from(is_query);
     Shape {
         parameters: u16::try_from(parameters).unwrap_or(u16::MAX),
-        columns: size as u16,
-        rows: size,
+        columns: if is_query { columns(sql) } else { 0 },
+        rows: u32::from(is_query),
     }
+}
+
+/// Columns of a query: one more than there are commas before FROM, those in parentheses aside.
+fn columns(query: &[u8]) -> u16 {
+    let from = query
+        .windows(6)
+        .position(|word| word.eq_ignore_ascii_case(b" FROM "));
+    let (mut depth, mut columns) = (0_u32, 1_u16);
+    for byte in &query[..from.unwrap_or(query.len())] {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => columns = columns.saturating_add(1),
+            _ => {}
+        }
+    }
+    columns
 }

@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
@@ -46,11 +47,17 @@ pub trait Client: Sized + 'static {
     /// A slice begins. From here on everything that the client draws follows from the seed.
     fn begin(&mut self, begin: Begin);
 
+    /// How long the client waits, on top of the ordered think time, before its next transaction is due.
+    /// Asked in closed loops before each transaction.
+    fn pause(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Decides what the next transaction is, without sending anything.
     fn draw(&mut self) -> Class;
 
-    /// Runs a transaction of this class once. It is called again, and draws new values, when the server
-    /// rolled it back.
+    /// Runs a transaction of this class once. It is called again when the server rolled it back, and
+    /// may draw new values or keep its values.
     fn transaction(
         &mut self,
         class: Class,
@@ -179,6 +186,7 @@ impl Seat {
             &order.address,
             credentials,
             &order.database,
+            &order.tls,
         )
         .await?;
         match C::open(&mut conn, options, Arc::clone(sequence)).await {
@@ -211,7 +219,8 @@ impl Seat {
         client: &mut C,
     ) -> Result<(), LostError> {
         let mut now_ns = slice.now_ns();
-        while let Some(due_ns) = slice.take(now_ns) {
+        while let Some(due_ns) = slice.take(now_ns.saturating_add(client.pause().as_nanos() as u64))
+        {
             if due_ns > now_ns {
                 now_ns = self.wait_until(slice, due_ns).await;
                 if slice.is_over(now_ns) {

@@ -4,6 +4,7 @@
 //! print or know a histogram.
 
 mod oltp;
+pub mod order_entry;
 pub mod parameters;
 mod random_points;
 mod sbtest;
@@ -11,10 +12,12 @@ mod unique;
 
 use dbduel_record::plan::Parameters;
 
+use crate::blocking::Connection;
 use crate::conn::LostError;
 use crate::executor::Task;
 use crate::random::Random;
 use crate::worker::Seat;
+pub use order_entry::{Condition, Moment, UnusableData, Verification, VerifyError};
 use parameters::{ParameterError, ParameterSpec};
 
 /// A workload.
@@ -57,6 +60,22 @@ pub trait Workload: Sync {
         Vec::new()
     }
 
+    /// Looks whether its data, in the connection's default database, are what they must be. A workload
+    /// whose data obey no rules has no conditions.
+    ///
+    /// # Errors
+    /// [`VerifyError`] when the data cannot be looked at or are not this workload's; a condition that
+    /// does not hold is no error.
+    fn verify(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        moment: Moment,
+    ) -> Result<Verification, VerifyError> {
+        let _ = (parameters, connection, moment);
+        Ok(Verification::default())
+    }
+
     /// One client as a task, for resolved parameters.
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
 }
@@ -73,6 +92,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &oltp::Oltp::DELETE,
     &random_points::SelectRandom::POINTS,
     &random_points::SelectRandom::RANGES,
+    &order_entry::OrderEntry,
 ];
 
 /// There is no workload of that name.

@@ -40,7 +40,7 @@ static ALLOCATOR: Counting = Counting;
 fn cost(load: &mut Load, measured_s: f64) -> (u64, u64) {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let order = SliceOrder {
-        tick_s: 10.0,
+        tick_s: 60.0,
         ..slice_order(4, measured_s)
     };
     let slice = load.slice(&order);
@@ -65,11 +65,13 @@ fn statements_do_not_allocate() {
         load.answer();
         cost(&mut load, 0.1);
         let (short_allocations, short_statements) = cost(&mut load, 0.1);
-        let (long_allocations, long_statements) = cost(&mut load, 1.0);
-        assert!(
-            long_statements > short_statements + 5_000,
-            "{short_statements} and {long_statements} statements"
-        );
+        let enough = short_statements + 5_000;
+        // A machine that is busy with other things gets more time.
+        let (long_allocations, long_statements) = [1.0, 4.0, 16.0]
+            .into_iter()
+            .map(|measured_s| cost(&mut load, measured_s))
+            .find(|(_, statements)| *statements > enough)
+            .expect("the null server answers 5,000 statements in 16 s");
         // Encoding a histogram with more distinct values takes a little more memory.
         assert!(
             long_allocations < short_allocations + 100,

@@ -7,6 +7,7 @@ mod support;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use dbduel_load::blocking::TlsMode;
 use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
 use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_record::latency;
@@ -642,5 +643,23 @@ fn a_refusal_right_before_the_end_of_the_connection_is_passed_on() {
         panic!("opened without a server")
     };
     assert!(why.contains("Too many connections"), "{why}");
+    load.end();
+}
+
+#[test]
+fn a_server_without_tls_is_refused_where_tls_is_required() {
+    let (_directory, server) = stand_in(Role::Null);
+    let mut load = Load::start(1);
+    for (tls, is_opened) in [(TlsMode::Required, false), (TlsMode::Preferred, true)] {
+        let mut order = open_order(&server.address(), "oltp-read-only", 1);
+        order.tls = tls;
+        load.order(&Order::Open(order));
+        let answer = load.answer();
+        assert_eq!(
+            matches!(answer, Answer::Opened { .. }),
+            is_opened,
+            "{answer:?}"
+        );
+    }
     load.end();
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
@@ -163,5 +163,38 @@ fn every_workload_runs_on_its_own_data() {
         load.answer();
         clear(*workload, &parameters, &database.place(1)).unwrap();
     }
+    load.end();
+}
+
+#[test]
+fn a_load_over_tls_reads_the_same_rows() {
+    let Some(database) = Database::create("tls") else {
+        return;
+    };
+    let options = ConnectOptions {
+        tls: TlsMode::Required,
+        ..ConnectOptions::default()
+    };
+    if Connection::connect(&database.address, &database.credentials, &options).is_err() {
+        // Not every server has certificates.
+        return;
+    }
+    let workload = find("oltp-read-only").unwrap();
+    let parameters = parameters::resolve(workload, &small()).unwrap();
+    let (place, watch) = (database.place(2), FillWatch::default());
+    fill(workload, &parameters, &place, 1, &watch).unwrap();
+    let mut load = Load::start(1);
+    let mut order = open_order(&database.address, workload.name(), 3);
+    order.user.clone_from(&database.credentials.user);
+    order.password.clone_from(&database.credentials.password);
+    order.database.clone_from(&database.name);
+    order.workload.parameters.clone_from(&parameters);
+    order.tls = TlsMode::Required;
+    load.order(&Order::Open(order));
+    let answer = load.answer();
+    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    let slice = load.slice(&slice_order(3, 0.3));
+    let class = &slice.classes[0];
+    assert!(class.ok > 0 && class.failed == 0, "{:?}", slice.errors);
     load.end();
 }

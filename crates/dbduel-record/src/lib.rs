@@ -17,6 +17,7 @@ pub mod plan;
 pub mod rows;
 pub mod seed;
 pub mod store;
+pub mod tsv;
 
 pub use event::{Event, Stamped};
 pub use plan::{FormatVersion, Plan};

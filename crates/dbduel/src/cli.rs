@@ -37,9 +37,11 @@ pub enum Verb {
     /// Run an experiment file, or go on with the record in a directory.
     Run(Run),
     /// Drive a server that runs already, without a contest.
-    Load(Load),
+    Load(Box<Load>),
     /// Render the report of a record again.
     Report(Report),
+    /// Do the tables hold what the workload promises of them?
+    Check(Check),
     /// Was it fair? Compares what two servers do with their settings; runs no load.
     Audit(Box<Audit>),
     /// Servers that can be had, and those that are here.
@@ -114,6 +116,13 @@ pub struct Load {
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,
+    /// How the clients use TLS. Tables are filled and dropped without it, so it does not go together
+    /// with --prepare and --cleanup.
+    #[arg(long, value_enum, default_value_t = LoadTls::Off, conflicts_with_all = ["prepare", "cleanup"])]
+    pub tls: LoadTls,
+    /// Certificates of the authority (PEM), for the modes that check the server's.
+    #[arg(long, value_name = "FILE", required_if_eq_any = [("tls", "verify-ca"), ("tls", "verify-identity")])]
+    pub tls_ca: Option<PathBuf>,
     /// Create the database and fill the tables before the load.
     #[arg(long)]
     pub prepare: bool,
@@ -249,6 +258,21 @@ pub struct Drive {
     pub cores: Vec<String>,
 }
 
+/// How the clients use TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadTls {
+    /// Never.
+    Off,
+    /// If the server offers it; its certificate is not looked at.
+    Preferred,
+    /// Always; its certificate is not looked at.
+    Required,
+    /// Always; the certificate must come from the authority.
+    VerifyCa,
+    /// Always; the certificate must come from the authority and bear the host's name.
+    VerifyIdentity,
+}
+
 fn key_and_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
@@ -261,6 +285,30 @@ fn rate(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|rate| *rate > 0.0 && *rate <= 1e9)
         .ok_or_else(|| "expected a number of transactions per second above 0".to_owned())
+}
+
+/// `dbduel check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
+    /// is root unless named. The password comes from DBDUEL_PASSWORD or --password-file.
+    #[arg(long, value_name = "ADDRESS")]
+    pub server: String,
+    /// Whose conditions; `dbduel workloads` lists the names.
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// Parameters that the tables were loaded with.
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
+    pub set: Vec<(String, String)>,
+    /// Database with the workload's tables.
+    #[arg(long, default_value = "dbduel", value_name = "NAME")]
+    pub database: String,
+    /// Check also what holds only before the first transaction.
+    #[arg(long)]
+    pub fresh: bool,
+    /// File whose first line is the password.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
 }
 
 /// `dbduel audit`.

@@ -1,4 +1,6 @@
-//! A non-blocking socket on the event loop.
+//! A non-blocking socket on the event loop, with or without TLS.
+
+mod tls;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -14,6 +16,7 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket,
     sockopt::SocketError,
 };
+use rustls::ClientConnection;
 
 use crate::address::Address;
 use crate::executor::{Interest, Reactor, Token, turn};
@@ -32,6 +35,8 @@ enum Kind {
 pub(crate) struct Socket {
     kind: Kind,
     token: Token,
+    /// Everything goes through it once there is one.
+    tls: Option<Box<ClientConnection>>,
 }
 
 impl Socket {
@@ -46,7 +51,11 @@ impl Socket {
                 Kind::Tcp(connect_tcp(reactor, token, host, *port).await?)
             }
         };
-        let socket = Socket { kind, token };
+        let socket = Socket {
+            kind,
+            token,
+            tls: None,
+        };
         if let Kind::Unix(stream) = &socket.kind {
             reactor.watch(stream, token, Interest::Read)?;
         }
@@ -63,6 +72,7 @@ impl Socket {
         Ok(Socket {
             kind: Kind::Unix(stream),
             token,
+            tls: None,
         })
     }
 
@@ -73,11 +83,31 @@ impl Socket {
         }
     }
 
+    /// Puts TLS over the connection and waits for its handshake.
+    pub(super) async fn start_tls(
+        &mut self,
+        reactor: &Reactor,
+        client: ClientConnection,
+    ) -> io::Result<()> {
+        self.tls = Some(Box::new(client));
+        loop {
+            self.send(reactor, &[]).await?;
+            match &mut self.tls {
+                Some(tls) if tls.is_handshaking() => {
+                    if !tls::read(tls, &mut self.kind)? {
+                        turn().await;
+                    }
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// Sends all bytes; nearly always with one system call.
     #[inline]
     pub(crate) async fn send(&mut self, reactor: &Reactor, bytes: &[u8]) -> io::Result<()> {
         match self.write(bytes)? {
-            sent if sent == bytes.len() => Ok(()),
+            sent if sent == bytes.len() && self.is_flushed() => Ok(()),
             sent => self.send_rest(reactor, &bytes[sent..]).await,
         }
     }
@@ -85,34 +115,35 @@ impl Socket {
     #[cold]
     async fn send_rest(&mut self, reactor: &Reactor, mut rest: &[u8]) -> io::Result<()> {
         reactor.rewatch(&*self, self.token, Interest::ReadAndWrite)?;
-        while !rest.is_empty() {
+        while !rest.is_empty() || !self.is_flushed() {
             turn().await;
             rest = &rest[self.write(rest)?..];
         }
         reactor.rewatch(&*self, self.token, Interest::Read)
     }
 
+    /// True when nothing waits in the TLS layer for room in the socket.
+    #[inline]
+    fn is_flushed(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+    }
+
     /// The bytes that have arrived; none when there are none now. A call that did not fill the buffer
     /// has emptied the socket: the next bytes make an event of their own.
     #[inline]
     pub(crate) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
-        loop {
-            let outcome = match &mut self.kind {
-                Kind::Tcp(stream) => stream.read(buffer),
-                Kind::Unix(stream) => stream.read(buffer),
-            };
-            match outcome {
-                Ok(0) => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "the server closed the connection",
-                    ));
-                }
-                Ok(length) => return Ok(Some(&buffer[..length])),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let received = match &mut self.tls {
+            None => read(&mut self.kind, buffer),
+            Some(tls) => tls::receive(tls, &mut self.kind, buffer),
+        };
+        match received {
+            Ok(0) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection",
+            )),
+            Ok(length) => Ok(Some(&buffer[..length])),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -138,17 +169,60 @@ impl Socket {
     /// Writes what the socket takes now; 0 when that is nothing.
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            let outcome = match &mut self.kind {
-                Kind::Tcp(stream) => stream.write(bytes),
-                Kind::Unix(stream) => stream.write(bytes),
-            };
-            match outcome {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                outcome => return outcome,
-            }
+        let written = match &mut self.tls {
+            None => write(&mut self.kind, bytes),
+            Some(tls) => tls::write(tls, &mut self.kind, bytes),
+        };
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            written => written,
         }
+    }
+}
+
+/// Reads once, again after a signal.
+#[inline]
+fn read(kind: &mut Kind, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        let outcome = match kind {
+            Kind::Tcp(stream) => stream.read(buffer),
+            Kind::Unix(stream) => stream.read(buffer),
+        };
+        match outcome {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Writes once, again after a signal.
+#[inline]
+fn write(kind: &mut Kind, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        let outcome = match kind {
+            Kind::Tcp(stream) => stream.write(bytes),
+            Kind::Unix(stream) => stream.write(bytes),
+        };
+        match outcome {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+impl Read for Kind {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        read(self, buffer)
+    }
+}
+
+impl Write for Kind {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write(self, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

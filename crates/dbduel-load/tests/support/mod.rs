@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
+use dbduel_load::blocking::TlsMode;
 use dbduel_load::drive::{DriveError, drive};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
@@ -89,6 +90,7 @@ pub fn open_order(address: &Address, workload: &str, clients: u32) -> OpenOrder 
         address: address.clone(),
         user: "dbduel".to_owned(),
         password: "s3cret".to_owned(),
+        tls: TlsMode::Off,
         database: "dbduel".to_owned(),
         workload: Workload {
             name: workload.name().to_owned(),

@@ -15,6 +15,7 @@ use crate::facts::{Build, Host, Size};
 use crate::latency::{self, Interval};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
+use crate::tsv::unescape;
 
 /// Files about one contender.
 #[derive(Debug, Clone, Default)]
@@ -304,24 +305,4 @@ fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> Co
         status_before,
         status_after,
     }
-}
-
-/// Undoes the escapes of `mysql --batch`: `\n`, `\t`, `\\` and `\0`.
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        if character != '\\' {
-            plain.push(character);
-            continue;
-        }
-        match characters.next() {
-            Some('n') => plain.push('\n'),
-            Some('t') => plain.push('\t'),
-            Some('0') => plain.push('\0'),
-            Some(other) => plain.push(other),
-            None => plain.push('\\'),
-        }
-    }
-    plain
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{self, FillError, FillWatch, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::{self, Workload, parameters};
@@ -53,6 +53,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 struct Job {
     address: Address,
     credentials: Credentials,
+    tls: TlsMode,
     database: String,
     workload: &'static dyn Workload,
     parameters: Parameters,
@@ -124,6 +125,7 @@ impl Job {
         Ok(Job {
             address,
             credentials: Credentials::new(user, password),
+            tls: tls(arguments),
             database: arguments.database.clone(),
             workload,
             parameters,
@@ -137,7 +139,10 @@ impl Job {
     }
 
     fn connect(&self) -> Result<Connection> {
-        let options = ConnectOptions::default();
+        let options = ConnectOptions {
+            tls: self.tls.clone(),
+            ..ConnectOptions::default()
+        };
         Connection::connect(&self.address, &self.credentials, &options).map_err(|error| {
             let is_refused = error.refused().is_some();
             let error = anyhow::Error::from(error);
@@ -237,6 +242,7 @@ impl Job {
             address: self.address.clone(),
             user: self.credentials.user.clone(),
             password: self.credentials.password.clone(),
+            tls: self.tls.clone(),
             database: self.database.clone(),
             workload: workload.clone(),
             clients: self.clients,
@@ -291,6 +297,18 @@ fn password(file: Option<&Path>) -> Result<String> {
     let text = fs::read_to_string(file)
         .with_context(|| format!("could not read the password file `{}`", file.display()))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// How much TLS; the command line sees to it that a mode which needs an authority has one.
+fn tls(arguments: &cli::Load) -> TlsMode {
+    let ca = arguments.tls_ca.clone().unwrap_or_default();
+    match arguments.tls {
+        cli::LoadTls::Off => TlsMode::Off,
+        cli::LoadTls::Preferred => TlsMode::Preferred,
+        cli::LoadTls::Required => TlsMode::Required,
+        cli::LoadTls::VerifyCa => TlsMode::VerifyCa { ca },
+        cli::LoadTls::VerifyIdentity => TlsMode::VerifyIdentity { ca },
+    }
 }
 
 /// A quarter of the machine, as in contests: the server may be on it too.

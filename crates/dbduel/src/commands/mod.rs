@@ -2,6 +2,7 @@
 //! the work, and prints.
 
 pub mod audit;
+pub mod check;
 pub mod datasets;
 pub mod drive;
 pub mod load;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
-use dbduel_load::workloads::Workload;
+use dbduel_load::workloads::{Moment, Workload};
 use dbduel_record::Plan;
+use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::Contender;
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +179,39 @@ pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
         .into_iter()
         .map(|table| table.name)
         .collect()
+}
+
+/// Checks what the workload promises of its tables; a broken promise is a finding.
+///
+/// # Errors
+/// When the tables cannot be read.
+pub fn verify(
+    plan: &Plan,
+    workload: &'static dyn Workload,
+    resident: &mut Resident,
+    moment: Moment,
+) -> Result<Option<Finding>> {
+    let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
+    let verification = workload.verify(&plan.workload.parameters, &mut connection, moment)?;
+    let broken: Vec<String> = verification
+        .conditions
+        .iter()
+        .filter(|condition| !condition.holds())
+        .map(|condition| format!("{} ({} violations)", condition.name, condition.violations))
+        .collect();
+    Ok((!broken.is_empty()).then(|| Finding {
+        rule: "data.condition-violated".to_owned(),
+        severity: Severity::Void,
+        about: vec![resident.name.clone()],
+        claim: format!(
+            "The tables of `{}` break what the workload promises: {}.",
+            resident.name,
+            broken.join(", ")
+        ),
+        remedy:
+            "Look into the server's log; an update was lost or a transaction was applied in part."
+                .to_owned(),
+    }))
 }
 
 /// True when none of the workload's tables is there yet.

@@ -78,6 +78,7 @@ pub fn expand(
     });
     let workload = complete_workload(&report, &experiment.workload);
     let levels = complete_levels(&experiment.load);
+    check_clients(&report, experiment, &workload, &levels);
     let load = LoadProcess {
         threads: experiment
             .load
@@ -255,6 +256,41 @@ fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Wor
     Workload {
         name: workload.name().to_owned(),
         parameters: complete,
+    }
+}
+
+/// Refuses more clients than the workload's data have work for.
+fn check_clients(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    workload: &Workload,
+    levels: &[LoadLevel],
+) {
+    let Ok(known) = workloads::find(&workload.name) else {
+        return;
+    };
+    // Parameters that were refused say nothing about clients.
+    if workload.parameters.is_empty() {
+        return;
+    }
+    let most = levels
+        .iter()
+        .map(|level| u64::from(level.clients))
+        .max()
+        .unwrap_or(0);
+    if let Some(limit) = known.clients_max(&workload.parameters)
+        && most > limit
+    {
+        let span = experiment
+            .load
+            .clients
+            .as_ref()
+            .map_or(0..0, |clients| clients.span.clone());
+        let message = format!(
+            "`{}` has work for at most {limit} clients with these parameters, found {most}",
+            workload.name
+        );
+        report.add(&span, message);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result};
 use dbduel_load::blocking::Connection;
-use dbduel_record::RecordWriter;
+use dbduel_record::{RecordWriter, tsv};
 
 use super::server::{COUNTERS, FactQuery, VARIABLES, Version, recognise};
 
@@ -45,11 +45,11 @@ pub fn keep(
             ("engine-status", Moment::Before) | (_, Moment::After) => continue,
             (name, Moment::Before) => format!("{name}.tsv"),
         };
-        let answer = match (rows(connection, query.sql), query.name) {
+        let answer: String = match (rows(connection, query.sql), query.name) {
             (Ok(rows), "engine-status") => {
                 rows.into_iter().filter_map(|mut row| row.pop()).collect()
             }
-            (Ok(rows), _) => lines(&rows),
+            (Ok(rows), _) => rows.iter().map(|row| tsv::line(row)).collect(),
             (Err(error), "variables" | "status") => return Err(error),
             (Err(_), _) => continue,
         };
@@ -108,15 +108,6 @@ pub fn scalar(connection: &mut Connection, statement: &str) -> Option<String> {
     rows(connection, statement).ok()?.first()?.first().cloned()
 }
 
-/// Rows as tab-separated lines, escaped as the `mysql` client does it.
-fn lines(rows: &[Vec<String>]) -> String {
-    let lines = rows.iter().map(|row| {
-        let fields: Vec<String> = row.iter().map(|field| escape(field)).collect();
-        fields.join("\t") + "\n"
-    });
-    lines.collect()
-}
-
 fn rows(connection: &mut Connection, statement: &str) -> Result<Vec<Vec<String>>> {
     let result = connection
         .query(statement)
@@ -128,18 +119,4 @@ fn rows(connection: &mut Connection, statement: &str) -> Result<Vec<Vec<String>>
         .into_iter()
         .map(|row| row.into_iter().map(text).collect())
         .collect())
-}
-
-fn escape(field: &str) -> String {
-    let mut escaped = String::with_capacity(field.len());
-    for character in field.chars() {
-        match character {
-            '\n' => escaped.push_str("\\n"),
-            '\t' => escaped.push_str("\\t"),
-            '\\' => escaped.push_str("\\\\"),
-            '\0' => escaped.push_str("\\0"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

@@ -146,9 +146,8 @@ impl Outcome {
     /// # Errors
     /// When a histogram of the answer cannot be read, which is a fault of the program.
     pub fn of(setup: Setup, answer: SliceAnswer, interrupted: bool) -> Result<Self> {
-        let mut merged = latency::new_histogram();
-        let mut counts = Counts::default();
-        let mut latency_us_sum = 0.0;
+        let (total, merged) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
+        let counts = Counts::of(&total);
         let mut classes = Vec::with_capacity(answer.classes.len());
         let mut intervals = Vec::new();
         let measured_s = answer.measured_s;
@@ -164,12 +163,7 @@ impl Outcome {
         };
         for class in &answer.classes {
             let histogram = latency::decode(&class.histogram).map_err(|why| anyhow!(why))?;
-            merged
-                .add(&histogram)
-                .map_err(|error| anyhow!("histograms of different bounds: {error:?}"))?;
             let own = Counts::of(class);
-            counts.add(own);
-            latency_us_sum += class.latency_us_sum;
             // With one class the sum would only repeat it.
             if answer.classes.len() > 1 {
                 intervals.push(interval(&class.class, &histogram));
@@ -193,7 +187,7 @@ impl Outcome {
                 class: ALL_CLASSES.to_owned(),
                 counts,
                 per_second: per_second(counts.ok, measured_s),
-                latency_us: Latency::of(&merged, latency_us_sum),
+                latency_us: Latency::of(&merged, total.latency_us_sum),
             },
             classes,
             client: Client {
@@ -233,26 +227,6 @@ impl Counts {
             retries: class.retries,
             statements: class.statements,
         }
-    }
-
-    /// Taken apart by name, so that a new counter cannot be forgotten.
-    fn add(&mut self, other: Counts) {
-        let Counts {
-            due,
-            ok,
-            failed,
-            skipped,
-            unfinished,
-            retries,
-            statements,
-        } = other;
-        self.due += due;
-        self.ok += ok;
-        self.failed += failed;
-        self.skipped += skipped;
-        self.unfinished += unfinished;
-        self.retries += retries;
-        self.statements += statements;
     }
 }
 

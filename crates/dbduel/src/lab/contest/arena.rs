@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::OpenOrder;
 use dbduel_record::Plan;
 
@@ -244,6 +244,7 @@ impl Arena {
             address,
             user: credentials.user.clone(),
             password: credentials.password.clone(),
+            tls: TlsMode::Off,
             database: resident.database.clone(),
             workload: plan.workload.clone(),
             clients: plan

@@ -66,11 +66,12 @@ pub fn close(
     Ok(())
 }
 
-/// Keeps a server's counters and sizes, and takes our tables out of one that is not ours.
+/// Keeps a server's counters and sizes, checks what the workload promises of its tables, and takes our
+/// tables out of a server that is not ours.
 fn last_words(
     setting: &Setting<'_>,
     resident: &mut Resident,
-    journal: &Journal,
+    journal: &mut Journal,
     is_over: bool,
 ) -> Result<()> {
     let mut connection =
@@ -84,8 +85,16 @@ fn last_words(
     drop(connection);
     let before = journal::size_before(setting.record, &resident.name);
     keep_size(journal, resident, before)?;
+    let workload = workloads::find(&setting.plan.workload.name)?;
+    if let Some(finding) = dataset::verify(
+        setting.plan,
+        workload,
+        resident,
+        workloads::Moment::AfterLoad,
+    )? {
+        journal.notice(finding)?;
+    }
     if is_over && !setting.keep && was_loaded_by_us(setting, resident)? {
-        let workload = workloads::find(&setting.plan.workload.name)?;
         dataset::clear(setting.plan, workload, resident, setting.console)?;
     }
     Ok(())

@@ -124,19 +124,6 @@ fn rows(
     guard_s: f64,
 ) -> Result<SliceResult, String> {
     let SliceId { block, position } = slice;
-    let mut total = ClassAnswer {
-        class: ALL_CLASSES.to_owned(),
-        due: 0,
-        ok: 0,
-        failed: 0,
-        skipped: 0,
-        unfinished: 0,
-        retries: 0,
-        statements: 0,
-        latency_us_sum: 0.0,
-        histogram: String::new(),
-    };
-    let mut merged = latency::new_histogram();
     let mut result = SliceResult::default();
     let mut add = |class: &ClassAnswer, histogram: hdrhistogram::Histogram<u64>| {
         let quantile_us = |q: f64| {
@@ -181,37 +168,13 @@ fn rows(
             histogram: Packed::of(&histogram),
         });
     };
-    for class in &answer.classes {
-        let histogram = latency::decode(&class.histogram)?;
-        // Equal bounds everywhere, so adding cannot fail.
-        merged
-            .add(&histogram)
-            .map_err(|error| format!("histograms of different bounds: {error:?}"))?;
-        let ClassAnswer {
-            class: _,
-            due,
-            ok,
-            failed,
-            skipped,
-            unfinished,
-            retries,
-            statements,
-            latency_us_sum,
-            ..
-        } = class;
-        total.due += due;
-        total.ok += ok;
-        total.failed += failed;
-        total.skipped += skipped;
-        total.unfinished += unfinished;
-        total.retries += retries;
-        total.statements += statements;
-        total.latency_us_sum += latency_us_sum;
-        // With one class the sum would only repeat it.
-        if answer.classes.len() > 1 {
-            add(class, histogram);
+    // With one class the sum would only repeat it.
+    if answer.classes.len() > 1 {
+        for class in &answer.classes {
+            add(class, latency::decode(&class.histogram)?);
         }
     }
+    let (total, merged) = answer.total(ALL_CLASSES)?;
     add(&total, merged);
     result.ticks = answer
         .ticks

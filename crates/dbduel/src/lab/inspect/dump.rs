@@ -2,6 +2,7 @@
 //!
 //! Files are recognised by what is in them; their names say nothing.
 
+use dbduel_record::tsv::unescape;
 use std::path::Path;
 
 use super::text::{self, TextError};
@@ -246,26 +247,6 @@ fn vertical(
         }
     }
     Ok(texts)
-}
-
-/// Undoes the escapes of `mysql --batch`.
-fn unescape(value: &str) -> String {
-    let mut plain = String::with_capacity(value.len());
-    let mut characters = value.chars();
-    while let Some(character) = characters.next() {
-        if character != '\\' {
-            plain.push(character);
-            continue;
-        }
-        match characters.next() {
-            Some('n') => plain.push('\n'),
-            Some('t') => plain.push('\t'),
-            Some('0') => plain.push('\0'),
-            Some(other) => plain.push(other),
-            None => plain.push('\\'),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

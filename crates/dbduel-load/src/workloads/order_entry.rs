@@ -1,0 +1,103 @@
+//! Order entry, derived from TPC-C: five transactions of a wholesale supplier.
+//!
+//! The metric is NOPM, New-Orders per minute, which counts every New-Order that ended lawfully: the one in
+//! a hundred that is rolled back on purpose too. Results are unaudited and not comparable with published
+//! TPC-C results.
+//!
+//! Follows the specification (revision 5.11) to the column, the constant and the step. What differs, on
+//! purpose: keying and think times are off unless asked for; Delivery runs in the client, so its latency is
+//! that of the deferred part; dates of loading are a constant, so that all contenders hold the same rows.
+//!
+//! There is one file per transaction. Nothing here times, retries or counts; a New-Order that is rolled
+//! back on purpose ends well.
+
+mod client;
+mod consistency;
+pub mod constraints;
+mod delivery;
+mod home;
+mod mix;
+mod new_order;
+mod order_status;
+mod payment;
+mod population;
+mod recognise;
+mod row_writer;
+mod rows;
+mod schema;
+mod settings;
+mod specs;
+mod stock_level;
+mod values;
+mod verification;
+
+#[cfg(test)]
+mod real_server;
+
+use dbduel_record::plan::Parameters;
+
+use super::parameters::{ParameterError, ParameterSpec};
+use super::{Table, Workload};
+use crate::blocking::Connection;
+use crate::conn::LostError;
+use crate::executor::Task;
+use crate::worker::Seat;
+use client::{Options, Terminal};
+pub use recognise::{UnusableData, VerifyError};
+use settings::Settings;
+pub use verification::{Condition, Moment, Verification};
+
+/// The workload.
+#[derive(Debug)]
+pub(super) struct OrderEntry;
+
+impl Workload for OrderEntry {
+    fn name(&self) -> &'static str {
+        "order-entry"
+    }
+
+    fn about(&self) -> &'static str {
+        "Order entry, derived from TPC-C: unaudited, and not comparable with published TPC-C results."
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        constraints::CLASSES
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        specs::SPECS.to_vec()
+    }
+
+    fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
+        settings::check(parameters)
+    }
+
+    fn clients_max(&self, parameters: &Parameters) -> Option<u64> {
+        Settings::new(parameters).clients_max()
+    }
+
+    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+        schema::tables(parameters)
+    }
+
+    fn conclude(&self, parameters: &Parameters) -> Vec<String> {
+        schema::conclude(parameters)
+    }
+
+    fn verify(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        moment: Moment,
+    ) -> Result<Verification, VerifyError> {
+        consistency::verify(connection, &Settings::new(parameters), moment)
+    }
+
+    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+        let options = Options {
+            settings: Settings::new(parameters),
+            client: seat.client,
+        };
+        seat.boxed::<Terminal>(options)
+    }
+}

@@ -1,0 +1,282 @@
+//! New-Order (TPC-C 2.4): a customer orders five to fifteen items.
+
+mod input;
+
+use dbduel_wire::Value;
+
+use super::home::Home;
+use super::row_writer::ORIGINAL;
+use super::rows::{Money, maybe, one, text, unusable};
+use super::settings::Settings;
+use crate::conn::{Conn, Statement, StatementError};
+use crate::random::Random;
+use input::{Input, Line};
+
+/// Longest `s_dist_xx`.
+const DISTRICT_INFO: usize = 24;
+
+/// The terminal's output. No screen shows it, but making it is part of the transaction.
+#[derive(Debug, Default)]
+#[expect(
+    dead_code,
+    reason = "there is no screen; the output is what the transaction is for"
+)]
+struct Output {
+    order: u64,
+    /// Price of everything after discount and taxes, hundredths.
+    total: i64,
+    /// Lines whose item and stock are both original.
+    brands: u64,
+    /// "Item number is not valid."
+    invalid: bool,
+}
+
+/// The transaction: its statements and its next input.
+pub(super) struct NewOrder {
+    input: Input,
+    begin: Statement,
+    commit: Statement,
+    lock_district: Statement,
+    advance_district: Statement,
+    warehouse: Statement,
+    customer: Statement,
+    insert_order: Statement,
+    insert_new_order: Statement,
+    item: Statement,
+    lock_stock: Statement,
+    update_stock: Statement,
+    insert_line: Statement,
+}
+
+impl NewOrder {
+    pub(super) async fn prepare(
+        conn: &mut Conn,
+        settings: &Settings,
+    ) -> Result<Self, StatementError> {
+        let protocol = settings.protocol;
+        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        Ok(NewOrder {
+            input: Input::default(),
+            begin: prepare("BEGIN").await?,
+            commit: prepare("COMMIT").await?,
+            lock_district: prepare("SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE")
+                .await?,
+            advance_district: prepare("UPDATE district SET d_next_o_id = ? WHERE d_w_id = ? AND d_id = ?").await?,
+            warehouse: prepare("SELECT w_tax FROM warehouse WHERE w_id = ?").await?,
+            customer: prepare(
+                "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+            )
+            .await?,
+            insert_order: prepare(
+                "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
+                 VALUES (?, ?, ?, ?, NOW(), ?, ?)",
+            )
+            .await?,
+            insert_new_order: prepare("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)").await?,
+            item: prepare("SELECT i_price, i_name, i_data FROM item WHERE i_id = ?").await?,
+            lock_stock: prepare(
+                "SELECT s_quantity, ELT(?, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, \
+                 s_dist_08, s_dist_09, s_dist_10), s_data FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE",
+            )
+            .await?,
+            update_stock: prepare(
+                "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
+                 s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id = ?",
+            )
+            .await?,
+            insert_line: prepare(
+                "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
+                 ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )
+            .await?,
+        })
+    }
+
+    /// Makes the next input.
+    pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
+        self.input.draw(home, random, settings);
+    }
+
+    /// Enters the order. One with an invalid item is rolled back, which is a lawful end too.
+    pub(super) async fn new_order(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let NewOrder { input, .. } = self;
+        let Input {
+            home,
+            customer,
+            invalid,
+            all_local,
+            ..
+        } = *input;
+        let count = input.lines.len() as u64;
+        let (warehouse, district) = (
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(home.district),
+        );
+        conn.execute(&mut self.begin, &[]).await?;
+        // The locking read comes first: plain reads see the state of the first one among them, and where
+        // the server compares (MariaDB's innodb_snapshot_isolation) a row that changed between that and its
+        // lock ends the transaction.
+        let (district_tax, order) = one(
+            conn,
+            &mut self.lock_district,
+            &[warehouse, district],
+            "district",
+            |fields| Some((fields.decimal(4)?, fields.integer()?)),
+        )
+        .await?;
+        conn.execute(
+            &mut self.advance_district,
+            &[Value::Unsigned(order + 1), warehouse, district],
+        )
+        .await?;
+        let warehouse_tax = one(
+            conn,
+            &mut self.warehouse,
+            &[warehouse],
+            "warehouse",
+            |fields| fields.decimal(4),
+        )
+        .await?;
+        let key = [warehouse, district, Value::Unsigned(customer)];
+        let discount = one(conn, &mut self.customer, &key, "customer", |fields| {
+            fields.decimal(4)
+        })
+        .await?;
+
+        let id = Value::Unsigned(order);
+        let head = [
+            id,
+            district,
+            warehouse,
+            Value::Unsigned(customer),
+            Value::Unsigned(count),
+            Value::Unsigned(all_local.into()),
+        ];
+        conn.execute(&mut self.insert_order, &head).await?;
+        conn.execute(&mut self.insert_new_order, &[id, district, warehouse])
+            .await?;
+
+        let mut output = Output {
+            order,
+            ..Output::default()
+        };
+        let mut amounts = 0;
+        for index in 0..self.input.lines.len() {
+            let line = self.input.lines[index];
+            match self.line(conn, order, home, line).await? {
+                Some((amount, original)) => {
+                    amounts += amount;
+                    output.brands += u64::from(original);
+                }
+                None if invalid => {
+                    output.invalid = true;
+                    conn.query(b"ROLLBACK").await?;
+                    std::hint::black_box(&output);
+                    return Ok(());
+                }
+                None => return Err(unusable("a row of table `item` is missing")),
+            }
+        }
+        // Two factors in units of 1/10000 each, rounded once.
+        output.total = (amounts * (10_000 - discount) * (10_000 + warehouse_tax + district_tax)
+            + 50_000_000)
+            / 100_000_000;
+        conn.execute(&mut self.commit, &[]).await?;
+        std::hint::black_box(&output);
+        Ok(())
+    }
+
+    /// One line of the order: its amount in hundredths and whether it is original; none when there is no
+    /// such item.
+    async fn line(
+        &mut self,
+        conn: &mut Conn,
+        order: u64,
+        home: Home,
+        line: Line,
+    ) -> Result<Option<(i64, bool)>, StatementError> {
+        let item = Value::Unsigned(line.item);
+        let found = maybe(conn, &mut self.item, &[item], |fields| {
+            let price = fields.decimal(2)?;
+            let _name = fields.text()?;
+            Some((price, is_original(fields.text()?)))
+        })
+        .await?;
+        let Some((price, item_original)) = found else {
+            return Ok(None);
+        };
+
+        let supply = Value::Unsigned(line.supply);
+        let mut info = [0; DISTRICT_INFO];
+        let mut info_length = 0;
+        let key = [Value::Unsigned(home.district), supply, item];
+        let (quantity, stock_original) = one(conn, &mut self.lock_stock, &key, "stock", |fields| {
+            let quantity = fields.integer()?;
+            let text = fields.text()?;
+            info_length = text.len().min(DISTRICT_INFO);
+            info[..info_length].copy_from_slice(&text[..info_length]);
+            Some((quantity, is_original(fields.text()?)))
+        })
+        .await?;
+        let ordered = Value::Unsigned(line.quantity);
+        let remote = Value::Unsigned((line.supply != home.warehouse).into());
+        let left = Value::Unsigned(stock_after(quantity, line.quantity));
+        conn.execute(
+            &mut self.update_stock,
+            &[left, ordered, remote, supply, item],
+        )
+        .await?;
+
+        let amount = line.quantity as i64 * price;
+        let money = Money::new(amount);
+        let values = [
+            Value::Unsigned(order),
+            Value::Unsigned(home.district),
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(line.number),
+            item,
+            supply,
+            ordered,
+            money.value(),
+            text(&info[..info_length]),
+        ];
+        conn.execute(&mut self.insert_line, &values).await?;
+        Ok(Some((amount, item_original && stock_original)))
+    }
+}
+
+/// What is in stock after so many were ordered: it is filled up by 91 before it falls below 10.
+fn stock_after(quantity: u64, ordered: u64) -> u64 {
+    if quantity >= ordered + 10 {
+        quantity - ordered
+    } else {
+        quantity + 91 - ordered
+    }
+}
+
+fn is_original(data: &[u8]) -> bool {
+    data.windows(ORIGINAL.len())
+        .any(|window| window == ORIGINAL.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stock_is_filled_up_as_the_specification_says() {
+        for (quantity, ordered, after) in [
+            (20, 10, 10),
+            (19, 10, 100),
+            (11, 1, 10),
+            (10, 1, 100),
+            (100, 5, 95),
+        ] {
+            assert_eq!(
+                stock_after(quantity, ordered),
+                after,
+                "{quantity} - {ordered}"
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Order-Status (TPC-C 2.6): a customer asks about the last order.
+
+use dbduel_wire::Value;
+
+use super::home::{FindCustomer, Home, Pick, any_district};
+use super::rows::{one, unusable};
+use super::settings::Settings;
+use crate::conn::{Conn, Statement, StatementError};
+use crate::random::Random;
+
+/// The transaction: its statements and its next input.
+pub(super) struct OrderStatus {
+    input: Option<(Home, Pick)>,
+    matches: Vec<u64>,
+    begin: Statement,
+    commit: Statement,
+    customer: FindCustomer,
+    last_order: Statement,
+    lines: Statement,
+}
+
+impl OrderStatus {
+    pub(super) async fn prepare(
+        conn: &mut Conn,
+        settings: &Settings,
+    ) -> Result<Self, StatementError> {
+        let customer = FindCustomer::prepare(
+            conn,
+            "c_id, c_balance, c_first, c_middle, c_last",
+            "",
+            settings,
+        )
+        .await?;
+        let protocol = settings.protocol;
+        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        Ok(OrderStatus {
+            input: None,
+            matches: Vec::new(),
+            begin: prepare("BEGIN").await?,
+            commit: prepare("COMMIT").await?,
+            customer,
+            last_order: prepare(
+                "SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? \
+                 ORDER BY o_id DESC LIMIT 1",
+            )
+            .await?,
+            lines: prepare(
+                "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
+                 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
+            )
+            .await?,
+        })
+    }
+
+    /// Makes the next input.
+    pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
+        self.input = Some((
+            Home {
+                district: any_district(random),
+                ..home
+            },
+            Pick::draw(random, settings),
+        ));
+    }
+
+    /// Looks up the customer, the last order and its lines.
+    pub(super) async fn order_status(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let Some((home, pick)) = &self.input else {
+            return Ok(());
+        };
+        let (warehouse, district) = (
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(home.district),
+        );
+        conn.execute(&mut self.begin, &[]).await?;
+        let customer = self
+            .customer
+            .find(conn, *home, pick, &mut self.matches, |fields| {
+                fields.integer()
+            })
+            .await?;
+        let key = [warehouse, district, Value::Unsigned(customer)];
+        let order = one(conn, &mut self.last_order, &key, "orders", |fields| {
+            fields.integer()
+        })
+        .await?;
+        let lines = conn
+            .execute(
+                &mut self.lines,
+                &[warehouse, district, Value::Unsigned(order)],
+            )
+            .await?;
+        if lines.rows == 0 {
+            return Err(unusable("an order has no lines"));
+        }
+        conn.execute(&mut self.commit, &[]).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,310 @@
+//! Payment (TPC-C 2.5): a customer pays at a warehouse, which need not be the customer's own.
+
+use dbduel_wire::Value;
+
+use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
+use super::population::CUSTOMER_DATA_MAX;
+use super::rows::{Money, one, text};
+use super::settings::Settings;
+use super::values::{between, percent};
+use crate::conn::{Conn, Statement, StatementError};
+use crate::random::Random;
+
+/// Payments out of a hundred by customers of the own district.
+const LOCAL_PERCENT: u64 = 85;
+
+/// What the terminal enters.
+#[derive(Debug)]
+struct Input {
+    home: Home,
+    customer_home: Home,
+    customer: Pick,
+    cents: i64,
+}
+
+impl Input {
+    fn draw(home: Home, random: &mut Random, settings: &Settings) -> Self {
+        let home = Home {
+            district: any_district(random),
+            ..home
+        };
+        let customer_home = if percent(random, LOCAL_PERCENT) {
+            home
+        } else {
+            let warehouse = other_warehouse(random, home.warehouse, settings.warehouses);
+            Home {
+                warehouse,
+                district: any_district(random),
+            }
+        };
+        let customer = Pick::draw(random, settings);
+        Input {
+            home,
+            customer_home,
+            customer,
+            cents: between(random, 100, 500_000) as i64,
+        }
+    }
+}
+
+/// What is needed of a customer's row.
+#[derive(Debug, Clone, Copy)]
+struct Customer {
+    number: u64,
+    balance: i64,
+    paid: i64,
+    bad_credit: bool,
+}
+
+/// The transaction: its statements and its next input.
+pub(super) struct Payment {
+    input: Option<Input>,
+    matches: Vec<Customer>,
+    history: Vec<u8>,
+    data: Vec<u8>,
+    begin: Statement,
+    commit: Statement,
+    lock_warehouse: Statement,
+    update_warehouse: Statement,
+    lock_district: Statement,
+    update_district: Statement,
+    lock_customer: FindCustomer,
+    customer_data: Statement,
+    update_customer: Statement,
+    update_bad_customer: Statement,
+    insert_history: Statement,
+}
+
+impl Payment {
+    pub(super) async fn prepare(
+        conn: &mut Conn,
+        settings: &Settings,
+    ) -> Result<Self, StatementError> {
+        let lock_customer = FindCustomer::prepare(
+            conn,
+            "c_id, c_balance, c_ytd_payment, c_credit, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, \
+             c_state, c_zip, c_phone, c_since, c_credit_lim, c_discount",
+            " FOR UPDATE",
+            settings,
+        )
+        .await?;
+        let protocol = settings.protocol;
+        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        Ok(Payment {
+            input: None,
+            matches: Vec::new(),
+            history: Vec::new(),
+            data: Vec::new(),
+            begin: prepare("BEGIN").await?,
+            commit: prepare("COMMIT").await?,
+            lock_warehouse: prepare(
+                "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse WHERE w_id = ? FOR UPDATE",
+            )
+            .await?,
+            // Without the cast the server would add the text as a binary floating-point number.
+            update_warehouse: prepare(
+                "UPDATE warehouse SET w_ytd = w_ytd + CAST(? AS DECIMAL(12,2)) WHERE w_id = ?",
+            )
+            .await?,
+            lock_district: prepare(
+                "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM district \
+                 WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
+            )
+            .await?,
+            update_district: prepare(
+                "UPDATE district SET d_ytd = d_ytd + CAST(? AS DECIMAL(12,2)) WHERE d_w_id = ? AND d_id = ?",
+            )
+            .await?,
+            lock_customer,
+            customer_data: prepare(
+                "SELECT c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? FOR UPDATE",
+            )
+            .await?,
+            update_customer: prepare(
+                "UPDATE customer SET c_balance = ?, c_ytd_payment = ?, c_payment_cnt = c_payment_cnt + 1 \
+                 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+            )
+            .await?,
+            update_bad_customer: prepare(
+                "UPDATE customer SET c_balance = ?, c_ytd_payment = ?, c_payment_cnt = c_payment_cnt + 1, c_data = ? \
+                 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+            )
+            .await?,
+            insert_history: prepare(
+                "INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
+                 VALUES (?, ?, ?, ?, ?, NOW(), ?, ?)",
+            )
+            .await?,
+        })
+    }
+
+    /// Makes the next input.
+    pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
+        self.input = Some(Input::draw(home, random, settings));
+    }
+
+    /// Books the payment.
+    pub(super) async fn payment(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        let Some(Input {
+            home,
+            customer_home,
+            customer: pick,
+            cents,
+        }) = &self.input
+        else {
+            return Ok(());
+        };
+        let amount = Money::new(*cents);
+        let (warehouse, district) = (
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(home.district),
+        );
+        conn.execute(&mut self.begin, &[]).await?;
+
+        self.history.clear();
+        let history = &mut self.history;
+        one(
+            conn,
+            &mut self.lock_warehouse,
+            &[warehouse],
+            "warehouse",
+            |fields| {
+                history.extend_from_slice(fields.text()?);
+                Some(())
+            },
+        )
+        .await?;
+        conn.execute(&mut self.update_warehouse, &[amount.value(), warehouse])
+            .await?;
+        history.extend_from_slice(b"    ");
+        one(
+            conn,
+            &mut self.lock_district,
+            &[warehouse, district],
+            "district",
+            |fields| {
+                history.extend_from_slice(fields.text()?);
+                Some(())
+            },
+        )
+        .await?;
+        conn.execute(
+            &mut self.update_district,
+            &[amount.value(), warehouse, district],
+        )
+        .await?;
+
+        let customer = self
+            .lock_customer
+            .find(conn, *customer_home, pick, &mut self.matches, |fields| {
+                Some(Customer {
+                    number: fields.integer()?,
+                    balance: fields.decimal(2)?,
+                    paid: fields.decimal(2)?,
+                    bad_credit: fields.text()? == b"BC",
+                })
+            })
+            .await?;
+        let key = [
+            Value::Unsigned(customer_home.warehouse),
+            Value::Unsigned(customer_home.district),
+            Value::Unsigned(customer.number),
+        ];
+        let (balance, paid) = (
+            Money::new(customer.balance - cents),
+            Money::new(customer.paid + cents),
+        );
+        if customer.bad_credit {
+            let [w, d, c] = [
+                customer_home.warehouse,
+                customer_home.district,
+                customer.number,
+            ];
+            write_entry(
+                &mut self.data,
+                &[c, d, w, home.district, home.warehouse],
+                &amount,
+            );
+            let data = &mut self.data;
+            one(conn, &mut self.customer_data, &key, "customer", |fields| {
+                data.extend_from_slice(fields.text()?);
+                Some(())
+            })
+            .await?;
+            self.data.truncate(CUSTOMER_DATA_MAX);
+            let values = [
+                balance.value(),
+                paid.value(),
+                text(&self.data),
+                key[0],
+                key[1],
+                key[2],
+            ];
+            conn.execute(&mut self.update_bad_customer, &values).await?;
+        } else {
+            let values = [balance.value(), paid.value(), key[0], key[1], key[2]];
+            conn.execute(&mut self.update_customer, &values).await?;
+        }
+
+        let values = [
+            key[2],
+            key[1],
+            key[0],
+            district,
+            warehouse,
+            amount.value(),
+            text(&self.history),
+        ];
+        conn.execute(&mut self.insert_history, &values).await?;
+        conn.execute(&mut self.commit, &[]).await?;
+        Ok(())
+    }
+}
+
+/// Begins the data of a customer with bad credit anew: with the numbers of this payment.
+fn write_entry(data: &mut Vec<u8>, numbers: &[u64], amount: &Money) {
+    use std::io::Write as _;
+    data.clear();
+    for number in numbers {
+        // Writing to memory does not fail.
+        let _ = write!(data, "{number} ");
+    }
+    data.extend_from_slice(amount.value().as_bytes().unwrap_or_default());
+    data.push(b' ');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::{find, parameters::resolve};
+    use dbduel_record::plan::Parameters;
+
+    #[test]
+    fn the_input_varies_within_the_specified_tolerances() {
+        let given = Parameters::from([("warehouses".to_owned(), 4.into())]);
+        let settings = Settings::new(&resolve(find("order-entry").unwrap(), &given).unwrap());
+        let mut random = Random::new(7);
+        let home = Home {
+            warehouse: 2,
+            district: 9,
+        };
+        let (payments, mut remote, mut by_name) = (100_000, 0, 0);
+        for _ in 0..payments {
+            let input = Input::draw(home, &mut random, &settings);
+            assert_eq!(input.home.warehouse, 2);
+            assert!((100..=500_000).contains(&input.cents));
+            remote += u32::from(input.customer_home.warehouse != 2);
+            by_name += u32::from(matches!(input.customer, Pick::Name(_)));
+        }
+        let share = |count: u32| 100.0 * f64::from(count) / f64::from(payments);
+        assert!((14.0..=16.0).contains(&share(remote)));
+        assert!((57.0..=63.0).contains(&share(by_name)));
+    }
+
+    #[test]
+    fn the_entry_of_a_bad_customer_begins_with_the_numbers_of_the_payment() {
+        let mut data = b"old".to_vec();
+        write_entry(&mut data, &[7, 2, 1, 3, 1], &Money::new(1_234));
+        assert_eq!(data, b"7 2 1 3 1 12.34 ");
+    }
+}

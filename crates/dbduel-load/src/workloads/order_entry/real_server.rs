@@ -1,0 +1,264 @@
+//! The workload on a real server: filled, checked, run, checked again, with and without foreign keys.
+//!
+//! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
+//! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
+
+mod lab;
+
+use serde_json::Value;
+
+use super::{Moment, UnusableData, VerifyError};
+use crate::fill::{FillError, clear};
+use crate::order::{Answer, ClassAnswer, SliceAnswer};
+use lab::Lab;
+
+/// Half a million rows shrunk to a tenth, so that a debug build is done in seconds.
+fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
+    [&[("scale", 0.1.into())], more].concat()
+}
+
+#[track_caller]
+fn check_mix(slice: &SliceAnswer) {
+    let ok: u64 = slice.classes.iter().map(|class| class.ok).sum();
+    assert!(ok > 200, "only {ok} transactions");
+    for (class, cards) in slice.classes.iter().zip([10.0, 10.0, 1.0, 1.0, 1.0]) {
+        let ClassAnswer {
+            class: name,
+            ok: class_ok,
+            failed,
+            ..
+        } = class;
+        assert_eq!(*failed, 0, "{name}: {:?}", slice.errors);
+        let (share, expected) = (*class_ok as f64 / ok as f64, cards / 23.0);
+        // Decks that a terminal has not finished, and four standard deviations of what ended just outside.
+        let tolerance = 4.0 * (expected / ok as f64).sqrt();
+        assert!(
+            (share - expected).abs() < tolerance,
+            "{name}: {share} instead of {expected}"
+        );
+    }
+}
+
+#[test]
+fn conditions_hold_after_filling_and_after_a_run() {
+    let Some(lab) = Lab::new("dbduel_order_entry", &[("warehouses", 1.into())]) else {
+        return;
+    };
+    lab.fill().unwrap();
+    lab.verify_all(Moment::Fresh, 12);
+    let slice = lab.run(8, 5.0);
+    check_mix(&slice);
+    let verification = lab.verify_all(Moment::AfterLoad, 11);
+    assert_eq!(verification.counts[0], ("deliveries-with-skips", 0));
+    // What the server holds is what the clients counted, but for transactions outside the measured part.
+    let orders: u64 = {
+        let mut connection = lab.connect(Some(&lab.database));
+        connection
+            .query("SELECT COUNT(*) - 30000 FROM orders")
+            .unwrap()
+            .text(0, 0)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert!(
+        orders as f64 >= 0.97 * slice.classes[0].ok as f64,
+        "{orders} orders, {:?}",
+        slice.classes[0]
+    );
+}
+
+#[test]
+fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
+    for (name, given) in [
+        ("foreign_keys", vec![("foreign_keys", true.into())]),
+        ("partitions", vec![("partitions", 3.into())]),
+        (
+            "text",
+            vec![("protocol", "text".into()), ("terminals", "roaming".into())],
+        ),
+        (
+            "weighted",
+            vec![("mix", "weighted".into()), ("row_format", "dynamic".into())],
+        ),
+    ] {
+        let given = small(&[&[("warehouses", 2.into())][..], &given].concat());
+        let Some(lab) = Lab::new(&format!("dbduel_order_entry_{name}"), &given) else {
+            return;
+        };
+        lab.fill().unwrap();
+        lab.verify_all(Moment::Fresh, 12);
+        let slice = lab.run(8, 2.0);
+        assert!(
+            slice
+                .classes
+                .iter()
+                .all(|class| class.ok > 0 && class.failed == 0),
+            "{name}: {slice:?}"
+        );
+        lab.verify_all(Moment::AfterLoad, 11);
+        clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
+        assert!(matches!(
+            lab.verify(Moment::AfterLoad),
+            Err(VerifyError::Unusable(UnusableData::Absent))
+        ));
+    }
+}
+
+#[test]
+fn every_condition_notices_its_violation() {
+    let Some(lab) = Lab::new("dbduel_order_entry_broken", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    // Each change is taken back before the next one. At a tenth of the scale orders 211 to 300 are open.
+    for (condition, change, back) in [
+        (
+            "condition-1",
+            "UPDATE warehouse SET w_ytd = w_ytd + 0.01",
+            "UPDATE warehouse SET w_ytd = w_ytd - 0.01",
+        ),
+        (
+            "condition-2",
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3",
+            "UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 3",
+        ),
+        (
+            "condition-3",
+            "DELETE FROM new_order WHERE no_d_id = 3 AND no_o_id = 250",
+            "INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (1, 3, 250)",
+        ),
+        (
+            "condition-4",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 3 AND o_id = 5",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE o_d_id = 3 AND o_id = 5",
+        ),
+        (
+            "condition-5",
+            "UPDATE orders SET o_carrier_id = 1 WHERE o_d_id = 3 AND o_id = 250",
+            "UPDATE orders SET o_carrier_id = NULL WHERE o_d_id = 3 AND o_id = 250",
+        ),
+        (
+            "condition-6",
+            "UPDATE order_line SET ol_o_id = 1001 WHERE ol_d_id = 3 AND ol_o_id = 250",
+            "UPDATE order_line SET ol_o_id = 250 WHERE ol_d_id = 3 AND ol_o_id = 1001",
+        ),
+        (
+            "condition-7",
+            "UPDATE order_line SET ol_delivery_d = NOW() WHERE ol_d_id = 3 AND ol_o_id = 250",
+            "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 3 AND ol_o_id = 250",
+        ),
+        (
+            "condition-8",
+            "UPDATE history SET h_amount = h_amount + 1 WHERE h_d_id = 3 AND h_c_id = 5",
+            "UPDATE history SET h_amount = h_amount - 1 WHERE h_d_id = 3 AND h_c_id = 5",
+        ),
+        (
+            "condition-9",
+            "UPDATE district SET d_ytd = d_ytd + IF(d_id = 1, 1, IF(d_id = 2, -1, 0))",
+            "UPDATE district SET d_ytd = d_ytd - IF(d_id = 1, 1, IF(d_id = 2, -1, 0))",
+        ),
+        (
+            "condition-10",
+            "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_id = 5 AND c_d_id = 3",
+            "UPDATE customer SET c_balance = c_balance - 1, c_ytd_payment = c_ytd_payment + 1 WHERE c_id = 5 AND c_d_id = 3",
+        ),
+        (
+            "condition-11",
+            "DELETE FROM new_order WHERE no_d_id = 3 AND no_o_id = 211",
+            "INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (1, 3, 211)",
+        ),
+        (
+            "condition-12",
+            "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_id = 5 AND c_d_id = 3",
+            "UPDATE customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_id = 5 AND c_d_id = 3",
+        ),
+    ] {
+        lab.query(change);
+        let verification = lab.verify(Moment::Fresh).unwrap();
+        let noticed = verification
+            .conditions
+            .iter()
+            .find(|found| found.name == condition)
+            .unwrap();
+        assert!(
+            !noticed.holds() && noticed.example.is_some(),
+            "{condition}: {verification:#?}"
+        );
+        lab.query(back);
+        lab.verify_all(Moment::Fresh, 12);
+    }
+}
+
+#[test]
+fn a_delivery_without_orders_is_counted() {
+    let Some(lab) = Lab::new("dbduel_order_entry_skips", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    let mut connection = lab.query("DELETE FROM new_order");
+    connection
+        .execute("UPDATE orders SET o_carrier_id = 1 WHERE o_carrier_id IS NULL")
+        .unwrap();
+    let slice = lab.run(4, 2.0);
+    let deliveries = slice.classes[3].ok;
+    let counts = lab.verify(Moment::AfterLoad).unwrap().counts;
+    assert_eq!(counts[0].0, "deliveries-with-skips");
+    assert!(
+        counts[0].1 > 0 && counts[0].1 <= deliveries + 20,
+        "{counts:?} of {deliveries}"
+    );
+    assert!(counts[1].1 >= counts[0].1, "{counts:?}");
+}
+
+#[test]
+fn data_that_do_not_fit_are_refused_with_the_reason() {
+    let Some(mut lab) = Lab::new("dbduel_order_entry_refused", &small(&[])) else {
+        return;
+    };
+    let refused = |lab: &Lab| match lab.verify(Moment::AfterLoad) {
+        Err(VerifyError::Unusable(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&lab), UnusableData::Absent);
+    lab.query("CREATE TABLE orders (o_id INT, KEY idx_order (o_id))");
+    assert!(matches!(
+        refused(&lab),
+        UnusableData::Foreign { tool: "go-tpc", .. }
+    ));
+    lab.query("CREATE TABLE new_orders (no_o_id INT)");
+    assert!(matches!(
+        refused(&lab),
+        UnusableData::Foreign {
+            tool: "tpcc-mysql",
+            ..
+        }
+    ));
+    assert!(matches!(lab.fill(), Err(FillError::Exists { .. })));
+    lab.query("DROP TABLE new_orders");
+    clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
+
+    lab.fill().unwrap();
+    match lab.slice(11, 0.5) {
+        Answer::Refused { why } | Answer::Lost { why } => {
+            assert!(why.contains("10 clients"), "{why}");
+        }
+        other => panic!("{other:?}"),
+    }
+    lab.parameters.insert("warehouses".to_owned(), 2.into());
+    assert_eq!(
+        refused(&lab),
+        UnusableData::Warehouses {
+            filled: 1,
+            asked: 2
+        }
+    );
+    match lab.slice(1, 0.5) {
+        Answer::Refused { why } | Answer::Lost { why } => {
+            assert!(why.contains("1 warehouses"), "{why}");
+        }
+        other => panic!("{other:?}"),
+    }
+    lab.query("DELETE FROM order_entry_facts WHERE name = 'complete'");
+    assert_eq!(refused(&lab), UnusableData::HalfFilled);
+}

@@ -1,0 +1,183 @@
+//! A database of its own on the server of the environment.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write, pipe};
+use std::time::Duration;
+
+use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
+use serde_json::Value;
+
+use super::super::{Moment, Verification, VerifyError};
+use crate::address::Address;
+use crate::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use crate::drive::drive;
+use crate::fill::{FillError, FillWatch, Place, fill};
+use crate::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
+use crate::workloads::{Workload, find, parameters::resolve};
+
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// A database on the server of the environment, empty at first and dropped at the end.
+pub(super) struct Lab {
+    address: Address,
+    credentials: Credentials,
+    pub database: String,
+    pub workload: &'static dyn Workload,
+    pub parameters: Parameters,
+}
+
+impl Lab {
+    /// None, with a word on standard error, when no server is named.
+    pub fn new(database: &str, given: &[(&str, Value)]) -> Option<Self> {
+        let Ok(path) = env::var("DBDUEL_TEST_SOCKET") else {
+            // Not a print macro, whose output the test harness would keep to itself.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED `{database}`: DBDUEL_TEST_SOCKET names no server"
+            );
+            return None;
+        };
+        let user = env::var("DBDUEL_TEST_USER").unwrap_or_else(|_| "root".to_owned());
+        let password = env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default();
+        let workload = find("order-entry").unwrap();
+        let given = given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let lab = Lab {
+            address: Address::Unix { path: path.into() },
+            credentials: Credentials::new(user, password),
+            database: database.to_owned(),
+            workload,
+            parameters: resolve(workload, &given).unwrap(),
+        };
+        lab.drop_database();
+        lab.connect(None)
+            .execute(&format!("CREATE DATABASE {database}"))
+            .unwrap();
+        Some(lab)
+    }
+
+    pub fn connect(&self, database: Option<&str>) -> Connection {
+        let options = ConnectOptions {
+            statement_deadline: DEADLINE,
+            database: database.map(str::to_owned),
+            ..ConnectOptions::default()
+        };
+        Connection::connect(&self.address, &self.credentials, &options).unwrap()
+    }
+
+    fn drop_database(&self) {
+        self.connect(None)
+            .execute(&format!("DROP DATABASE IF EXISTS {}", self.database))
+            .unwrap();
+    }
+
+    pub fn query(&self, sql: &str) -> Connection {
+        let mut connection = self.connect(Some(&self.database));
+        connection.execute(sql).unwrap();
+        connection
+    }
+
+    pub fn place(&self) -> Place<'_> {
+        Place {
+            address: &self.address,
+            credentials: &self.credentials,
+            database: &self.database,
+            connections: 4,
+            deadline: DEADLINE,
+        }
+    }
+
+    pub fn fill(&self) -> Result<(), FillError> {
+        fill(
+            self.workload,
+            &self.parameters,
+            &self.place(),
+            42,
+            &FillWatch::default(),
+        )
+        .map(|_| ())
+    }
+
+    pub fn verify(&self, moment: Moment) -> Result<Verification, VerifyError> {
+        self.workload.verify(
+            &self.parameters,
+            &mut self.connect(Some(&self.database)),
+            moment,
+        )
+    }
+
+    #[track_caller]
+    pub fn verify_all(&self, moment: Moment, conditions: usize) -> Verification {
+        let verification = self.verify(moment).unwrap();
+        assert_eq!(verification.conditions.len(), conditions);
+        assert!(verification.holds(), "{:#?}", verification.conditions);
+        verification
+    }
+
+    /// Drives one slice; the answer is the last one.
+    pub fn slice(&self, clients: u32, measured_s: f64) -> Answer {
+        let (order_reader, mut orders) = pipe().unwrap();
+        let (answer_reader, answer_writer) = pipe().unwrap();
+        let process =
+            std::thread::spawn(move || drive(BufReader::new(order_reader), answer_writer, 1, &[]));
+        let mut answers = BufReader::new(answer_reader).lines();
+        let open = Order::Open(OpenOrder {
+            contender: "only".to_owned(),
+            address: self.address.clone(),
+            user: self.credentials.user.clone(),
+            password: env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default(),
+            database: self.database.clone(),
+            workload: PlannedWorkload {
+                name: self.workload.name().to_owned(),
+                parameters: self.parameters.clone(),
+            },
+            clients,
+            retries: 10,
+            tls: TlsMode::Off,
+            connect_s: 30.0,
+        });
+        let slice = Order::Slice(SliceOrder {
+            contender: "only".to_owned(),
+            clients,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+            guard_s: 0.5,
+            measured_s,
+            tick_s: 0.5,
+            drain_s: 10.0,
+            seed: 7,
+        });
+        let mut last = None;
+        for order in [open, slice] {
+            writeln!(orders, "{}", serde_json::to_string(&order).unwrap()).unwrap();
+            let answer = answers
+                .by_ref()
+                .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+                .find(|answer| !matches!(answer, Answer::Tick(_)));
+            let opened = matches!(answer, Some(Answer::Opened { .. }));
+            last = answer;
+            if !opened {
+                break;
+            }
+        }
+        drop(orders);
+        process.join().unwrap().unwrap();
+        last.unwrap()
+    }
+
+    pub fn run(&self, clients: u32, measured_s: f64) -> SliceAnswer {
+        match self.slice(clients, measured_s) {
+            Answer::Slice(slice) => slice,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.drop_database();
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Reads what queries return, field by field, and writes decimals.
+//!
+//! Knows nothing of this workload's tables. Nothing is allocated.
+
+use dbduel_wire::reply::Values;
+use dbduel_wire::{Row, Sink, Value};
+
+use crate::conn::{Conn, LostError, Statement, StatementError};
+
+/// The fields of a row, from left to right.
+pub(super) struct Fields<'a>(Values<'a>);
+
+impl<'a> Fields<'a> {
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.0.next()?.ok()
+    }
+
+    /// A whole number; none when it is NULL or something else.
+    #[inline]
+    pub(super) fn integer(&mut self) -> Option<u64> {
+        self.next()?.as_i64()?.try_into().ok()
+    }
+
+    /// A decimal in units of its last place, of which there are so many.
+    #[inline]
+    pub(super) fn decimal(&mut self, places: usize) -> Option<i64> {
+        match self.next()? {
+            Value::Bytes(text) => parse_decimal(text, places),
+            other => other
+                .as_i64()?
+                .checked_mul(10_i64.checked_pow(places as u32)?),
+        }
+    }
+
+    /// Text. The null server, which measures the lab itself, sends numbers instead; they read as empty.
+    #[inline]
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        match self.next()? {
+            Value::Bytes(text) => Some(text),
+            Value::Text(text) => Some(text.as_bytes()),
+            Value::Signed(_) => Some(b""),
+            _ => None,
+        }
+    }
+}
+
+fn parse_decimal(text: &[u8], places: usize) -> Option<i64> {
+    let (negative, digits) = match text.split_first()? {
+        (b'-', rest) => (true, rest),
+        _ => (false, text),
+    };
+    let (whole, fraction) = match digits.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&digits[..point], &digits[point + 1..]),
+        None => (digits, &[][..]),
+    };
+    // Places that are missing are zeros; places beyond must not be lost.
+    if fraction.len() > places {
+        return None;
+    }
+    let zeros = std::iter::repeat_n(&b'0', places - fraction.len());
+    let mut number = 0_i64;
+    for digit in whole.iter().chain(fraction).chain(zeros) {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        number = number
+            .checked_mul(10)?
+            .checked_add(i64::from(digit - b'0'))?;
+    }
+    Some(if negative { -number } else { number })
+}
+
+/// An amount of money as text, so that the server takes it as an exact number.
+pub(super) struct Money {
+    text: [u8; 24],
+    start: usize,
+}
+
+impl Money {
+    /// So many hundredths.
+    pub(super) fn new(cents: i64) -> Self {
+        let mut money = Money {
+            text: [b'0'; 24],
+            start: 24,
+        };
+        let mut left = cents.unsigned_abs();
+        // Three digits at least: the two places and one before the point.
+        let mut digits = 0;
+        while left > 0 || digits < 3 {
+            if digits == 2 {
+                money.push(b'.');
+            }
+            money.push(b'0' + (left % 10) as u8);
+            left /= 10;
+            digits += 1;
+        }
+        if cents < 0 {
+            money.push(b'-');
+        }
+        money
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.start -= 1;
+        self.text[self.start] = byte;
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        text(&self.text[self.start..])
+    }
+}
+
+/// ASCII as text of the connection's character set.
+#[inline]
+pub(super) fn text(bytes: &[u8]) -> Value<'_> {
+    std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
+}
+
+/// Hands rows to a closure and remembers if one of them was not as expected.
+struct Reader<F> {
+    read: F,
+    broken: bool,
+}
+
+impl<F: FnMut(&mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
+    #[inline]
+    fn wants_columns(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn row(&mut self, row: &Row<'_>) {
+        self.broken |= (self.read)(&mut Fields(row.values())).is_none();
+    }
+}
+
+/// Runs a query and hands every row to `read`, which returns none for a row that makes no sense. Returns
+/// how many rows there were.
+pub(super) async fn each(
+    conn: &mut Conn,
+    statement: &mut Statement,
+    values: &[Value<'_>],
+    read: impl FnMut(&mut Fields<'_>) -> Option<()>,
+) -> Result<u64, StatementError> {
+    let mut reader = Reader {
+        read,
+        broken: false,
+    };
+    let summary = conn.execute_into(statement, values, &mut reader).await?;
+    match reader.broken {
+        true => Err(unusable(
+            "a row has NULL or no number where one is expected",
+        )),
+        false => Ok(summary.rows),
+    }
+}
+
+/// Runs a query that returns one row or none.
+pub(super) async fn maybe<T>(
+    conn: &mut Conn,
+    statement: &mut Statement,
+    values: &[Value<'_>],
+    mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+) -> Result<Option<T>, StatementError> {
+    let mut found = None;
+    each(conn, statement, values, |fields| {
+        found = read(fields);
+        found.as_ref().map(|_| ())
+    })
+    .await?;
+    Ok(found)
+}
+
+/// Runs a query that returns one row; `table` is named when it does not.
+pub(super) async fn one<T>(
+    conn: &mut Conn,
+    statement: &mut Statement,
+    values: &[Value<'_>],
+    table: &str,
+    read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+) -> Result<T, StatementError> {
+    match maybe(conn, statement, values, read).await? {
+        Some(row) => Ok(row),
+        None => Err(unusable(&format!("a row of table `{table}` is missing"))),
+    }
+}
+
+/// The data are not what they must be; nothing can be measured with them.
+pub(super) fn unusable(why: &str) -> StatementError {
+    StatementError::Lost(LostError::Data {
+        why: why.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_exactly() {
+        for (text, places, value) in [
+            ("0.1234", 4, Some(1_234)),
+            ("-10.00", 2, Some(-1_000)),
+            ("300000.5", 2, Some(30_000_050)),
+            ("7", 2, Some(700)),
+            ("1.234", 2, None),
+            ("1e5", 2, None),
+            ("", 2, None),
+            ("99999999999999999999", 2, None),
+        ] {
+            assert_eq!(parse_decimal(text.as_bytes(), places), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn money_is_written_with_two_places() {
+        for (cents, text) in [
+            (0, "0.00"),
+            (5, "0.05"),
+            (-5, "-0.05"),
+            (100, "1.00"),
+            (-123_456, "-1234.56"),
+            (i64::MIN, "-92233720368547758.08"),
+        ] {
+            assert_eq!(Money::new(cents).value(), Value::Text(text));
+        }
+    }
+}
