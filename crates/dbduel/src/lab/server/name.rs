@@ -50,14 +50,6 @@ pub enum NameError {
         /// The nearest name that would have been understood.
         suggestion: Option<String>,
     },
-    /// In the catalogue, but it does not run.
-    #[error("`{written}` is known but cannot be used: {reason}")]
-    Unsupported {
-        /// The text as written.
-        written: String,
-        /// Why not.
-        reason: String,
-    },
     /// The scheme is known, what follows it is not understood.
     #[error("`{written}` is not understood: {reason}")]
     Malformed {
@@ -117,12 +109,6 @@ impl ServerName {
             suggestion: suggest(written, scheme),
         };
         let known = catalogue::find(written).ok_or_else(unknown)?;
-        if let Some(reason) = known.unsupported {
-            return Err(NameError::Unsupported {
-                written: written.to_owned(),
-                reason: reason.to_owned(),
-            });
-        }
         let source = sources::by_scheme(known.source).ok_or_else(unknown)?;
         Ok(named(Meaning::Provided {
             source,
@@ -251,7 +237,6 @@ mod tests {
         refused("unix:mysqld.sock", "absolute");
         refused("mysql-5.7", "did you mean `mysql-5.6.");
         refused("mariadb-10.4", "did you mean `mariadb-10.5`");
-        refused("mysql-5.6.21", "32-bit");
         refused("instaled", "did you mean `installed`");
         refused("pth:/opt/mysql", "did you mean `path:");
         refused("10.11", "did you mean `mariadb-10.11");

@@ -4,11 +4,12 @@
 //! by what they are, not by where a certain vendor puts them. Runs nothing.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+
+use super::machine::Machine;
 
 /// Names a daemon can have, the preferred first.
 const DAEMONS: &[&str] = &["mariadbd", "mysqld"];
@@ -20,6 +21,8 @@ const FOLDERS_MAX: usize = 20_000;
 /// The parts of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
+    /// The machine that the daemon was built for.
+    pub machine: &'static Machine,
     /// The daemon.
     pub daemon: PathBuf,
     /// What the daemon calls `basedir`.
@@ -39,11 +42,8 @@ pub struct Parts {
 /// # Errors
 /// There is no daemon for this kind of machine, or no folder of messages beside it.
 pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
-    let daemon = match daemon {
-        Some(daemon) => {
-            runnable(daemon)?;
-            daemon.to_path_buf()
-        }
+    let (daemon, machine) = match daemon {
+        Some(daemon) => (daemon.to_path_buf(), Machine::of_program(daemon)?),
         None => find_daemon(tree)?,
     };
     let folder = daemon.parent().unwrap_or(tree);
@@ -72,29 +72,20 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     .into_iter()
     .find(|place| place.is_dir());
 
-    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     // The folder of the daemon itself counts only when libraries were put beside it, as some packages do.
     let mut library_path = vec![
         basedir.join("libs"),
-        basedir.join("lib").join(&triplet),
-        tree.join("lib").join(&triplet),
+        basedir.join("lib").join(machine.triplet),
+        tree.join("lib").join(machine.triplet),
     ];
     if !in_a_bin {
         library_path.push(basedir.clone());
     }
     library_path.retain(|place| has_libraries(place));
     library_path.dedup();
-    let loader_name = loader_name();
-    let loader = ["lib64", "usr/lib64", "lib", "usr/lib"]
-        .into_iter()
-        .flat_map(|place| {
-            [
-                tree.join(place).join(loader_name),
-                tree.join(place).join(&triplet).join(loader_name),
-            ]
-        })
-        .find(|place| place.is_file() && !is_the_machines(place));
+    let loader = find_loader(tree, machine);
     Ok(Parts {
+        machine,
         share: share.clone(),
         daemon,
         basedir,
@@ -104,20 +95,26 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     })
 }
 
-/// Whether a loader is the one that the machine's own programs use, as when the tree is the machine's `/usr`.
-fn is_the_machines(loader: &Path) -> bool {
-    let theirs = loader.canonicalize().ok();
-    let places =
-        ["/lib64", "/lib"].map(|place| Path::new(place).join(loader_name()).canonicalize().ok());
-    theirs.is_some() && places.contains(&theirs)
+/// The dynamic loader that lies below `tree` for programs of `machine`, if there is one that is not the system's own.
+pub fn find_loader(tree: &Path, machine: &Machine) -> Option<PathBuf> {
+    ["lib64", "usr/lib64", "lib", "usr/lib"]
+        .into_iter()
+        .map(|place| tree.join(place))
+        .flat_map(|place| {
+            [
+                place.join(machine.loader),
+                place.join(machine.triplet).join(machine.loader),
+            ]
+        })
+        .find(|place| place.is_file() && !is_the_systems(place, machine))
 }
 
-/// File name of the dynamic loader of this kind of machine.
-fn loader_name() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "ld-linux-aarch64.so.1",
-        _ => "ld-linux-x86-64.so.2",
-    }
+/// Whether a loader is the one that the system's own programs use, as when the tree is the system's `/usr`.
+fn is_the_systems(loader: &Path, machine: &Machine) -> bool {
+    let theirs = loader.canonicalize().ok();
+    let places =
+        ["/lib64", "/lib"].map(|place| Path::new(place).join(machine.loader).canonicalize().ok());
+    theirs.is_some() && places.contains(&theirs)
 }
 
 fn has_libraries(folder: &Path) -> bool {
@@ -132,7 +129,7 @@ fn has_libraries(folder: &Path) -> bool {
 }
 
 /// The daemon nearest to the top of the tree.
-fn find_daemon(tree: &Path) -> Result<PathBuf> {
+fn find_daemon(tree: &Path) -> Result<(PathBuf, &'static Machine)> {
     let mut folders = VecDeque::from([(tree.to_path_buf(), 0)]);
     let mut looked = 0;
     let mut unfit = None;
@@ -144,8 +141,8 @@ fn find_daemon(tree: &Path) -> Result<PathBuf> {
         for name in DAEMONS {
             let path = folder.join(name);
             if path.is_file() {
-                match runnable(&path) {
-                    Ok(()) => return Ok(path),
+                match Machine::of_program(&path) {
+                    Ok(machine) => return Ok((path, machine)),
                     Err(error) => unfit = Some(error),
                 }
             }
@@ -172,55 +169,10 @@ fn find_daemon(tree: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Whether a file is a program for this kind of machine, told by its ELF header.
-fn runnable(path: &Path) -> Result<()> {
-    let mut header = [0u8; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    if read.is_err() || header[..4] != *b"\x7fELF" {
-        bail!(
-            "`{}` is not a program but a script, a link that was lost, or empty",
-            path.display()
-        );
-    }
-    let class = header[4];
-    let machine = u16::from_le_bytes([header[18], header[19]]);
-    let ours = match std::env::consts::ARCH {
-        "x86_64" => 62,
-        "aarch64" => 183,
-        other => bail!("servers are not known to run on machines of kind `{other}`"),
-    };
-    if class != 2 || machine != ours {
-        bail!(
-            "`{}` was built for another kind of machine ({} bits, ELF machine {machine})",
-            path.display(),
-            if class == 2 { 64 } else { 32 }
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::machine::examples::{elf, ours, this_machine};
     use super::*;
-
-    fn elf(class: u8, machine: u16) -> Vec<u8> {
-        let mut header = vec![0u8; 64];
-        header[..4].copy_from_slice(b"\x7fELF");
-        header[4] = class;
-        header[18..20].copy_from_slice(&machine.to_le_bytes());
-        header
-    }
-
-    fn ours() -> Vec<u8> {
-        elf(
-            2,
-            if std::env::consts::ARCH == "aarch64" {
-                183
-            } else {
-                62
-            },
-        )
-    }
 
     fn tree(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
@@ -282,31 +234,34 @@ mod tests {
         let dir = tree(&[
             ("usr/sbin/mysqld", &ours()),
             ("usr/share/mysql/charsets/Index.xml", b""),
-            (&format!("usr/lib64/{}", loader_name()), b""),
+            (&format!("usr/lib64/{}", this_machine().loader), b""),
         ]);
         assert_eq!(
             find(dir.path(), None).unwrap().loader,
-            Some(dir.path().join("usr/lib64").join(loader_name()))
+            Some(dir.path().join("usr/lib64").join(this_machine().loader))
         );
     }
 
     #[test]
-    fn the_machines_own_loader_is_not_a_trees() {
-        let places = ["/lib64", "/lib"].map(|place| Path::new(place).join(loader_name()));
+    fn the_systems_own_loader_is_not_a_trees() {
+        let places = ["/lib64", "/lib"].map(|place| Path::new(place).join(this_machine().loader));
         if let Some(own) = places.iter().find(|place| place.exists()) {
-            assert!(is_the_machines(own));
+            assert!(is_the_systems(own, this_machine()));
         }
-        assert!(!is_the_machines(Path::new("/nonexistent/ld.so")));
+        assert!(!is_the_systems(
+            Path::new("/nonexistent/ld.so"),
+            this_machine()
+        ));
     }
 
     #[test]
     fn programs_that_do_not_fit_say_why() {
         let dir = tree(&[
-            ("bin/mysqld", &elf(1, 3)),
+            ("bin/mysqld", &elf(2, 22)),
             ("share/charsets/Index.xml", b""),
         ]);
         let error = find(dir.path(), None).unwrap_err().to_string();
-        assert!(error.contains("32 bits"), "{error}");
+        assert!(error.contains("another kind of machine"), "{error}");
         let dir = tree(&[("bin/mysqld", b"#!/bin/sh")]);
         assert!(
             find(dir.path(), None)

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail};
 use super::super::command::Tool;
 use super::super::digest;
 use super::super::home::Home;
+use super::super::machine::Machine;
 use super::super::progress::Progress;
 use super::apt_sources::{HostRelease, Scope};
-use super::apt_view::{AptView, Package};
+use super::apt_view::{AptView, Package, Suite};
 use super::{Artifact, Bench, Fetched, Source};
 
 const UNPACK_DEADLINE: Duration = Duration::from_secs(300);
@@ -61,6 +62,10 @@ impl Source for Apt {
         };
         let own_libc = HostRelease::read().codename != suite;
         let keep = |name: &str| asked.contains(&name) || is_library(name, own_libc);
+        let suite = Suite {
+            name: suite,
+            guest: None,
+        };
         let (artifacts, folder) = fetch_closure(suite, &asked, keep, bench)?;
         Ok(Fetched {
             tree: bench.staging.to_path_buf(),
@@ -71,12 +76,14 @@ impl Source for Apt {
     }
 }
 
-/// Fetches single library packages into the folder `into`, without what they depend on in turn.
+/// Fetches single library packages for programs of `machine` into the folder `into`, without what they depend on in
+/// turn.
 ///
 /// # Errors
 /// There is no `apt-get`, or the packages cannot be fetched.
 pub fn fetch_libraries(
     names: &[&str],
+    machine: &Machine,
     home: &Home,
     into: &Path,
     progress: &dyn Progress,
@@ -87,8 +94,20 @@ pub fn fetch_libraries(
         expected_bytes: None,
         progress,
     };
-    let (artifacts, folder) =
-        fetch_closure(LIBRARY_SUITE, names, |name| names.contains(&name), &bench)?;
+    let guest = (!machine.is_this()).then_some(machine.debian);
+    let suite = Suite {
+        name: LIBRARY_SUITE,
+        guest,
+    };
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| match guest {
+            Some(architecture) => format!("{name}:{architecture}"),
+            None => (*name).to_owned(),
+        })
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (artifacts, folder) = fetch_closure(suite, &names, |name| names.contains(&name), &bench)?;
     // The files are unpacked; a folder that stays behind only takes room.
     let _ = fs::remove_dir_all(folder);
     Ok(artifacts)
@@ -96,7 +115,7 @@ pub fn fetch_libraries(
 
 /// Fetches and unpacks those packages of the closure that are to be kept. Returns what they were and where they lie.
 fn fetch_closure(
-    suite: &str,
+    suite: Suite<'_>,
     asked: &[&str],
     keep: impl Fn(&str) -> bool,
     bench: &Bench<'_>,

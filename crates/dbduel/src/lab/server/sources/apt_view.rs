@@ -23,10 +23,19 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 const REMEDY: &str = "packages of Debian need the client `apt-get`, which Debian and its relatives have; on other \
                       systems name a server from another source (`dbduel servers list`)";
 
+/// A suite as it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suite<'a> {
+    /// Its name: bookworm, sid …
+    pub name: &'a str,
+    /// A second architecture whose packages are offered beside the machine's own, such as `i386`.
+    pub guest: Option<&'a str>,
+}
+
 /// A package as a suite has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// Name.
+    /// Name, with `:` and the architecture where it is not the machine's own.
     pub name: String,
     /// Full Debian version.
     pub version: String,
@@ -34,7 +43,7 @@ pub struct Package {
 
 /// A private view of one suite.
 pub struct AptView<'a> {
-    suite: &'a str,
+    suite: Suite<'a>,
     scope: Scope,
     folder: PathBuf,
 }
@@ -45,15 +54,18 @@ impl<'a> AptView<'a> {
     /// # Errors
     /// This machine has no sources to derive from, or `apt-get update` fails.
     pub fn open(
-        suite: &'a str,
+        suite: Suite<'a>,
         scope: Scope,
         home: &Home,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let name = match scope {
-            Scope::WithUpdates => suite.to_owned(),
-            Scope::Alone => format!("{suite}-alone"),
-        };
+        let mut name = suite.name.to_owned();
+        if let Some(guest) = suite.guest {
+            name = format!("{name}-{guest}");
+        }
+        if scope == Scope::Alone {
+            name.push_str("-alone");
+        }
         let view = AptView {
             suite,
             scope,
@@ -64,7 +76,7 @@ impl<'a> AptView<'a> {
             .ok()
             .and_then(|time| SystemTime::now().duration_since(time).ok());
         if age.is_none_or(|age| age > FRESH) {
-            progress.stage(&format!("reading the package lists of {suite}"));
+            progress.stage(&format!("reading the package lists of {}", suite.name));
             view.update()?;
         }
         Ok(view)
@@ -76,7 +88,7 @@ impl<'a> AptView<'a> {
             bail!(
                 "the suite `{}` is Debian's, but this machine's package sources belong to `{}`; name a server from \
                  another source (`dbduel servers list`)",
-                self.suite,
+                self.suite.name,
                 host.id
             );
         }
@@ -86,18 +98,20 @@ impl<'a> AptView<'a> {
                 .with_context(|| format!("could not create `{}`", folder.display()))?;
         }
         fs::write(self.folder.join("status"), "")?;
-        let sources = derive(&own_sources()?, &host.codename, self.suite, self.scope);
+        let sources = derive(&own_sources()?, &host.codename, self.suite.name, self.scope);
         if sources.is_empty() {
             bail!(
                 "no package source of this machine offers its own release `{}`, so that of `{}` is not known",
                 host.codename,
-                self.suite
+                self.suite.name
             );
         }
         fs::write(self.folder.join("sources.list"), sources)?;
         self.apt_get(&["update"])
             .run_ok(UPDATE_DEADLINE)
-            .with_context(|| format!("could not read the package lists of `{}`", self.suite))?;
+            .with_context(|| {
+                format!("could not read the package lists of `{}`", self.suite.name)
+            })?;
         fs::write(self.folder.join("updated"), "")?;
         Ok(())
     }
@@ -116,7 +130,7 @@ impl<'a> AptView<'a> {
             format!(
                 "could not resolve `{}` in `{}`",
                 packages.join(" "),
-                self.suite
+                self.suite.name
             )
         })?;
         Ok(finished.stdout.lines().filter_map(parse_inst).collect())
@@ -136,7 +150,7 @@ impl<'a> AptView<'a> {
         progress.stage(&format!(
             "fetching {} packages of {}",
             packages.len(),
-            self.suite
+            self.suite.name
         ));
         self.apt_get(&["download"])
             .with(|command| {
@@ -149,11 +163,12 @@ impl<'a> AptView<'a> {
             })
             .watching(folder, expected_bytes, progress)
             .run_ok(FETCH_DEADLINE)
-            .with_context(|| format!("could not fetch packages of `{}`", self.suite))?;
+            .with_context(|| format!("could not fetch packages of `{}`", self.suite.name))?;
         packages
             .iter()
             .map(|package| {
-                let prefix = format!("{}_{}_", package.name, package.version.replace(':', "%3a"));
+                let name = package.name.split(':').next().unwrap_or_default();
+                let prefix = format!("{name}_{}_", package.version.replace(':', "%3a"));
                 let found = fs::read_dir(folder)?
                     .filter_map(Result::ok)
                     .find(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
@@ -182,8 +197,13 @@ impl<'a> AptView<'a> {
             "APT::Get::Assume-Yes=true".to_owned(),
             "Acquire::Retries=2".to_owned(),
         ];
+        // The first is the machine's own, which apt adds by itself.
+        let guest = self
+            .suite
+            .guest
+            .map(|guest| format!("APT::Architectures={guest}"));
         Tool::new("apt-get", REMEDY).with(|command| {
-            for option in options {
+            for option in options.into_iter().chain(guest) {
                 command.arg("-o").arg(option);
             }
             command.arg("-q").args(arguments);
@@ -221,6 +241,10 @@ mod tests {
         assert_eq!(
             parse_inst("Inst libc6 [2.36-9] (2.41-12 Debian:13/testing [amd64]) []"),
             package("libc6", "2.41-12")
+        );
+        assert_eq!(
+            parse_inst("Inst libaio1:i386 (0.3.113-4 Debian:12/stable [i386])"),
+            package("libaio1:i386", "0.3.113-4")
         );
         assert_eq!(
             parse_inst("Conf libaio1 (0.3.113-4 Debian:12/stable [amd64])"),
