@@ -5,6 +5,8 @@
 //! nor what a report looks like.
 
 pub mod audit;
+#[cfg(test)]
+mod bad_input;
 mod blocks;
 mod decide;
 mod evidence;
