@@ -62,12 +62,26 @@ pub struct Plan {
     pub decision: DecisionRule,
     /// Deadlines, counts and bounds.
     pub limits: Limits,
+    /// A known handicap that the lab gives to one contender, to prove itself; absent in a real duel.
+    #[serde(default)]
+    pub injection: Option<Injection>,
     /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
     #[serde(default)]
     pub waivers: BTreeMap<String, String>,
     /// Every mirrored block that the budget could allow, in the order of each level. A level that
     /// is decided earlier leaves the rest of its blocks unused.
     pub blocks: Vec<Block>,
+}
+
+/// A known handicap: the server is stopped for a share of its slices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Injection {
+    /// Index into `Plan::contenders`.
+    pub contender: usize,
+    /// Share of the time in which its processes are stopped.
+    pub stopped_share: f64,
+    /// Time from one stop to the next, seconds.
+    pub period_s: f64,
 }
 
 /// One configured server.

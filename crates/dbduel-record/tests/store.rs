@@ -73,6 +73,7 @@ fn plan() -> Plan {
             server_restarts: 5,
             free_disk_bytes_min: 1 << 20,
         },
+        injection: None,
         waivers: Default::default(),
         blocks: vec![Block {
             id: 0,

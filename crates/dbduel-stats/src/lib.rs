@@ -59,6 +59,7 @@ pub mod guard;
 pub mod history;
 pub mod mean;
 pub mod order;
+pub mod proportion;
 pub mod quantile;
 pub mod quantile_ratio;
 pub mod random;

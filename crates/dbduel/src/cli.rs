@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::fail_if::FailIf;
 use crate::lab::experiment::quantity::duration;
 
 /// Stages fair duels between database servers and says which is faster, by how much, and how sure
@@ -27,6 +28,7 @@ const EXIT_CODES: &str = "Exit codes:
   2    the command line or the experiment file is wrong
   3    at least one duel is undecided
   4    at least one duel is void
+  5    a rule of --fail-if is hit; with such rules an undecided duel alone is no failure
   130  interrupted; `dbduel run DIR` goes on with the record";
 
 /// The verbs.
@@ -79,6 +81,11 @@ pub struct Run {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
+    /// Exit with 5 when this is the case, such as `slower than 3 %`: the whole interval is beyond.
+    /// `possibly slower than 3 %`: some of it is. Also `p99 higher than 10 %` (p50, p95, p99, cpu,
+    /// written). Can be given several times.
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<FailIf>,
 }
 
 /// `dbduel load`.
@@ -169,6 +176,9 @@ pub struct Report {
     /// Write to this file in place of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Exit with 5 when this is the case, as in `dbduel run`.
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<FailIf>,
 }
 
 /// Formats of a report.

@@ -15,6 +15,8 @@ pub enum Exit {
     Undecided,
     /// The contest ended and at least one duel is void.
     Void,
+    /// A rule of `--fail-if` is hit.
+    RuleHit,
     /// The user stopped it.
     Interrupted,
 }
@@ -29,6 +31,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Undecided => 3,
             Exit::Void => 4,
+            Exit::RuleHit => 5,
             Exit::Interrupted => 130,
         }
     }

@@ -163,6 +163,14 @@ fn check_indices(plan: &Plan) -> Result<(), String> {
     if plan.baseline >= plan.contenders.len() {
         return Err(format!("the baseline {} is not a contender", plan.baseline));
     }
+    if let Some(injection) = &plan.injection
+        && injection.contender >= plan.contenders.len()
+    {
+        return Err(format!(
+            "the injection is about contender {}, which does not exist",
+            injection.contender
+        ));
+    }
     for block in &plan.blocks {
         if block.level >= plan.levels.len() {
             return Err(format!(

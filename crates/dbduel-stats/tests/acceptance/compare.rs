@@ -1,5 +1,6 @@
 //! Designs of the running order: why random mirrored blocks, and what weaker orders do.
 
+use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
 use crate::simulate::{
     Contender, DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_blocks,
     mirrored_duel, pair,
@@ -189,4 +190,21 @@ fn the_guard_is_as_long_as_the_transient_after_a_switch() {
     };
     assert!(median(0.0) <= 2, "{}", median(0.0));
     assert!((3..=6).contains(&median(1.0)), "{}", median(1.0));
+}
+
+/// Control: what the field does with the same time. The drift between two runs is not visible inside
+/// either, so two of the rules call identical contenders different; the third has no power left.
+#[test]
+fn runs_one_after_the_other_are_wrong_or_blind() {
+    let claims = |method: &dyn Fn(u64) -> Said| {
+        let said = (0..200).map(method);
+        said.filter(|said| matches!(said, Said::Faster | Said::Slower))
+            .count()
+    };
+    let long = claims(&|seed| one_long_run(TYPICAL, 0.0, 3600, 0.02, seed));
+    let effective = claims(&|seed| effective_size_welch(TYPICAL, 0.0, 3600, seed));
+    assert!(long >= 80, "one long run each: {long} of 200");
+    assert!(effective >= 40, "effective size: {effective} of 200");
+    let found = claims(&|seed| three_runs_welch(TYPICAL, 0.05_f64.ln_1p(), 3600, seed));
+    assert!(found <= 20, "three runs each find 5 %: {found} of 200");
 }

@@ -9,6 +9,7 @@
 )]
 
 mod compare;
+mod competitors;
 mod crossover;
 mod epochs;
 mod factors;

@@ -223,3 +223,77 @@ fn a_stop_by_the_loop_and_a_replay_of_the_record_agree() {
         );
     }
 }
+
+/// Log ratios of mirrored blocks on a quiet machine whose slices are starved now and then: foreign work
+/// takes the processors for `length` slices on average and leaves between 5 and 60 % of the throughput.
+/// `prone` is how often such a stretch begins in a slice of each contender.
+fn starved(blocks: usize, prone: [f64; 2], length: f64, seed: u64) -> Vec<f64> {
+    let mut random = RandomStream::new(seed, 5);
+    let mut is_starved = false;
+    (0..blocks)
+        .map(|_| {
+            let first = random.below(2);
+            let mut level = [0.0; 2];
+            for contender in [first, 1 - first, 1 - first, first] {
+                let leave = 1.0 / length;
+                is_starved = if is_starved {
+                    random.uniform() >= leave
+                } else {
+                    random.uniform() < prone[contender]
+                };
+                let share = 0.05 + 0.55 * random.uniform();
+                let log = 0.02 * random.normal() + if is_starved { share.ln() } else { 0.0 };
+                level[contender] += 0.5 * log;
+            }
+            level[1] - level[0]
+        })
+        .collect()
+}
+
+#[test]
+fn slices_starved_at_random_do_not_raise_the_error_rate() {
+    for (prone, length) in [
+        (0.02, 1.0),
+        (0.1, 1.0),
+        (0.3, 1.0),
+        (0.05, 4.0),
+        (0.02, 20.0),
+    ] {
+        for budget in [12, BUDGET] {
+            let wrong = |seed: &u64| {
+                let units = starved(budget, [prone; 2], length, *seed);
+                let plan = SequentialPlan::new(budget, 0.05, 0.0, *seed);
+                feed(&units, plan).has_verdict()
+            };
+            let wrong = (0..1000).filter(wrong).count();
+            assert!(wrong <= 73, "{prone} {length} {budget}: {wrong} of 1000");
+        }
+    }
+}
+
+/// Control: starvation that meets one side more often is a difference to the test, whatever its cause.
+#[test]
+fn slices_starved_on_one_side_are_called_a_difference() {
+    let called = |seed: &u64| {
+        let units = starved(BUDGET, [0.02, 0.3], 1.0, *seed);
+        feed(&units, plan(*seed, 0.0)).has_verdict()
+    };
+    let called = (0..200).filter(called).count();
+    assert!(called >= 180, "{called} of 200");
+}
+
+/// What starvation costs is time: the interval widens, and it still holds the truth.
+#[test]
+fn intervals_hold_the_truth_on_a_starved_machine() {
+    let effect = 1.05_f64.ln();
+    let misses = |seed: &u64| {
+        let units = starved(BUDGET, [0.1; 2], 1.0, *seed);
+        let shifted: Vec<f64> = units.iter().map(|unit| unit + effect).collect();
+        let decision = run(&shifted, plan(*seed, 0.02));
+        !decision
+            .interval
+            .is_some_and(|set| set.low <= effect && effect <= set.high)
+    };
+    let misses = (0..500).filter(misses).count();
+    assert!(misses <= 40, "{misses} of 500");
+}

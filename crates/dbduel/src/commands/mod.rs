@@ -5,6 +5,7 @@ pub mod audit;
 pub mod check;
 pub mod datasets;
 pub mod drive;
+pub mod fail_if;
 pub mod load;
 pub mod quickstart;
 pub mod report;

@@ -47,7 +47,7 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<
         &text,
         &experiment,
         &plan,
-        false,
+        &run::Wishes::default(),
     )
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 use dbduel_record::Record;
 
+use super::fail_if;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -28,7 +29,12 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
     };
     let format = report::format(arguments.format.name()).context("this format is not built in")?;
     let text = format.render(&summary, &findings, &options).text;
-    put(arguments, &text)
+    let exit = put(arguments, &text)?;
+    if arguments.fail_if.is_empty() {
+        return Ok(exit);
+    }
+    fail_if::explain(&summary, &arguments.fail_if);
+    Ok(fail_if::exit(&summary, &arguments.fail_if))
 }
 
 /// Writes to the file that was named, or to standard output.

@@ -9,6 +9,7 @@ use dbduel_record::event::{EndReason, Event};
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::{Plan, Record, RecordWriter};
 
+use super::fail_if::{self, FailIf};
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -38,7 +39,12 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         results,
         plan: is_plan_wanted,
         keep,
+        fail_if,
     } = arguments;
+    let wishes = Wishes {
+        keep: *keep,
+        fail_if,
+    };
     if target.is_dir() {
         if *is_plan_wanted {
             bail!(
@@ -47,7 +53,7 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
                 target.join(PLAN).display()
             );
         }
-        return resume(&home::find(home)?, target, *keep);
+        return resume(&home::find(home)?, target, &wishes);
     }
     let text = fs::read_to_string(target)
         .with_context(|| format!("could not read the experiment file `{}`", target.display()))?;
@@ -63,8 +69,17 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         &text,
         &experiment,
         &plan,
-        *keep,
+        &wishes,
     )
+}
+
+/// What the user wants of a contest beyond its verdict.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    /// Keep the sandboxes after the contest.
+    pub keep: bool,
+    /// Rules that decide the exit code.
+    pub fail_if: &'a [FailIf],
 }
 
 /// Parses and completes an experiment.
@@ -97,7 +112,7 @@ fn fresh_seed() -> u64 {
     seed & ((1 << 53) - 1)
 }
 
-/// Starts a new record below `results` and conducts its contest.
+/// Starts a new record below `results`, conducts its contest and shows its report.
 ///
 /// # Errors
 /// When the contest cannot be conducted.
@@ -108,8 +123,24 @@ pub fn start(
     text: &str,
     experiment: &Experiment,
     plan: &Plan,
-    keep: bool,
+    wishes: &Wishes<'_>,
 ) -> Result<Exit> {
+    let record = create(home, results, path, text, plan)?;
+    let ended = conduct(home, &record, path, experiment, plan, wishes.keep);
+    finish(&record, ended, wishes)
+}
+
+/// Makes the directory of a new record below `results`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn create(
+    home: &Home,
+    results: &Path,
+    path: &Path,
+    text: &str,
+    plan: &Plan,
+) -> Result<PathBuf> {
     let stem = path
         .file_stem()
         .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
@@ -122,10 +153,10 @@ pub fn start(
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
     RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
-    conduct(home, &record, path, experiment, plan, keep)
+    Ok(record)
 }
 
-fn resume(home: &Home, record: &Path, keep: bool) -> Result<Exit> {
+fn resume(home: &Home, record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
     let past = Record::open(record)?;
     let is_over = past.events.iter().rev().find_map(|event| match event.what {
         Event::Ended { reason } => Some(matches!(
@@ -136,23 +167,28 @@ fn resume(home: &Home, record: &Path, keep: bool) -> Result<Exit> {
     });
     if is_over == Some(true) {
         console::complain("this contest is over; here is its report");
-        return show(record);
+        return show(record, wishes);
     }
     let path = record.join(EXPERIMENT);
     let text = fs::read_to_string(&path)
         .with_context(|| format!("could not read `{}`", path.display()))?;
     let experiment = Experiment::parse(&path, &text)?;
-    conduct(home, record, &path, &experiment, &past.plan, keep)
+    let ended = conduct(home, record, &path, &experiment, &past.plan, wishes.keep);
+    finish(record, ended, wishes)
 }
 
-fn conduct(
+/// Conducts the contest of a record, or what is left of it.
+///
+/// # Errors
+/// When the contest cannot be conducted.
+pub fn conduct(
     home: &Home,
     record: &Path,
     path: &Path,
     experiment: &Experiment,
     plan: &Plan,
     keep: bool,
-) -> Result<Exit> {
+) -> Result<EndReason> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
@@ -184,26 +220,42 @@ fn conduct(
     };
     let result = contest::conduct(&setting);
     console.finish();
-    match result {
+    result
+}
+
+/// Shows what came of a contest and turns it into an exit code.
+fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Result<Exit> {
+    match ended {
         Ok(EndReason::Interrupted) => {
-            show(record)?;
+            show(record, wishes)?;
             console::complain(&format!(
                 "interrupted; go on with `dbduel run {}`",
                 record.display()
             ));
             Ok(Exit::Interrupted)
         }
-        Ok(_) => show(record),
+        Ok(_) => show(record, wishes),
         Err(error) => {
             // What was measured can be looked at; the error is the one to report, not a second one.
-            let _ = show(record);
+            let _ = show(record, wishes);
             Err(error)
         }
     }
 }
 
 /// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
-fn show(record: &Path) -> Result<Exit> {
+fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
+    let summary = write_reports(record, true)?;
+    console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
+    fail_if::explain(&summary, wishes.fail_if);
+    Ok(fail_if::exit(&summary, wishes.fail_if))
+}
+
+/// Writes the record's reports, prints the terminal one if that `is_shown`, and gives their summary.
+///
+/// # Errors
+/// When the record cannot be read or written.
+pub fn write_reports(record: &Path, is_shown: bool) -> Result<Summary> {
     let evidence = Record::open(record)?;
     let (summary, findings) = judge::summarise(&evidence);
     let options = report::Options {
@@ -215,14 +267,14 @@ fn show(record: &Path) -> Result<Exit> {
         let rendered = format.render(&summary, &findings, &options);
         match format.file_name() {
             Some(name) => writer.replace(Path::new(name), rendered.text.as_bytes())?,
-            None => console::print(&rendered.text)?,
+            None if is_shown => console::print(&rendered.text)?,
+            None => {}
         }
         for file in rendered.files {
             writer.replace(Path::new(&file.name), file.text.as_bytes())?;
         }
     }
-    console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
-    Ok(exit_of(&summary))
+    Ok(summary)
 }
 
 /// What the verdicts mean for a script.

@@ -4,6 +4,7 @@
 //! that stopping and judging are one piece of code. Knows no file, no clock and no other level.
 
 use dbduel_record::Plan;
+use dbduel_record::plan::DecisionRule;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
@@ -21,6 +22,10 @@ use super::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 const SILENT_SLICE_COUNTS: f64 = 0.5;
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
 const SILENT_BLOCKS: usize = 2;
+
+/// Simulated sign paths per error probability, and their bound.
+const PATHS_PER_ALPHA: f64 = 40.0;
+const PATHS_MAX: u32 = 20_000;
 
 /// What may be said about one level so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +58,18 @@ pub fn decide_level(plan: &Plan, rows: &[SliceRow], level: usize) -> LevelDecisi
 pub(super) fn decide_blocks(plan: &Plan, blocks: &LevelBlocks<'_>, level: usize) -> LevelDecision {
     let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
     let comparisons = others
-        .map(|contender| compare(plan, &blocks.complete, level, contender))
+        .map(|contender| {
+            let name = &plan.contenders[contender].name;
+            let question = Question {
+                plan,
+                contender,
+                reference: plan.baseline,
+                alpha: alpha_per_comparison(plan),
+                paths: plan.decision.paths,
+                stream: format!("judge/level/{level}/contender/{name}"),
+            };
+            question.compare(&blocks.complete)
+        })
         .collect();
     LevelDecision {
         level,
@@ -69,81 +85,155 @@ fn alpha_per_comparison(plan: &Plan) -> f64 {
     (1.0 - plan.decision.confidence) / comparisons as f64
 }
 
-fn compare(
-    plan: &Plan,
-    blocks: &[CompleteBlock<'_>],
-    level: usize,
-    contender: usize,
-) -> Comparison {
-    let alpha = alpha_per_comparison(plan);
-    let mut comparison = Comparison {
-        contender: plan.contenders[contender].name.clone(),
-        verdict: Verdict::Undecided,
-        because: None,
-        ratio: Figure::NotMeasured {
-            why: "no complete block".to_owned(),
-        },
-        is_within_horizon: false,
-        alpha,
-        decided_at_block: None,
-        paid_by: None,
-        block_sd: None,
-        detectable_difference: None,
-        ratio_hodges_lehmann: None,
-        ratio_total_work: None,
-        overturned_by: Vec::new(),
-        blocks: Vec::new(),
-    };
-    if let Some(why) = nothing_committed(plan, blocks, contender) {
-        comparison.verdict = Verdict::Void;
-        comparison.ratio = Figure::NotMeasured { why: why.clone() };
-        comparison.because = Some(why);
-        return comparison;
-    }
-    if let Err(error) = fill(&mut comparison, plan, blocks, level, contender) {
-        comparison.verdict = Verdict::Undecided;
-        comparison.because = Some(error.to_string());
-    }
-    comparison
+/// What is asked about two contenders at one level, before anything is measured.
+#[derive(Debug, Clone)]
+pub(super) struct Question<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Whose ratio is asked for.
+    pub contender: usize,
+    /// To whom.
+    pub reference: usize,
+    /// Probability that anything that is said in answer is wrong.
+    pub alpha: f64,
+    /// Simulated sign paths.
+    pub paths: u32,
+    /// Name of the stream of the simulated coins.
+    pub stream: String,
 }
 
-fn fill(
-    comparison: &mut Comparison,
-    plan: &Plan,
-    blocks: &[CompleteBlock<'_>],
-    level: usize,
-    contender: usize,
-) -> Result<(), StatsError> {
-    if blocks.is_empty() {
-        return Ok(());
+impl Question<'_> {
+    /// Throughput, contender ÷ reference.
+    pub(super) fn compare(&self, blocks: &[CompleteBlock<'_>]) -> Comparison {
+        let mut comparison = Comparison {
+            contender: self.plan.contenders[self.contender].name.clone(),
+            verdict: Verdict::Undecided,
+            because: None,
+            ratio: no_block(),
+            is_within_horizon: false,
+            alpha: self.alpha,
+            decided_at_block: None,
+            paid_by: None,
+            block_sd: None,
+            detectable_difference: None,
+            ratio_hodges_lehmann: None,
+            ratio_total_work: None,
+            overturned_by: Vec::new(),
+            quantities: Vec::new(),
+            blocks: Vec::new(),
+        };
+        if let Some(why) = self.nothing_committed(blocks) {
+            comparison.verdict = Verdict::Void;
+            comparison.ratio = Figure::NotMeasured { why: why.clone() };
+            comparison.because = Some(why);
+            return comparison;
+        }
+        if let Err(error) = self.fill(&mut comparison, blocks) {
+            comparison.verdict = Verdict::Undecided;
+            comparison.because = Some(error.to_string());
+        }
+        comparison
     }
-    let pairs: Vec<MirroredBlock> = blocks
-        .iter()
-        .map(|block| pair(block, contender, plan.baseline))
-        .collect();
-    let mut differences = block_differences(&pairs, 2, BASELINE)?;
-    let differences = differences.swap_remove(CONTENDER);
-    comparison.blocks = blocks
-        .iter()
-        .zip(&differences)
-        .map(|(block, difference)| BlockRatio {
-            block: block.block.id,
-            ratio: difference.exp(),
-        })
-        .collect();
-    comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());
-    comparison.ratio_total_work = Some(log_ratio_of_totals(&pairs, 2, BASELINE, CONTENDER)?.exp());
-    comparison.block_sd = sample_deviation(&differences);
-    let blocks_max = plan.decision.blocks_max as usize;
-    comparison.detectable_difference = comparison
-        .block_sd
-        .map(|sd| minimum_detectable_effect(sd, blocks_max.max(differences.len())).exp_m1());
-    let decision = sequential::decide(
-        &differences,
-        &sequential_plan(plan, comparison.alpha, level, contender),
-    )?;
-    adopt(comparison, &decision, plan);
-    Ok(())
+
+    fn fill(
+        &self,
+        comparison: &mut Comparison,
+        blocks: &[CompleteBlock<'_>],
+    ) -> Result<(), StatsError> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let pairs = self.pairs(blocks, throughput);
+        let differences = differences(&pairs)?;
+        comparison.blocks = blocks
+            .iter()
+            .zip(&differences)
+            .map(|(block, difference)| BlockRatio {
+                block: block.block.id,
+                ratio: difference.exp(),
+            })
+            .collect();
+        comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());
+        comparison.ratio_total_work =
+            Some(log_ratio_of_totals(&pairs, 2, BASELINE, CONTENDER)?.exp());
+        comparison.block_sd = sample_deviation(&differences);
+        let blocks_max = self.plan.decision.blocks_max as usize;
+        comparison.detectable_difference = comparison
+            .block_sd
+            .map(|sd| minimum_detectable_effect(sd, blocks_max.max(differences.len())).exp_m1());
+        let decision = sequential::decide(&differences, &self.sequential_plan())?;
+        adopt(comparison, &decision, self.plan);
+        Ok(())
+    }
+
+    /// The blocks with the slices of the two only; `value` is what is compared of a slice.
+    pub(super) fn pairs(
+        &self,
+        blocks: &[CompleteBlock<'_>],
+        value: impl Fn(&SliceRow) -> f64,
+    ) -> Vec<MirroredBlock> {
+        let pairs = blocks
+            .iter()
+            .map(|block| pair(block, self.contender, self.reference, &value));
+        pairs.collect()
+    }
+
+    /// The sequential test that answers the question.
+    pub(super) fn sequential_plan(&self) -> SequentialPlan {
+        let rule = &self.plan.decision;
+        SequentialPlan {
+            n_max: rule.blocks_max as usize,
+            n_min: rule.blocks_min as usize,
+            alpha: self.alpha,
+            margin: rule.horizon.ln_1p(),
+            seed: named_seed(self.plan.seed, &self.stream),
+            paths: self.paths as usize,
+            reserve: rule.reserve,
+        }
+    }
+
+    /// Names a contender that never worked, after enough blocks to know that it never will.
+    fn nothing_committed(&self, blocks: &[CompleteBlock<'_>]) -> Option<String> {
+        if blocks.len() < SILENT_BLOCKS {
+            return None;
+        }
+        let is_silent = |&who: &usize| {
+            let mut rows = blocks.iter().flat_map(|block| block.slices_of(who));
+            rows.all(|row| row.ok == 0)
+        };
+        let who = [self.contender, self.reference]
+            .into_iter()
+            .find(is_silent)?;
+        let name = &self.plan.contenders[who].name;
+        Some(format!(
+            "`{name}` committed nothing in {} blocks, so there is no ratio",
+            blocks.len()
+        ))
+    }
+}
+
+/// Simulated sign paths that an error probability needs, so that a strict one still has paths to give up.
+pub(super) fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
+    let needed = PATHS_PER_ALPHA / ((1.0 - rule.reserve) * alpha);
+    rule.paths.max((needed.ceil() as u32).min(PATHS_MAX))
+}
+
+/// The ratio before the first block.
+pub(super) fn no_block() -> Figure {
+    Figure::NotMeasured {
+        why: "no complete block".to_owned(),
+    }
+}
+
+/// Log ratios of the blocks of a pair.
+pub(super) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsError> {
+    let mut differences = block_differences(pairs, 2, BASELINE)?;
+    Ok(differences.swap_remove(CONTENDER))
+}
+
+/// Committed transactions per second.
+fn throughput(row: &SliceRow) -> f64 {
+    (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s
 }
 
 /// Numbers of the two in a block that is reduced to a pair.
@@ -151,7 +241,12 @@ const BASELINE: usize = 0;
 const CONTENDER: usize = 1;
 
 /// The block with the slices of two contenders only; what is left of a mirrored block is mirrored.
-fn pair(block: &CompleteBlock<'_>, contender: usize, baseline: usize) -> MirroredBlock {
+fn pair(
+    block: &CompleteBlock<'_>,
+    contender: usize,
+    baseline: usize,
+    value: impl Fn(&SliceRow) -> f64,
+) -> MirroredBlock {
     let slices = block
         .block
         .order
@@ -165,7 +260,7 @@ fn pair(block: &CompleteBlock<'_>, contender: usize, baseline: usize) -> Mirrore
             };
             Some(SliceValue {
                 contender: number,
-                value: (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s,
+                value: value(row),
             })
         });
     MirroredBlock {
@@ -175,25 +270,11 @@ fn pair(block: &CompleteBlock<'_>, contender: usize, baseline: usize) -> Mirrore
 }
 
 /// Sample standard deviation; `None` below two values.
-fn sample_deviation(values: &[f64]) -> Option<f64> {
+pub(super) fn sample_deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
-}
-
-fn sequential_plan(plan: &Plan, alpha: f64, level: usize, contender: usize) -> SequentialPlan {
-    let rule = &plan.decision;
-    let name = &plan.contenders[contender].name;
-    SequentialPlan {
-        n_max: rule.blocks_max as usize,
-        n_min: rule.blocks_min as usize,
-        alpha,
-        margin: rule.horizon.ln_1p(),
-        seed: named_seed(plan.seed, &format!("judge/level/{level}/contender/{name}")),
-        paths: rule.paths as usize,
-        reserve: rule.reserve,
-    }
 }
 
 fn adopt(comparison: &mut Comparison, decision: &Decision, plan: &Plan) {
@@ -216,7 +297,7 @@ fn adopt(comparison: &mut Comparison, decision: &Decision, plan: &Plan) {
     }
 }
 
-fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
+pub(super) fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
     let value = decision.estimate.exp();
     let bare = |why: String| Figure::Bare {
         value,
@@ -239,29 +320,4 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
         )),
         None => bare("no single ratio fits all blocks".to_owned()),
     }
-}
-
-/// A contender that commits nothing at all has no ratio.
-fn nothing_committed(
-    plan: &Plan,
-    blocks: &[CompleteBlock<'_>],
-    contender: usize,
-) -> Option<String> {
-    if blocks.len() < SILENT_BLOCKS {
-        return None;
-    }
-    let is_silent = |who: usize| {
-        blocks
-            .iter()
-            .flat_map(|block| block.slices_of(who))
-            .all(|row| row.ok == 0)
-    };
-    let who = [contender, plan.baseline]
-        .into_iter()
-        .find(|&who| is_silent(who))?;
-    let name = &plan.contenders[who].name;
-    Some(format!(
-        "`{name}` committed nothing in {} blocks, so there is no ratio",
-        blocks.len()
-    ))
 }

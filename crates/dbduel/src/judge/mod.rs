@@ -5,6 +5,8 @@
 //! nor what a report looks like.
 
 pub mod audit;
+#[cfg(test)]
+mod bad_input;
 mod blocks;
 mod decide;
 mod evidence;
@@ -12,6 +14,8 @@ mod figure;
 mod figures;
 mod measures;
 mod overturn;
+mod pairs;
+mod quantities;
 mod rules;
 mod settings;
 mod stalls;
@@ -32,7 +36,7 @@ pub use summary::{Summary, Verdict};
 
 use evidence::Evidence;
 use rules::Found;
-use summary::{ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
+use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
 /// Judges a record. Never fails: what is missing is left out and said so.
 ///
@@ -79,7 +83,10 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
 fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level];
-    let decision = decide::decide_blocks(plan, blocks, level);
+    let mut decision = decide::decide_blocks(plan, blocks, level);
+    for comparison in &mut decision.comparisons {
+        comparison.quantities = quantities::compare(evidence, level, comparison);
+    }
     Duel {
         level,
         label: plan.levels[level].label(),
@@ -90,6 +97,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
             .map(|contender| measures::measure(evidence, level, contender))
             .collect(),
         comparisons: decision.comparisons,
+        pairs: pairs::compare(evidence, level),
     }
 }
 
@@ -171,12 +179,25 @@ fn apply_voids(summary: &mut Summary, found: &[Found], plan: &Plan) {
             .duels
             .iter_mut()
             .filter(|duel| level.is_none_or(|level| level == duel.level));
-        for comparison in duels.flat_map(|duel| &mut duel.comparisons) {
-            if comparison.verdict != Verdict::Void
-                && (concerns(&comparison.contender) || concerns(&baseline))
-            {
-                comparison.verdict = Verdict::Void;
-                comparison.because = Some(finding.claim.clone());
+        for duel in duels {
+            for comparison in &mut duel.comparisons {
+                if comparison.verdict != Verdict::Void
+                    && (concerns(&comparison.contender) || concerns(&baseline))
+                {
+                    comparison.verdict = Verdict::Void;
+                    comparison.because = Some(finding.claim.clone());
+                    for quantity in &mut comparison.quantities {
+                        quantity.change = Change::NotCompared;
+                    }
+                }
+            }
+            for pair in &mut duel.pairs {
+                if pair.verdict != Verdict::Void
+                    && (concerns(&pair.contender) || concerns(&pair.against))
+                {
+                    pair.verdict = Verdict::Void;
+                    pair.because = Some(finding.claim.clone());
+                }
             }
         }
     }

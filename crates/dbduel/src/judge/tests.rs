@@ -5,7 +5,7 @@ use dbduel_record::event::{EndReason, Finding, Severity, SliceId};
 use dbduel_stats::sequential;
 use serde_json::Value;
 
-use super::summary::{Figure, Summary, Verdict};
+use super::summary::{Change, Figure, Summary, Verdict};
 use super::synthetic::Scenario;
 use super::{decide_level, summarise};
 
@@ -143,6 +143,88 @@ fn with_four_contenders_the_error_is_shared_among_three_comparisons() {
         the(&findings, "server.builds-differ")
             .claim
             .contains("MySQL")
+    );
+}
+
+#[test]
+fn every_two_of_four_are_compared_and_the_error_is_shared_among_six_pairs() {
+    let (summary, _) = summarise(&Scenario::four().record());
+    let pairs = &summary.duels[2].pairs;
+    assert_eq!(pairs.len(), 6);
+    assert!(
+        pairs
+            .iter()
+            .all(|pair| (pair.alpha - 0.05 / 6.0).abs() < 1e-12)
+    );
+    let found = |contender: &str, against: &str| {
+        let mut of_them = pairs
+            .iter()
+            .filter(|pair| pair.contender == contender && pair.against == against);
+        of_them.next().unwrap().verdict
+    };
+    assert_eq!(found("mysql-8.0", "mariadb-10.11"), Verdict::Faster);
+    assert_eq!(found("mysql-8.0", "mariadb-11.8"), Verdict::Faster);
+    // 1.31 against 1.30 is not to be told in twelve blocks.
+    assert!(matches!(
+        found("mysql-9.7", "mysql-8.0"),
+        Verdict::Undecided | Verdict::Equivalent
+    ));
+    assert!(
+        summarise(&Scenario::duel().record()).0.duels[0]
+            .pairs
+            .is_empty()
+    );
+}
+
+#[test]
+fn latency_and_cost_are_compared_within_blocks() {
+    let mut record = Scenario::duel().record();
+    // The contender writes a fifth less per transaction, and the device's noise is shared.
+    for row in &record.slices {
+        let share = if row.contender == "no-doublewrite" {
+            0.8
+        } else {
+            1.0
+        };
+        let noise = 1.0 + 0.01 * f64::from(row.block * 7 % 5) + 0.002 * f64::from(row.position);
+        record.readings.push(dbduel_record::rows::ReadingRow {
+            block: row.block,
+            position: row.position,
+            contender: row.contender.clone(),
+            source: "server".to_owned(),
+            metric: "device_write_bytes".to_owned(),
+            value: row.ok as f64 * 4096.0 * share * noise,
+        });
+    }
+    let (summary, _) = summarise(&record);
+    let quantities = &summary.duels[0].comparisons[0].quantities;
+    assert_eq!(quantities.len(), 5);
+    assert!(
+        quantities
+            .iter()
+            .all(|one| (one.alpha - 0.01).abs() < 1e-12)
+    );
+    // With one client a server that is 8 % faster answers 7.4 % sooner.
+    assert_eq!(quantities[0].change, Change::Lower);
+    let (low, high) = quantities[0].ratio.interval().unwrap();
+    assert!(low < 1.0 / 1.08 && 1.0 / 1.08 < high, "{low} {high}");
+    let written = &quantities[4];
+    assert_eq!(written.change, Change::Lower);
+    let (low, high) = written.ratio.interval().unwrap();
+    assert!(low <= 0.8 && 0.8 <= high, "{low} {high}");
+}
+
+#[test]
+fn a_quantile_asks_for_enough_transactions_in_every_slice() {
+    let mut record = Scenario::duel().record();
+    record.slices[0].ok = 999;
+    let (summary, _) = summarise(&record);
+    let p99 = &summary.duels[0].comparisons[0].quantities[2];
+    assert_eq!(p99.change, Change::NotCompared);
+    assert!(
+        matches!(&p99.ratio, Figure::NotMeasured { why } if why.contains("999 transactions, its own quantile needs 1000")),
+        "{:?}",
+        p99.ratio
     );
 }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{
-    Arrival, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
-    Setting, Workload,
+    Arrival, Contender, DecisionRule, Injection, Limits, LoadLevel, LoadProcess, Parameters,
+    Schedule, Setting, Workload,
 };
 use dbduel_record::{FormatVersion, Plan};
 use dbduel_stats::sequential::SequentialPlan;
@@ -40,6 +40,8 @@ const SWITCH_S: f64 = 0.1;
 const PATHS_PER_ALPHA: f64 = 40.0;
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
 const DATASET_SEED: u64 = 1;
+/// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
+const INJECTION_PERIOD_S: f64 = 0.05;
 /// Most blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
 
@@ -100,6 +102,10 @@ pub fn expand(
         .min(BLOCKS_CAP)
         .max(decision.blocks_max);
     let blocks = blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule);
+    let injection = experiment
+        .injection
+        .as_ref()
+        .and_then(|written| complete_injection(&report, written, &contenders));
     let question = experiment
         .question
         .clone()
@@ -119,6 +125,7 @@ pub fn expand(
         schedule,
         decision,
         limits: complete_limits(&experiment.limits),
+        injection,
         waivers: experiment
             .waivers
             .iter()
@@ -422,6 +429,37 @@ fn complete_decision(
         reserve: test.reserve,
         paths: test.paths as u32,
     }
+}
+
+/// Finds the contender, whose server must be ours to stop.
+fn complete_injection(
+    report: &Report<'_>,
+    written: &experiment::Injection,
+    contenders: &[Contender],
+) -> Option<Injection> {
+    let name = &written.contender;
+    let Some(contender) = contenders.iter().position(|one| one.name == name.value) else {
+        report.add(
+            &name.span,
+            format!("there is no contender `{}`", name.value),
+        );
+        return None;
+    };
+    let is_running = ServerName::parse(&contenders[contender].server)
+        .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }));
+    if is_running {
+        report.add(
+            &name.span,
+            format!("`{}` runs already, so it is not ours to stop", name.value),
+        );
+    }
+    Some(Injection {
+        contender,
+        stopped_share: written.stopped.value,
+        period_s: written
+            .period
+            .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
+    })
 }
 
 fn complete_limits(written: &experiment::Limits) -> Limits {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use dbduel_record::event::Finding;
 
-use super::view::{COLUMNS, Entry, SettingView, View};
+use super::view::{COLUMNS, Entry, RatioView, SettingView, View};
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
@@ -32,6 +32,20 @@ impl Format for Markdown {
         verdicts(&mut text, &view);
         findings_list(&mut text, &view);
         figures(&mut text, &view);
+        ratios(
+            &mut text,
+            "Latency and cost",
+            "quantity",
+            &view.quantities,
+            &view.quantities_note,
+        );
+        ratios(
+            &mut text,
+            "Every two contenders",
+            "against",
+            &view.pairs,
+            &view.pairs_note,
+        );
         text.push_str("## Charts\n\n");
         for file in &files {
             let label = file
@@ -220,6 +234,40 @@ fn figures(text: &mut String, view: &View) {
     text.push_str(
         "Below each value: its interval, or that none could be given. CPU is processor time per committed transaction.\n\n",
     );
+}
+
+/// A table of ratios beside the verdicts', and the note below it.
+fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioView], note: &str) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## {title}\n");
+    head(
+        text,
+        &[
+            "load",
+            "contender",
+            what,
+            "answer",
+            "ratio",
+            "interval",
+            "SD of a block",
+        ],
+        4,
+    );
+    for one in rows {
+        let cells = [
+            &one.level,
+            &one.contender,
+            &one.what,
+            &one.phrase,
+            &one.ratio,
+            &one.interval,
+            &one.block_sd,
+        ];
+        row(text, &cells.map(|cell| plain(cell)));
+    }
+    let _ = writeln!(text, "\n{}\n", plain(note));
 }
 
 fn contenders(text: &mut String, view: &View) {

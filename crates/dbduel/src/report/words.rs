@@ -2,7 +2,7 @@
 //!
 //! Pure functions from values to words; no layout, no colour.
 
-use crate::judge::summary::{Comparison, Duel, Figure, Summary, Verdict};
+use crate::judge::summary::{Change, Comparison, Duel, Figure, Quantity, Summary, Verdict};
 
 /// Ratios that are written as percentages.
 const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
@@ -259,6 +259,76 @@ pub fn sign(verdict: Verdict) -> &'static str {
         Verdict::Undecided => "?",
         Verdict::Void => "✕",
     }
+}
+
+/// A sign for the answer about a quantity; it carries the answer without colour.
+#[must_use]
+pub fn change_sign(change: Change) -> &'static str {
+    match change {
+        Change::Higher => "▲",
+        Change::Lower => "▼",
+        Change::Equivalent => "＝",
+        Change::Undecided => "?",
+        Change::NotCompared => "–",
+    }
+}
+
+/// What the quantities beside throughput are, and how sure their intervals.
+#[must_use]
+pub fn quantities_note(summary: &Summary) -> String {
+    let comparisons = summary.contenders.len().saturating_sub(1).max(1);
+    let alpha = (1.0 - summary.rule.confidence) / (comparisons * Quantity::ALL.len()) as f64;
+    format!(
+        "Ratios to {} within blocks. Latency: the quantile of a typical slice. The {} quantities of a level share an \
+         error probability of {} of their own ({} each), at every moment of the run at once; lower is better.",
+        summary.baseline,
+        comparisons * Quantity::ALL.len(),
+        share(1.0 - summary.rule.confidence),
+        share(alpha)
+    )
+}
+
+/// How sure the table of all pairs is.
+#[must_use]
+pub fn pairs_note(summary: &Summary) -> String {
+    let pairs = summary.duels.iter().map(|duel| duel.pairs.len());
+    let pairs = pairs.max().unwrap_or(0).max(1);
+    let alpha = 1.0 - summary.rule.confidence;
+    format!(
+        "All statements about the {pairs} pairs of a level are right together with {} confidence ({} error probability \
+         each).",
+        share(summary.rule.confidence),
+        share(alpha / pairs as f64)
+    )
+}
+
+/// Who is ahead of whom at a level as far as it is decided: `a before b and c`.
+#[must_use]
+pub fn ranking(duel: &Duel) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for pair in &duel.pairs {
+        for name in [pair.against.as_str(), pair.contender.as_str()] {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let beaten_by = |name: &str| -> Vec<&str> {
+        let beaten = duel.pairs.iter().filter_map(|pair| match pair.verdict {
+            Verdict::Faster if pair.contender == name => Some(pair.against.as_str()),
+            Verdict::Slower if pair.against == name => Some(pair.contender.as_str()),
+            _ => None,
+        });
+        beaten.collect()
+    };
+    let mut ranked: Vec<(&str, Vec<&str>)> =
+        names.iter().map(|name| (*name, beaten_by(name))).collect();
+    ranked.retain(|(_, beaten)| !beaten.is_empty());
+    ranked.sort_by_key(|(_, beaten)| std::cmp::Reverse(beaten.len()));
+    let lines = ranked
+        .iter()
+        .map(|(name, beaten)| format!("{name} is before {}", joined(beaten)));
+    lines.collect()
 }
 
 /// The contest in one sentence per contender.

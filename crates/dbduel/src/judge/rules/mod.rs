@@ -3,6 +3,7 @@
 //! A rule reads the record and the summary and answers with findings. It does not sort, print or
 //! change a verdict; a finding of severity void takes verdicts away in [`crate::judge::summarise`].
 
+mod lab;
 mod load;
 mod run;
 mod server;
@@ -43,6 +44,11 @@ pub struct Rule {
 /// Every rule of the judge, in the order in which a report lists equal weights.
 pub const RULES: &[Rule] = &[
     Rule {
+        id: "lab.injected",
+        why: "A handicap that the lab gave proves the lab and says nothing about the servers.",
+        check: lab::injected,
+    },
+    Rule {
         id: "load.nothing-committed",
         why: "Without committed transactions there is no throughput to compare.",
         check: load::nothing_committed,
@@ -76,6 +82,17 @@ pub const RULES: &[Rule] = &[
         id: "load.saturated",
         why: "A load process without processor time to spare measures itself.",
         check: load::saturated,
+    },
+    Rule {
+        id: "lab.starved",
+        why: "Slices in which foreign processes took the load's processors are noise that costs time, and a bias when \
+              they prefer one side.",
+        check: lab::starved,
+    },
+    Rule {
+        id: "lab.outlying-slices",
+        why: "A few slices far from all others may carry a result; they are told and never dropped.",
+        check: lab::outlying,
     },
     Rule {
         id: "load.lag",

@@ -186,6 +186,7 @@ impl Scenario {
                 server_restarts: 2,
                 free_disk_bytes_min: 1 << 30,
             },
+            injection: None,
             waivers: Default::default(),
             blocks: self.planned_blocks(),
         }

@@ -9,6 +9,7 @@ mod close;
 mod journal;
 mod measure;
 mod prepare;
+mod pulses;
 mod slice;
 mod warm_up;
 

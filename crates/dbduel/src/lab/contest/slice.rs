@@ -12,6 +12,7 @@ use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
 use super::Contest;
+use super::pulses::Pulses;
 use super::warm_up::rate;
 use crate::judge::LevelDecision;
 use crate::lab::drive::SliceEnd;
@@ -62,6 +63,12 @@ impl Contest<'_> {
         let mut before = look();
         let mut after = None;
         let standing = standing(decision);
+        let pulses = plan
+            .injection
+            .as_ref()
+            .filter(|injection| injection.contender == contender)
+            .zip(server_pid.and_then(|pid| i32::try_from(pid).ok()))
+            .map(|(injection, group)| Pulses::start(group, injection));
         let end = self.load.slice(order, |tick| {
             // The load process sends a tick when it ends; a tick never spans the end of the guard.
             let ends_at = tick.offset_s + tick.length_s;
@@ -82,8 +89,10 @@ impl Contest<'_> {
                 &message,
             );
             ControlFlow::Continue(())
-        })?;
-        let answer = match end {
+        });
+        // Ended before anything else, so that the server is awake whatever comes.
+        let stopped_share = pulses.map(Pulses::end);
+        let answer = match end? {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost(why) => return Ok(Outcome::Lost(why)),
         };
@@ -97,6 +106,16 @@ impl Contest<'_> {
         result
             .readings
             .extend(after.since(&before, slice, name, "server"));
+        result
+            .readings
+            .extend(stopped_share.map(|share| ReadingRow {
+                block: slice.block,
+                position: slice.position,
+                contender: name.clone(),
+                source: "lab".to_owned(),
+                metric: "server_stopped_s".to_owned(),
+                value: share * answer.measured_s,
+            }));
         Ok(Outcome::Finished(Box::new(result)))
     }
 }

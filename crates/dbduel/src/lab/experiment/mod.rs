@@ -50,8 +50,21 @@ pub struct Experiment {
     pub schedule: Schedule,
     /// Deadlines.
     pub limits: Limits,
+    /// A known handicap of one contender.
+    pub injection: Option<Injection>,
     /// Findings of the audit that are accepted, with the reason.
     pub waivers: Vec<(Located<String>, Located<String>)>,
+}
+
+/// `[injection]`: a known handicap, to prove the lab.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    /// Whose server is stopped.
+    pub contender: Located<String>,
+    /// Share of its slices.
+    pub stopped: Located<f64>,
+    /// Time from one stop to the next.
+    pub period: Option<Duration>,
 }
 
 /// One `[contenders.NAME]`.
@@ -176,6 +189,9 @@ impl Experiment {
             .section("limits")
             .map(|section| read_limits(&section))
             .unwrap_or_default();
+        let injection = root
+            .section("injection")
+            .and_then(|section| read_injection(&report, &section));
         let waivers = root
             .section("waivers")
             .map(|section| read_waivers(&report, &section))
@@ -194,6 +210,7 @@ impl Experiment {
             load,
             schedule,
             limits,
+            injection,
             waivers,
         })
     }
@@ -573,6 +590,26 @@ fn read_limits(section: &Section<'_, '_>) -> Limits {
     };
     section.refuse_unknown_keys();
     limits
+}
+
+fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> Option<Injection> {
+    let contender = section.get("contender", string);
+    let stopped = section.get("stopped", |value| share_within(value, 0.001, 0.9));
+    let period = section.get("period", |value| duration_within(value, 0.005, 1.0));
+    let is_complete = ["contender", "stopped"]
+        .into_iter()
+        .all(|key| section.value(key).is_some());
+    if section.refuse_unknown_keys() && !is_complete {
+        report.add(
+            &section.span(),
+            "[injection] needs `contender`, whose server is stopped, and `stopped`, the share of its slices",
+        );
+    }
+    Some(Injection {
+        contender: contender?,
+        stopped: stopped?,
+        period: period.map(|period| period.value),
+    })
 }
 
 fn read_waivers(

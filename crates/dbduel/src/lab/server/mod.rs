@@ -32,6 +32,7 @@ pub use build::Build;
 pub use copy::{TreeSize, copy_tree, tree_size};
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, ServerName};
+pub use process::signal_group;
 pub use products::{COUNTERS, FactQuery, VARIABLES, recognise};
 pub use progress::{Progress, Silent};
 pub use refusal::RefusedSetting;

@@ -3,6 +3,7 @@
 //! Plain text of a given width; colour is an ornament that can be left out.
 
 mod page;
+mod ratios;
 
 use dbduel_record::event::{Finding, Severity};
 
@@ -32,6 +33,8 @@ impl Format for Terminal {
         let mut page = Page::new(options);
         verdict_box(&mut page, summary, findings);
         figures(&mut page, summary);
+        ratios::quantities(&mut page, summary);
+        ratios::pairs(&mut page, summary);
         list_findings(&mut page, findings);
         let view = View::new(summary, findings);
         page.blank();

@@ -10,6 +10,7 @@ use crate::judge::Summary;
 
 mod facts;
 mod figures;
+mod ratios;
 mod verdicts;
 
 pub use figures::COLUMNS;
@@ -43,6 +44,14 @@ pub struct View {
     pub workload: String,
     /// The verdicts, level by level.
     pub verdicts: Vec<VerdictView>,
+    /// Latency and cost against the baseline, level by level.
+    pub quantities: Vec<RatioView>,
+    /// What these are and how sure.
+    pub quantities_note: String,
+    /// Every two contenders, level by level; empty for a duel of two.
+    pub pairs: Vec<RatioView>,
+    /// How sure these are, and the order that follows from them.
+    pub pairs_note: String,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
     /// Findings, heaviest first.
@@ -101,6 +110,29 @@ pub struct VerdictView {
     pub checks: String,
     /// What would overturn it.
     pub overturned_by: Vec<String>,
+}
+
+/// One ratio beside the verdict's.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioView {
+    /// Name of the level.
+    pub level: String,
+    /// Name of the contender.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// What is compared, or with whom.
+    pub what: String,
+    /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
+    pub answer: &'static str,
+    /// The answer with its sign.
+    pub phrase: String,
+    /// The ratio.
+    pub ratio: String,
+    /// Its interval, or why there is none.
+    pub interval: String,
+    /// Standard deviation of a block; empty when there is none.
+    pub block_sd: String,
 }
 
 /// One finding.
@@ -215,6 +247,10 @@ impl View {
                         .map(|comparison| verdict(summary, duel, comparison))
                 })
                 .collect(),
+            quantities: ratios::quantities(summary),
+            quantities_note: words::quantities_note(summary),
+            pairs: ratios::pairs(summary),
+            pairs_note: ratios::pairs_note(summary),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)

@@ -69,6 +69,7 @@ fn plan() -> Plan {
             server_restarts: 1,
             free_disk_bytes_min: 0,
         },
+        injection: None,
         waivers: Default::default(),
         blocks: Vec::new(),
     }

@@ -1,0 +1,149 @@
+//! Latency and cost of a contender against the baseline, within blocks and at every moment of the run at
+//! once, like throughput.
+//!
+//! A latency quantile is that of a typical slice: the ratio of the slices' own quantiles, so it asks for
+//! enough transactions in every slice. The quantities of a comparison share its error probability
+//! equally, apart from throughput, which has its own. Knows no verdict on throughput.
+
+use dbduel_record::rows::SliceRow;
+use dbduel_stats::StatsError;
+use dbduel_stats::quantile_ratio::requests_per_slice;
+use dbduel_stats::sequential;
+
+use super::blocks::CompleteBlock;
+use super::decide::{Question, differences, no_block, paths_for, ratio_figure, sample_deviation};
+use super::evidence::{Evidence, slice_of};
+use super::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
+
+/// Fills in the quantities of a comparison that is not void.
+pub fn compare(
+    evidence: &Evidence<'_>,
+    level: usize,
+    comparison: &Comparison,
+) -> Vec<QuantityComparison> {
+    let plan = evidence.plan();
+    let Some(contender) = plan
+        .contenders
+        .iter()
+        .position(|one| one.name == comparison.contender)
+    else {
+        return Vec::new();
+    };
+    let alpha = comparison.alpha / Quantity::ALL.len() as f64;
+    let blocks = &evidence.levels[level].complete;
+    let quantities = Quantity::ALL.into_iter().map(|quantity| {
+        let name = &comparison.contender;
+        let stream = format!("judge/level/{level}/contender/{name}/{}", quantity.stream());
+        let question = Question {
+            plan,
+            contender,
+            reference: plan.baseline,
+            alpha,
+            paths: paths_for(alpha, &plan.decision),
+            stream,
+        };
+        answer(evidence, blocks, quantity, &question)
+    });
+    quantities.collect()
+}
+
+fn answer(
+    evidence: &Evidence<'_>,
+    blocks: &[CompleteBlock<'_>],
+    quantity: Quantity,
+    question: &Question<'_>,
+) -> QuantityComparison {
+    let mut answer = QuantityComparison {
+        quantity,
+        change: Change::NotCompared,
+        ratio: no_block(),
+        alpha: question.alpha,
+        decided_at_block: None,
+        block_sd: None,
+    };
+    if blocks.is_empty() {
+        return answer;
+    }
+    let rows = |who: usize| blocks.iter().flat_map(move |block| block.slices_of(who));
+    let both = rows(question.contender).chain(rows(question.reference));
+    if let Some(why) = both
+        .map(|row| value(evidence, quantity, row))
+        .find_map(Result::err)
+    {
+        answer.ratio = Figure::NotMeasured { why };
+        return answer;
+    }
+    if let Err(error) = fill(&mut answer, evidence, blocks, question) {
+        answer.ratio = Figure::NotMeasured {
+            why: error.to_string(),
+        };
+    }
+    answer
+}
+
+fn fill(
+    answer: &mut QuantityComparison,
+    evidence: &Evidence<'_>,
+    blocks: &[CompleteBlock<'_>],
+    question: &Question<'_>,
+) -> Result<(), StatsError> {
+    let quantity = answer.quantity;
+    let pairs = question.pairs(blocks, |row| {
+        value(evidence, quantity, row).unwrap_or(f64::NAN)
+    });
+    let differences = differences(&pairs)?;
+    answer.block_sd = sample_deviation(&differences);
+    let decision = sequential::decide(&differences, &question.sequential_plan())?;
+    answer.change = match decision.verdict {
+        sequential::Verdict::Faster => Change::Higher,
+        sequential::Verdict::Slower => Change::Lower,
+        sequential::Verdict::Equivalent => Change::Equivalent,
+        sequential::Verdict::Undecided => Change::Undecided,
+    };
+    answer.decided_at_block = decision.decided_at;
+    answer.ratio = ratio_figure(&decision, question.alpha, question.plan);
+    Ok(())
+}
+
+/// The quantity in one slice, or why the slice has none that could be compared.
+fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<f64, String> {
+    let name = &row.contender;
+    if row.ok == 0 {
+        return Err(format!("`{name}` committed nothing in a slice"));
+    }
+    let slice = slice_of(row);
+    let found = match quantity {
+        Quantity::LatencyP50 => quantile(row, 0.5, row.latency_us_p50)?,
+        Quantity::LatencyP95 => quantile(row, 0.95, row.latency_us_p95)?,
+        Quantity::LatencyP99 => quantile(row, 0.99, row.latency_us_p99)?,
+        Quantity::ServerCpuPerTransaction => evidence
+            .cpu_s(slice, "server")
+            .map(|seconds| seconds / row.ok as f64)
+            .ok_or_else(|| {
+                format!("a slice of `{name}` has no processor readings of the server")
+            })?,
+        Quantity::BytesWrittenPerTransaction => evidence
+            .reading(slice, "server", "device_write_bytes")
+            .map(|bytes| bytes / row.ok as f64)
+            .ok_or_else(|| format!("a slice of `{name}` has no reading of bytes written"))?,
+    };
+    match found > 0.0 && found.is_finite() {
+        true => Ok(found),
+        false => Err(format!(
+            "it is zero in a slice of `{name}`, so there is no ratio"
+        )),
+    }
+}
+
+/// A slice's own quantile, when it has the transactions for one.
+fn quantile(row: &SliceRow, q: f64, value_us: f64) -> Result<f64, String> {
+    // Rounding must not turn 10 / (1 − 0.99) into one more than 1000.
+    let needed = (requests_per_slice(q) - 1e-6).ceil();
+    if (row.ok as f64) < needed {
+        return Err(format!(
+            "a slice of `{}` has {} transactions, its own quantile needs {needed:.0}; give longer slices",
+            row.contender, row.ok
+        ));
+    }
+    Ok(value_us)
+}

@@ -1,0 +1,86 @@
+//! Ratios beside the verdict's: latency and cost, and every two contenders.
+
+use super::{RatioView, interval};
+use crate::judge::Summary;
+use crate::judge::summary::{Change, Comparison, Duel, PairComparison, QuantityComparison};
+use crate::report::words;
+
+pub(super) fn quantities(summary: &Summary) -> Vec<RatioView> {
+    let of_duel = |duel: &Duel| -> Vec<RatioView> {
+        let comparisons = duel.comparisons.iter();
+        let rows = comparisons.flat_map(|comparison| {
+            let quantities = comparison.quantities.iter();
+            quantities.map(|quantity| quantity_row(summary, duel, comparison, quantity))
+        });
+        rows.collect()
+    };
+    summary.duels.iter().flat_map(of_duel).collect()
+}
+
+fn quantity_row(
+    summary: &Summary,
+    duel: &Duel,
+    comparison: &Comparison,
+    quantity: &QuantityComparison,
+) -> RatioView {
+    RatioView {
+        level: duel.label.clone(),
+        contender: comparison.contender.clone(),
+        number: number_of(summary, &comparison.contender),
+        what: quantity.quantity.label().to_owned(),
+        answer: match quantity.change {
+            Change::NotCompared => "undecided",
+            other => other.word(),
+        },
+        phrase: format!(
+            "{} {}",
+            words::change_sign(quantity.change),
+            quantity.change.word()
+        ),
+        ratio: words::ratio_value(&quantity.ratio).unwrap_or_else(|| "–".to_owned()),
+        interval: interval(&quantity.ratio),
+        block_sd: quantity.block_sd.map(words::share).unwrap_or_default(),
+    }
+}
+
+pub(super) fn pairs(summary: &Summary) -> Vec<RatioView> {
+    let rows = summary.duels.iter().flat_map(|duel| {
+        let pairs = duel.pairs.iter();
+        pairs.map(move |pair| pair_row(summary, duel, pair))
+    });
+    rows.collect()
+}
+
+/// How sure the pairs are, and who is before whom.
+pub(super) fn pairs_note(summary: &Summary) -> String {
+    let rankings = summary.duels.iter().filter_map(|duel| {
+        let ranking = words::ranking(duel);
+        (!ranking.is_empty()).then(|| format!(" At {}: {}.", duel.label, ranking.join("; ")))
+    });
+    words::pairs_note(summary) + &rankings.collect::<String>()
+}
+
+fn pair_row(summary: &Summary, duel: &Duel, pair: &PairComparison) -> RatioView {
+    RatioView {
+        level: duel.label.clone(),
+        contender: pair.contender.clone(),
+        number: number_of(summary, &pair.contender),
+        what: pair.against.clone(),
+        answer: pair.verdict.word(),
+        phrase: format!("{} {}", words::sign(pair.verdict), pair.verdict.word()),
+        ratio: words::ratio_value(&pair.ratio).unwrap_or_else(|| "–".to_owned()),
+        interval: pair
+            .because
+            .clone()
+            .unwrap_or_else(|| interval(&pair.ratio)),
+        block_sd: String::new(),
+    }
+}
+
+fn number_of(summary: &Summary, contender: &str) -> usize {
+    let position = summary
+        .contenders
+        .iter()
+        .position(|facts| facts.name == contender);
+    position.unwrap_or(0)
+}
