@@ -6,6 +6,7 @@ pub mod check;
 pub mod datasets;
 pub mod drive;
 pub mod load;
+mod login;
 pub mod quickstart;
 pub mod report;
 pub mod run;
