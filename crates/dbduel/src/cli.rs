@@ -88,13 +88,24 @@ pub struct Run {
     pub fail_if: Vec<FailIf>,
 }
 
+/// A server that runs already.
+#[derive(Debug, Args)]
+pub struct Server {
+    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
+    /// is root unless named. The password comes from --password-file, DBDUEL_PASSWORD or MYSQL_PWD.
+    #[arg(long = "server", value_name = "ADDRESS")]
+    pub address: String,
+    /// File whose first line is the password.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
 /// `dbduel load`.
 #[derive(Debug, Args)]
 pub struct Load {
-    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
-    /// is root unless named. The password comes from DBDUEL_PASSWORD or --password-file.
-    #[arg(long, value_name = "ADDRESS")]
-    pub server: String,
+    /// Which server, and how to log in.
+    #[command(flatten)]
+    pub server: Server,
     /// What the clients do; `dbduel workloads` lists the names.
     #[arg(long, value_name = "NAME")]
     pub workload: String,
@@ -142,9 +153,6 @@ pub struct Load {
     /// Root of the clients' random values [default: another one each time].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// File whose first line is the password.
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
     /// Write the latencies as a HdrHistogram interval log.
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
@@ -300,10 +308,9 @@ fn rate(text: &str) -> Result<f64, String> {
 /// `dbduel check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
-    /// is root unless named. The password comes from DBDUEL_PASSWORD or --password-file.
-    #[arg(long, value_name = "ADDRESS")]
-    pub server: String,
+    /// Which server, and how to log in.
+    #[command(flatten)]
+    pub server: Server,
     /// Whose conditions; `dbduel workloads` lists the names.
     #[arg(long, value_name = "NAME")]
     pub workload: String,
@@ -316,9 +323,6 @@ pub struct Check {
     /// Check also what holds only before the first transaction.
     #[arg(long)]
     pub fresh: bool,
-    /// File whose first line is the password.
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
 }
 
 /// `dbduel audit`.
@@ -347,10 +351,10 @@ pub struct Audit {
     /// Version of the second option file's server.
     #[arg(long, value_name = "VERSION")]
     pub version_b: Option<String>,
-    /// File with the password of the first running server [default: $MYSQL_PWD].
+    /// File with the password of the first running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_a: Option<PathBuf>,
-    /// File with the password of the second running server [default: $MYSQL_PWD].
+    /// File with the password of the second running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_b: Option<PathBuf>,
     /// What the contest claims to be.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use anyhow::Result;
+use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::workloads::{self, Moment, Verification, parameters};
 
+use super::login::way_in;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -27,11 +27,7 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
         .map(|(name, value)| (name.clone(), value.as_str().into()))
         .collect();
     let resolved = parameters::resolve(workload, &given)?;
-    let (address, user) = Address::parse_with_user(&arguments.server)?;
-    let credentials = Credentials::new(
-        user.unwrap_or_else(|| "root".to_owned()),
-        password(arguments)?,
-    );
+    let (address, credentials) = way_in(&arguments.server)?;
     let options = ConnectOptions {
         database: Some(arguments.database.clone()),
         statement_deadline: CONDITION_DEADLINE,
@@ -50,15 +46,6 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
     } else {
         Exit::Void
     })
-}
-
-fn password(arguments: &cli::Check) -> Result<String> {
-    let Some(path) = &arguments.password_file else {
-        return Ok(std::env::var("DBDUEL_PASSWORD").unwrap_or_default());
-    };
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("could not read the password file `{}`", path.display()))?;
-    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 fn as_text(workload: &str, verification: &Verification) -> Result<String> {

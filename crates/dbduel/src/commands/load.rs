@@ -8,7 +8,6 @@ mod page;
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -20,16 +19,16 @@ use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::{self, Workload, parameters};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
+use super::login::way_in;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
 use crate::lab::drive::{LoadProcess, SliceEnd};
+use crate::lab::login;
 use crate::lab::server::Progress as _;
 use outcome::Outcome;
 
-/// Environment variable with the password.
-const PASSWORD: &str = "DBDUEL_PASSWORD";
 /// What the load process calls the server.
 const NAME: &str = "server";
 /// Seed of the content of tables: the one of contests, so that both work on the same rows.
@@ -105,7 +104,7 @@ pub fn load(arguments: &cli::Load) -> Result<Exit> {
 
 impl Job {
     fn of(arguments: &cli::Load) -> Result<Self> {
-        let (address, user) = Address::parse_with_user(&arguments.server)?;
+        let (address, credentials) = way_in(&arguments.server)?;
         let workload = workloads::find(&arguments.workload)?;
         let mut given = Parameters::new();
         for (name, value) in &arguments.set {
@@ -120,11 +119,9 @@ impl Job {
             (Some(per_second), cli::LoadArrival::Constant) => Arrival::Constant { per_second },
             (Some(per_second), cli::LoadArrival::Poisson) => Arrival::Poisson { per_second },
         };
-        let user = user.unwrap_or_else(|| "root".to_owned());
-        let password = password(arguments.password_file.as_deref())?;
         Ok(Job {
             address,
-            credentials: Credentials::new(user, password),
+            credentials,
             tls: tls(arguments),
             database: arguments.database.clone(),
             workload,
@@ -148,7 +145,8 @@ impl Job {
             let error = anyhow::Error::from(error);
             if is_refused {
                 error.context(format!(
-                    "the password is read from --password-file or {PASSWORD}"
+                    "the password is read from --password-file or {}",
+                    login::PASSWORD
                 ))
             } else {
                 error
@@ -287,16 +285,6 @@ impl Job {
         };
         Outcome::of(setup, *answer, interrupt::urgency() != Urgency::None)
     }
-}
-
-/// The password: the first line of the file, or else from the environment, or else none.
-fn password(file: Option<&Path>) -> Result<String> {
-    let Some(file) = file else {
-        return Ok(std::env::var(PASSWORD).unwrap_or_default());
-    };
-    let text = fs::read_to_string(file)
-        .with_context(|| format!("could not read the password file `{}`", file.display()))?;
-    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// How much TLS; the command line sees to it that a mode which needs an authority has one.

@@ -7,6 +7,7 @@ pub mod datasets;
 pub mod drive;
 pub mod fail_if;
 pub mod load;
+mod login;
 pub mod quickstart;
 pub mod report;
 pub mod run;

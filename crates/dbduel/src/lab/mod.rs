@@ -8,5 +8,6 @@ pub mod experiment;
 pub mod facts;
 pub mod host;
 pub mod inspect;
+pub mod login;
 pub mod observe;
 pub mod server;

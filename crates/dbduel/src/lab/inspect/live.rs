@@ -1,17 +1,14 @@
 //! A running server, asked over a connection.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection};
 
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
-
-/// Environment variable with the password of running servers, as clients of MySQL read it.
-const PASSWORD: &str = "MYSQL_PWD";
+use crate::lab::login;
 
 /// Asks the server at `address`.
 ///
@@ -23,18 +20,15 @@ pub fn read(
     user: Option<&str>,
     password_file: Option<&Path>,
 ) -> Result<ServerEvidence> {
-    let password = match password_file {
-        Some(file) => {
-            let text = fs::read_to_string(file).with_context(|| {
-                format!("could not read the password file `{}`", file.display())
-            })?;
-            text.trim_end_matches(['\r', '\n']).to_owned()
-        }
-        None => std::env::var(PASSWORD).unwrap_or_default(),
-    };
-    let credentials = Credentials::new(user.unwrap_or("root"), password);
+    let credentials = login::credentials(user, password_file, Some(name))?;
     let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
-        .with_context(|| format!("could not log in to `{address}` as `{}`; a password is read from --password-file or {PASSWORD}", credentials.user))?;
+        .with_context(|| {
+            format!(
+                "could not log in to `{address}` as `{}`; a password is read from its file or {}",
+                credentials.user,
+                login::PASSWORD
+            )
+        })?;
     let mut evidence = evidence(name, &mut connection)?;
     evidence.source = address.to_string();
     evidence.connection.transport = Some(transport(address));

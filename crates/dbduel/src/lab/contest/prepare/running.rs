@@ -1,10 +1,11 @@
 //! A contender whose server runs already: visited, and given its data when it has none.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
@@ -14,19 +15,19 @@ use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident};
 use crate::lab::contest::journal::Journal;
 use crate::lab::dataset;
+use crate::lab::login;
 use crate::lab::server::DATABASE;
-
-/// Account that is used when the address names none.
-const USER: &str = "root";
 
 /// Logs in and sees that our database is there.
 ///
 /// # Errors
 /// When the server does not answer or does not let us in.
 pub fn visit(contender: &Contender, address: &Address, user: Option<&str>) -> Result<Resident> {
-    let credentials = Credentials::new(user.unwrap_or(USER), password(contender)?);
+    let about = || format!("contender `{}`", contender.name);
+    let file = contender.password_file.as_deref().map(Path::new);
+    let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
     let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
-        .with_context(|| format!("contender `{}`", contender.name))?;
+        .with_context(about)?;
     connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;
     let place = Place::Running {
         address: address.clone(),
@@ -37,31 +38,6 @@ pub fn visit(contender: &Contender, address: &Address, user: Option<&str>) -> Re
         database: DATABASE.to_owned(),
         place,
     })
-}
-
-/// The password: from its file, or from the environment.
-fn password(contender: &Contender) -> Result<String> {
-    if let Some(path) = &contender.password_file {
-        let text = std::fs::read_to_string(path).with_context(|| {
-            format!(
-                "could not read the password file `{path}` of `{}`",
-                contender.name
-            )
-        })?;
-        return Ok(text.lines().next().unwrap_or_default().to_owned());
-    }
-    let letter = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let own: String = contender.name.chars().map(letter).collect();
-    let from = |name: &str| std::env::var(name).ok();
-    Ok(from(&format!("DBDUEL_PASSWORD_{own}"))
-        .or_else(|| from("DBDUEL_PASSWORD"))
-        .unwrap_or_default())
 }
 
 /// Loads the workload's tables when there are none. Tables that are there are taken as they are; their
