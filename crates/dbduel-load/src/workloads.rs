@@ -7,8 +7,12 @@ mod oltp;
 pub mod order_entry;
 pub mod parameters;
 mod random_points;
+mod rows;
 mod sbtest;
+#[cfg(test)]
+mod test_lab;
 mod unique;
+mod verification;
 
 use dbduel_record::plan::Parameters;
 
@@ -17,8 +21,9 @@ use crate::conn::LostError;
 use crate::executor::Task;
 use crate::random::Random;
 use crate::worker::Seat;
-pub use order_entry::{Condition, Moment, UnusableData, Verification, VerifyError};
+pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
+pub use verification::{Condition, Moment, Verification, VerifyError};
 
 /// A workload.
 pub trait Workload: Sync {

@@ -23,13 +23,11 @@ mod payment;
 mod population;
 mod recognise;
 mod row_writer;
-mod rows;
 mod schema;
 mod settings;
 mod specs;
 mod stock_level;
 mod values;
-mod verification;
 
 #[cfg(test)]
 mod real_server;
@@ -37,15 +35,15 @@ mod real_server;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
+use super::verification::{Moment, Verification, VerifyError};
 use super::{Table, Workload};
 use crate::blocking::Connection;
 use crate::conn::LostError;
 use crate::executor::Task;
 use crate::worker::Seat;
 use client::{Options, Terminal};
-pub use recognise::{UnusableData, VerifyError};
+pub use recognise::UnusableData;
 use settings::Settings;
-pub use verification::{Condition, Moment, Verification};
 
 /// The workload.
 #[derive(Debug)]

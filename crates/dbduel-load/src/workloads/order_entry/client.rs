@@ -11,7 +11,6 @@ use super::new_order::NewOrder;
 use super::order_status::OrderStatus;
 use super::payment::Payment;
 use super::recognise::Facts;
-use super::rows::{each, unusable};
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
@@ -19,6 +18,7 @@ use crate::conn::{Conn, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client};
+use crate::workloads::rows::{each, unusable};
 
 /// What a terminal is told when it is made.
 pub(super) struct Options {

@@ -5,20 +5,17 @@
 //! missing side is found as well, and no server has to join tables without index. Sums are exact: all
 //! money is DECIMAL.
 
-use std::time::Instant;
-
-use super::recognise::{VerifyError, recognise};
+use super::recognise::recognise;
 use super::schema::SKIPS;
 use super::settings::Settings;
-use super::verification::{Condition, Moment, Verification};
-use crate::blocking::{Connection, QueryError, ResultSet};
+use crate::blocking::{Connection, QueryError};
+use crate::workloads::verification::{
+    Moment, Verification, VerifyError, check_condition, on_one_state,
+};
 
 /// Warehouses per query: few enough for temporary tables that fit into memory, many enough that the
 /// history, which has no index, is not read too often.
 const WAREHOUSES_PER_QUERY: u64 = 5;
-
-/// Violations that a query returns at most.
-const VIOLATIONS_MAX: u64 = 1_000;
 
 /// A condition. `{first}` and `{last}` stand for a range of warehouses, `{delivered}` for the orders of a
 /// district that were delivered when the tables were filled.
@@ -184,13 +181,9 @@ pub(super) fn verify(
     moment: Moment,
 ) -> Result<Verification, VerifyError> {
     let warehouses = recognise(connection, settings)?.warehouses;
-    connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-    connection.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
-    let outcome = check_all(connection, settings, warehouses, moment);
-    let ended = connection.execute("COMMIT");
-    let verification = outcome?;
-    ended?;
-    Ok(verification)
+    on_one_state(connection, |connection| {
+        check_all(connection, settings, warehouses, moment)
+    })
 }
 
 fn check_all(
@@ -204,9 +197,17 @@ fn check_all(
         .iter()
         .filter(|query| moment == Moment::Fresh || !query.fresh_only)
     {
-        verification
-            .conditions
-            .push(check(connection, query, settings, warehouses)?);
+        let firsts = (1..=warehouses).step_by(WAREHOUSES_PER_QUERY as usize);
+        let statements = firsts.map(|first| {
+            let last = (first + WAREHOUSES_PER_QUERY - 1).min(warehouses);
+            statement(query, settings, first, last)
+        });
+        verification.conditions.push(check_condition(
+            connection,
+            query.name,
+            query.about,
+            statements,
+        )?);
     }
     for (name, sql) in count_queries() {
         let count = connection
@@ -219,53 +220,14 @@ fn check_all(
     Ok(verification)
 }
 
-fn check(
-    connection: &mut Connection,
-    query: &Query,
-    settings: &Settings,
-    warehouses: u64,
-) -> Result<Condition, QueryError> {
-    let began = Instant::now();
-    let (mut violations, mut example) = (0, None);
-    let mut first = 1;
-    while first <= warehouses {
-        let last = (first + WAREHOUSES_PER_QUERY - 1).min(warehouses);
-        let answer = connection.query(&statement(query, settings, first, last))?;
-        violations += answer.rows.len() as u64;
-        example = example.or_else(|| first_row(&answer));
-        first = last + 1;
-    }
-    let Query { name, about, .. } = *query;
-    Ok(Condition {
-        name,
-        about,
-        violations,
-        example,
-        seconds: began.elapsed().as_secs_f64(),
-    })
-}
-
 /// The query for a range of warehouses.
 fn statement(query: &Query, settings: &Settings, first: u64, last: u64) -> String {
     let delivered = settings.population.customers - settings.population.open_orders;
-    let sql = query
+    query
         .sql
         .replace("{first}", &first.to_string())
         .replace("{last}", &last.to_string())
-        .replace("{delivered}", &delivered.to_string());
-    format!("{sql} LIMIT {VIOLATIONS_MAX}")
-}
-
-/// `column = value, …` of the first row.
-fn first_row(answer: &ResultSet) -> Option<String> {
-    answer.rows.first()?;
-    let value = |column| answer.text(0, column).unwrap_or_else(|| "NULL".to_owned());
-    let pairs = answer
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(column, name)| format!("{name} = {}", value(column)));
-    Some(pairs.collect::<Vec<_>>().join(", "))
+        .replace("{delivered}", &delivered.to_string())
 }
 
 #[cfg(test)]

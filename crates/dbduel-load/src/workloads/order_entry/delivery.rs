@@ -8,12 +8,12 @@
 use dbduel_wire::Value;
 
 use super::home::Home;
-use super::rows::{Money, maybe, one, unusable};
 use super::schema::SKIPS;
 use super::settings::{DISTRICTS, Settings};
 use super::values::between;
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::{Money, maybe, one, unusable};
 
 /// What the terminal enters, and how far the delivery has come: an attempt that the server rolled back
 /// goes on where it was, because earlier districts are committed.

@@ -2,11 +2,11 @@
 
 use dbduel_wire::Value;
 
-use super::rows::{Fields, each, unusable};
 use super::settings::{DISTRICTS, Settings};
 use super::values::{LastName, between, percent};
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::{Fields, each, unusable};
 
 /// Customers out of a hundred that are named instead of numbered.
 const BY_NAME_PERCENT: u64 = 60;

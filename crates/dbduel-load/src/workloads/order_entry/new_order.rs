@@ -6,10 +6,10 @@ use dbduel_wire::Value;
 
 use super::home::Home;
 use super::row_writer::ORIGINAL;
-use super::rows::{Money, maybe, one, text, unusable};
 use super::settings::Settings;
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::{Money, maybe, one, text, unusable};
 use input::{Input, Line};
 
 /// Longest `s_dist_xx`.

@@ -3,10 +3,10 @@
 use dbduel_wire::Value;
 
 use super::home::{FindCustomer, Home, Pick, any_district};
-use super::rows::{one, unusable};
 use super::settings::Settings;
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::{one, unusable};
 
 /// The transaction: its statements and its next input.
 pub(super) struct OrderStatus {

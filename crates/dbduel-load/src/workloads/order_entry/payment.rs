@@ -4,11 +4,11 @@ use dbduel_wire::Value;
 
 use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
-use super::rows::{Money, one, text};
 use super::settings::Settings;
 use super::values::{between, percent};
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::{Money, one, text};
 
 /// Payments out of a hundred by customers of the own district.
 const LOCAL_PERCENT: u64 = 85;

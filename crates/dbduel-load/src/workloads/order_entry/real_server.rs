@@ -3,18 +3,26 @@
 //! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
 //! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
 
-mod lab;
-
 use serde_json::Value;
 
-use super::{Moment, UnusableData, VerifyError};
+use super::UnusableData;
 use crate::fill::{FillError, clear};
 use crate::order::{Answer, ClassAnswer, SliceAnswer};
-use lab::Lab;
+use crate::workloads::test_lab::Lab;
+use crate::workloads::{Moment, VerifyError};
 
 /// Half a million rows shrunk to a tenth, so that a debug build is done in seconds.
 fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
     [&[("scale", 0.1.into())], more].concat()
+}
+
+/// Why the data cannot be used.
+#[track_caller]
+fn refused(lab: &Lab) -> UnusableData {
+    match lab.verify(Moment::AfterLoad) {
+        Err(VerifyError::Unusable(why)) => *why.downcast().unwrap(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[track_caller]
@@ -41,7 +49,11 @@ fn check_mix(slice: &SliceAnswer) {
 
 #[test]
 fn conditions_hold_after_filling_and_after_a_run() {
-    let Some(lab) = Lab::new("dbduel_order_entry", &[("warehouses", 1.into())]) else {
+    let Some(lab) = Lab::new(
+        "order-entry",
+        "dbduel_order_entry",
+        &[("warehouses", 1.into())],
+    ) else {
         return;
     };
     lab.fill().unwrap();
@@ -83,7 +95,8 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
         ),
     ] {
         let given = small(&[&[("warehouses", 2.into())][..], &given].concat());
-        let Some(lab) = Lab::new(&format!("dbduel_order_entry_{name}"), &given) else {
+        let Some(lab) = Lab::new("order-entry", &format!("dbduel_order_entry_{name}"), &given)
+        else {
             return;
         };
         lab.fill().unwrap();
@@ -98,16 +111,13 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
         );
         lab.verify_all(Moment::AfterLoad, 11);
         clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
-        assert!(matches!(
-            lab.verify(Moment::AfterLoad),
-            Err(VerifyError::Unusable(UnusableData::Absent))
-        ));
+        assert_eq!(refused(&lab), UnusableData::Absent);
     }
 }
 
 #[test]
 fn every_condition_notices_its_violation() {
-    let Some(lab) = Lab::new("dbduel_order_entry_broken", &small(&[])) else {
+    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_broken", &small(&[])) else {
         return;
     };
     lab.fill().unwrap();
@@ -192,7 +202,7 @@ fn every_condition_notices_its_violation() {
 
 #[test]
 fn a_delivery_without_orders_is_counted() {
-    let Some(lab) = Lab::new("dbduel_order_entry_skips", &small(&[])) else {
+    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_skips", &small(&[])) else {
         return;
     };
     lab.fill().unwrap();
@@ -213,12 +223,8 @@ fn a_delivery_without_orders_is_counted() {
 
 #[test]
 fn data_that_do_not_fit_are_refused_with_the_reason() {
-    let Some(mut lab) = Lab::new("dbduel_order_entry_refused", &small(&[])) else {
+    let Some(mut lab) = Lab::new("order-entry", "dbduel_order_entry_refused", &small(&[])) else {
         return;
-    };
-    let refused = |lab: &Lab| match lab.verify(Moment::AfterLoad) {
-        Err(VerifyError::Unusable(why)) => why,
-        other => panic!("{other:?}"),
     };
     assert_eq!(refused(&lab), UnusableData::Absent);
     lab.query("CREATE TABLE orders (o_id INT, KEY idx_order (o_id))");

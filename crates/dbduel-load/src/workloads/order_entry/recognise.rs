@@ -6,6 +6,7 @@ use super::schema::{COMPLETE, FACTS, specified};
 use super::settings::{Settings, lawful};
 use super::values::constants_fit;
 use crate::blocking::{Connection, QueryError};
+use crate::workloads::verification::VerifyError;
 
 /// Why the tables cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -130,17 +131,6 @@ const SIGNATURES: &[Signature] = &[
     },
 ];
 
-/// Why the data could not be looked at, or not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
-    /// A statement failed.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// The data are not what they must be.
-    #[error(transparent)]
-    Unusable(#[from] UnusableData),
-}
-
 /// Reads the facts of the default database and compares them with the settings.
 pub(super) fn recognise(
     connection: &mut Connection,
@@ -151,7 +141,7 @@ pub(super) fn recognise(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
     )?;
     if !tables.iter().any(|table| table == FACTS) {
-        return Err(whose(connection, &tables)?.into());
+        return Err(VerifyError::unusable(whose(connection, &tables)?));
     }
     let answer = connection.query(&format!("SELECT name, value FROM {FACTS}"))?;
     let mut facts = Facts::default();
@@ -161,7 +151,7 @@ pub(super) fn recognise(
             facts.note(&name, value);
         }
     }
-    facts.check(settings)?;
+    facts.check(settings).map_err(VerifyError::unusable)?;
     Ok(facts)
 }
 

@@ -3,11 +3,11 @@
 use dbduel_wire::Value;
 
 use super::home::Home;
-use super::rows::one;
 use super::settings::Settings;
 use super::values::between;
 use crate::conn::{Conn, Statement, StatementError};
 use crate::random::Random;
+use crate::workloads::rows::one;
 
 /// Orders that are looked at.
 const ORDERS: u64 = 20;

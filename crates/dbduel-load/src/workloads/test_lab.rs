@@ -7,13 +7,12 @@ use std::time::Duration;
 use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
 use serde_json::Value;
 
-use super::super::{Moment, Verification, VerifyError};
 use crate::address::Address;
 use crate::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use crate::drive::drive;
 use crate::fill::{FillError, FillWatch, Place, fill};
 use crate::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
-use crate::workloads::{Workload, find, parameters::resolve};
+use crate::workloads::{Moment, Verification, VerifyError, Workload, find, parameters::resolve};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -28,7 +27,7 @@ pub(super) struct Lab {
 
 impl Lab {
     /// None, with a word on standard error, when no server is named.
-    pub fn new(database: &str, given: &[(&str, Value)]) -> Option<Self> {
+    pub fn new(workload: &str, database: &str, given: &[(&str, Value)]) -> Option<Self> {
         let Ok(path) = env::var("DBDUEL_TEST_SOCKET") else {
             // Not a print macro, whose output the test harness would keep to itself.
             let _ = writeln!(
@@ -39,7 +38,7 @@ impl Lab {
         };
         let user = env::var("DBDUEL_TEST_USER").unwrap_or_else(|_| "root".to_owned());
         let password = env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default();
-        let workload = find("order-entry").unwrap();
+        let workload = find(workload).unwrap();
         let given = given
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))

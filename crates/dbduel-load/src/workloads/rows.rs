@@ -1,6 +1,6 @@
 //! Reads what queries return, field by field, and writes decimals.
 //!
-//! Knows nothing of this workload's tables. Nothing is allocated.
+//! Knows no workload's tables. Nothing is allocated.
 
 use dbduel_wire::reply::Values;
 use dbduel_wire::{Row, Sink, Value};
