@@ -87,11 +87,31 @@ pub struct ReadingRow {
     pub position: u32,
     /// Name of the contender that the slice belongs to.
     pub contender: String,
-    /// Whose value: `server`, `load` or `host`.
+    /// Whose value: `server`, `engine` (the server's own counters), `load`, `host`, or `observer`
+    /// for what the samplers themselves cost.
     pub source: String,
     /// What was read, with its unit last, for example `cpu_user_s`.
     pub metric: String,
     /// The value; for a counter the increase during the slice.
+    pub value: f64,
+}
+
+/// One row of `seconds.csv`: one value that a sampler read for about one second of a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SecondRow {
+    /// `SliceId::block`.
+    pub block: u32,
+    /// `SliceId::position`.
+    pub position: u32,
+    /// End of the second after the end of the guard, seconds.
+    pub offset_s: f64,
+    /// Time since the look before, seconds.
+    pub length_s: f64,
+    /// As in [`ReadingRow`].
+    pub source: String,
+    /// As in [`ReadingRow`].
+    pub metric: String,
+    /// The value; for a counter the increase since the look before.
     pub value: f64,
 }
 

@@ -5,7 +5,8 @@
 //! DIR/host.json         the machine       DIR/events.jsonl     the journal
 //! DIR/slices.csv        slice × class     DIR/ticks.csv        series inside slices
 //! DIR/readings.csv      sampler values    DIR/errors.csv       error codes
-//! DIR/latency.hlog      histograms        DIR/contenders/NAME/ facts about each server
+//! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
+//! DIR/latency.hlog      histograms
 //! ```
 //!
 //! A slice counts when the journal says that it finished; rows of other slices are ignored. What
@@ -36,6 +37,8 @@ pub const SLICES: &str = "slices.csv";
 pub const TICKS: &str = "ticks.csv";
 /// Sampler values.
 pub const READINGS: &str = "readings.csv";
+/// Sampler values second by second.
+pub const SECONDS: &str = "seconds.csv";
 /// Errors by code.
 pub const ERRORS: &str = "errors.csv";
 /// Latency histograms.

@@ -12,7 +12,7 @@ use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
     Workload,
 };
-use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
+use dbduel_record::rows::{ALL_CLASSES, SecondRow, SliceRow, TickRow};
 use dbduel_record::store::{SliceResult, contender_dir};
 use dbduel_record::{Event, FormatVersion, Plan, Record, RecordError, RecordWriter};
 
@@ -124,6 +124,15 @@ fn slice(position: u32) -> SliceResult {
             latency_us_max: 1000.0,
         }],
         readings: Vec::new(),
+        seconds: vec![SecondRow {
+            block: 0,
+            position,
+            offset_s: 1.0,
+            length_s: 1.0,
+            source: "server".to_owned(),
+            metric: "cpu_user_s".to_owned(),
+            value: 0.25,
+        }],
         errors: Vec::new(),
         latencies: vec![Interval {
             block: 0,
@@ -187,6 +196,7 @@ fn what_was_written_is_read_back() {
     assert_eq!(record.complaints, []);
     assert_eq!(record.slices, slice(0).classes);
     assert_eq!(record.ticks, slice(0).ticks);
+    assert_eq!(record.seconds, slice(0).seconds);
     assert_eq!(
         record.latencies[0].histogram,
         slice(0).latencies[0].histogram

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS, SLICES, TICKS,
     contender_dir,
 };
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::{Build, Host, Size};
 use crate::latency::{self, Interval};
 use crate::plan::{FormatVersion, Plan};
-use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
+use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::tsv::unescape;
 
 /// Files about one contender.
@@ -51,6 +51,8 @@ pub struct Record {
     pub ticks: Vec<TickRow>,
     /// Readings of finished slices.
     pub readings: Vec<ReadingRow>,
+    /// Readings of finished slices, second by second.
+    pub seconds: Vec<SecondRow>,
     /// Errors of finished slices.
     pub errors: Vec<ErrorRow>,
     /// Latencies of finished slices.
@@ -79,6 +81,8 @@ impl Record {
         ticks.retain(|row| counts(row.block, row.position));
         let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &mut complaints);
         readings.retain(|row| counts(row.block, row.position));
+        let mut seconds: Vec<SecondRow> = read_table(dir, SECONDS, &mut complaints);
+        seconds.retain(|row| counts(row.block, row.position));
         let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &mut complaints);
         errors.retain(|row| counts(row.block, row.position));
         let mut latencies = read_latencies(dir, &mut complaints);
@@ -99,6 +103,7 @@ impl Record {
             slices,
             ticks,
             readings,
+            seconds,
             errors,
             latencies,
             contenders,

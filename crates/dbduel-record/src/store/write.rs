@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{
-    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS, SLICES, TICKS,
     contender_dir,
 };
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::Host;
 use crate::latency::{self, Interval};
 use crate::plan::Plan;
-use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
+use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 
 /// Everything that one slice adds to the record.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,8 @@ pub struct SliceResult {
     pub ticks: Vec<TickRow>,
     /// What the samplers read.
     pub readings: Vec<ReadingRow>,
+    /// The same second by second, for the samplers that are cheap enough.
+    pub seconds: Vec<SecondRow>,
     /// Errors by code.
     pub errors: Vec<ErrorRow>,
     /// Histograms by class.
@@ -82,7 +84,7 @@ impl RecordWriter {
             Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
-        for name in [EVENTS, SLICES, TICKS, READINGS, ERRORS, LATENCY] {
+        for name in [EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY] {
             end_torn_line(&dir.join(name))?;
         }
         Ok(Self {
@@ -132,12 +134,14 @@ impl RecordWriter {
             classes,
             ticks,
             readings,
+            seconds,
             errors,
             latencies,
         } = result;
         self.rows(SLICES, classes)?;
         self.rows(TICKS, ticks)?;
         self.rows(READINGS, readings)?;
+        self.rows(SECONDS, seconds)?;
         self.rows(ERRORS, errors)?;
         let lines: String = latencies.iter().map(latency::line).collect();
         append(&self.dir.join(LATENCY), lines.as_bytes())?;

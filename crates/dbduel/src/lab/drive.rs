@@ -83,6 +83,11 @@ impl LoadProcess {
         })
     }
 
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Connects a contender's clients; returns the seconds that it took.
     ///
     /// # Errors

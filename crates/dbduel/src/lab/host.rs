@@ -74,6 +74,12 @@ pub fn read(place: &Path) -> Host {
     }
 }
 
+/// The directory in `/sys` of the whole disk under `place`; `None` for a file system without one.
+#[must_use]
+pub fn disk_of(place: &Path) -> Option<PathBuf> {
+    block_device(&mount_of(place)?.source)
+}
+
 /// Number of processors that the system schedules on; at least 1.
 #[must_use]
 pub fn cpus() -> u32 {

@@ -274,6 +274,7 @@ impl Scenario {
             classes: vec![row],
             ticks,
             readings,
+            seconds: Vec::new(),
             errors: if failed > 0 { vec![error] } else { Vec::new() },
             latencies: vec![interval],
         }

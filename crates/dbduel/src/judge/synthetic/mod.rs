@@ -260,6 +260,7 @@ impl Scenario {
             slices: Vec::new(),
             ticks: Vec::new(),
             readings: Vec::new(),
+            seconds: Vec::new(),
             errors: Vec::new(),
             latencies: Vec::new(),
             contenders: self
@@ -281,6 +282,7 @@ impl Scenario {
                     record.slices.extend(result.classes);
                     record.ticks.extend(result.ticks);
                     record.readings.extend(result.readings);
+                    record.seconds.extend(result.seconds);
                     record.errors.extend(result.errors);
                     record.latencies.extend(result.latencies);
                 }

@@ -259,6 +259,14 @@ impl Arena {
         Ok(())
     }
 
+    /// A connection for questions to an awake contender.
+    ///
+    /// # Errors
+    /// When the server does not let us in.
+    pub fn connect(&mut self, contender: usize, statement: Duration) -> Result<Connection> {
+        self.residents[contender].connect(statement)
+    }
+
     /// Process number of the contender's server, when it is ours.
     pub fn pid(&self, contender: usize) -> Option<u32> {
         match &self.residents[contender].place {

@@ -8,6 +8,7 @@ mod arena;
 mod close;
 mod journal;
 mod measure;
+mod observers;
 mod prepare;
 mod pulses;
 mod slice;
@@ -30,6 +31,7 @@ pub use arena::Resident;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
+use observers::Observers;
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
@@ -125,6 +127,7 @@ fn stage(
         load,
         journal,
         progress,
+        observers: Observers::new(setting),
     };
     let result = contest.warm_up().and_then(|()| contest.measure());
     let Contest { arena, load, .. } = contest;
@@ -141,6 +144,7 @@ struct Contest<'c> {
     load: LoadProcess,
     journal: &'c mut Journal,
     progress: Progress,
+    observers: Observers,
 }
 
 fn failure(error: &anyhow::Error) -> Finding {

@@ -7,7 +7,7 @@ use dbduel_load::order::{ClassAnswer, SliceAnswer, SliceOrder};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::plan::Block;
-use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SliceRow, TickRow};
+use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
@@ -16,7 +16,7 @@ use super::pulses::Pulses;
 use super::warm_up::rate;
 use crate::judge::LevelDecision;
 use crate::lab::drive::SliceEnd;
-use crate::lab::observe::Look;
+use crate::lab::observe::Observed;
 
 /// What came of a slice.
 pub enum Outcome {
@@ -37,7 +37,8 @@ impl Contest<'_> {
         position: usize,
         decision: &LevelDecision,
     ) -> Result<Outcome> {
-        let (plan, console, progress) = (self.setting.plan, self.setting.console, &self.progress);
+        let (plan, console) = (self.setting.plan, self.setting.console);
+        let (epoch, used_s) = (self.progress.epoch, self.progress.used_s);
         let (contender, level) = (block.order[position], &plan.levels[block.level]);
         let name = &plan.contenders[contender].name;
         let guard_s = if block.continues(position) {
@@ -58,24 +59,30 @@ impl Contest<'_> {
             drain_s: plan.schedule.drain_s,
             seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
         };
-        let server_pid = self.arena.pid(contender);
-        let look = || server_pid.map(Look::at).unwrap_or_default();
-        let mut before = look();
-        let mut after = None;
+        let watch = self
+            .observers
+            .watch(self.setting, &mut self.arena, contender, &self.load)?;
+        if guard_s <= 0.0 {
+            watch.open();
+        }
         let standing = standing(decision);
         let pulses = plan
             .injection
             .as_ref()
             .filter(|injection| injection.contender == contender)
-            .zip(server_pid.and_then(|pid| i32::try_from(pid).ok()))
+            .zip(
+                self.arena
+                    .pid(contender)
+                    .and_then(|pid| i32::try_from(pid).ok()),
+            )
             .map(|(injection, group)| Pulses::start(group, injection));
         let end = self.load.slice(order, |tick| {
             // The load process sends a tick when it ends; a tick never spans the end of the guard.
             let ends_at = tick.offset_s + tick.length_s;
-            if ends_at < tick.length_s / 2.0 {
-                before = look();
+            if ends_at.abs() < tick.length_s / 2.0 {
+                watch.open();
             } else if ends_at > block.slice_s - tick.length_s / 2.0 {
-                after = Some(look());
+                watch.close();
             }
             let number = decision.blocks_complete + 1;
             let message = format!(
@@ -83,29 +90,24 @@ impl Contest<'_> {
                 level.label(),
                 rate(tick)
             );
-            console.measuring(
-                progress.used_s + guard_s + ends_at,
-                plan.schedule.budget_s,
-                &message,
-            );
+            console.measuring(used_s + guard_s + ends_at, plan.schedule.budget_s, &message);
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
         let stopped_share = pulses.map(Pulses::end);
+        let observed = self.observers.end(contender, watch);
+        self.say_what_is_missing(name, &observed)?;
         let answer = match end? {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost(why) => return Ok(Outcome::Lost(why)),
         };
-        let after = after.unwrap_or_else(look);
         let slice = SliceId {
             block: block.id,
             position: position as u32,
         };
-        let mut result = rows(&answer, slice, name, level.clients, progress.epoch, guard_s)
+        let mut result = rows(&answer, slice, name, level.clients, epoch, guard_s)
             .map_err(|why| anyhow!(why))?;
-        result
-            .readings
-            .extend(after.since(&before, slice, name, "server"));
+        add_observed(&mut result, slice, name, observed);
         result
             .readings
             .extend(stopped_share.map(|share| ReadingRow {
@@ -118,6 +120,39 @@ impl Contest<'_> {
             }));
         Ok(Outcome::Finished(Box::new(result)))
     }
+}
+
+/// Adds what was observed; what the load process says of itself goes before what was seen of it.
+fn add_observed(result: &mut SliceResult, slice: SliceId, contender: &str, observed: Observed) {
+    let SliceId { block, position } = slice;
+    for (source, metric, value) in observed.readings {
+        let is_known = result
+            .readings
+            .iter()
+            .any(|row| row.source == source && row.metric == metric);
+        if !is_known {
+            result.readings.push(ReadingRow {
+                block,
+                position,
+                contender: contender.to_owned(),
+                source: source.to_owned(),
+                metric,
+                value,
+            });
+        }
+    }
+    let seconds = observed.seconds.into_iter();
+    result.seconds = seconds
+        .map(|(offset_s, length_s, source, metric, value)| SecondRow {
+            block,
+            position,
+            offset_s,
+            length_s,
+            source: source.to_owned(),
+            metric,
+            value,
+        })
+        .collect();
 }
 
 /// What is known of the level so far, for the progress line.

@@ -1,65 +1,152 @@
-//! Samplers: what a process or the machine used while a slice was measured.
+//! Samplers: what a server, the load process and the machine used while a slice was measured.
 //!
-//! A sampler reads counters; the difference of two looks is the reading of a slice. A source that
-//! cannot be read gives no reading, never a wrong one.
+//! A sampler reads counters and gauges; the difference of two looks is what was used between them. A
+//! source that cannot be read gives no value and says why, never a wrong value. This module does not
+//! know what a reading means for a contest; the judge does.
+//!
+//! ```text
+//! SAMPLERS ─► Look ─┐
+//! states (threads)  ├─► Watch over one slice ─► readings.csv, seconds.csv
+//! engine (SQL)      ┘
+//! ```
 
+mod device;
+mod engine;
+mod look;
+mod machine;
 mod process;
+mod states;
+mod threads;
+mod watch;
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use dbduel_record::event::SliceId;
-use dbduel_record::rows::ReadingRow;
+pub use look::Look;
+pub use watch::{Observed, Observer, Watch};
 
-/// Reads the counters of one process.
-pub trait Sampler: Sync {
-    /// Current values by metric, each with its unit last in the name.
-    fn look(&self, pid: u32) -> Vec<(&'static str, f64)>;
+/// What samplers look at.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The process, for samplers of a process.
+    pub pid: Option<u32>,
+    /// The directory in `/sys` of the disk that holds the data, for samplers of the device.
+    pub disk: Option<PathBuf>,
 }
 
-/// Every sampler.
-pub const SAMPLERS: &[&dyn Sampler] = &[&process::Cpu, &process::Io, &process::Switches];
-
-/// Every sampler's values for one process at one moment.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Look {
-    values: BTreeMap<&'static str, f64>,
+/// Whose counters a sampler reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of one process: a server or the load process.
+    Process,
+    /// Those of the whole machine, whoever caused them.
+    Machine,
 }
 
-impl Look {
-    /// Looks at the process now.
-    #[must_use]
-    pub fn at(pid: u32) -> Self {
+/// How often a sampler may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// Reads something for every thread: at the ends of a slice.
+    Slice,
+    /// Reads one small file: once a second as well.
+    Second,
+}
+
+/// How two looks at a value are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows; what counts is the increase.
+    Counter,
+    /// It goes up and down; what counts is the later value.
+    Gauge,
+}
+
+/// A thread that a value belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// The name that the program gave it, or the program's own.
+    pub name: String,
+}
+
+/// One value of one look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Name, with the unit last.
+    pub metric: &'static str,
+    /// How two looks at it are combined.
+    pub kind: Kind,
+    /// The value.
+    pub value: f64,
+    /// The thread that it belongs to; absent for values of the whole subject.
+    pub thread: Option<Thread>,
+}
+
+impl Value {
+    fn counter(metric: &'static str, value: f64) -> Self {
         Self {
-            values: SAMPLERS
-                .iter()
-                .flat_map(|sampler| sampler.look(pid))
-                .collect(),
+            metric,
+            kind: Kind::Counter,
+            value,
+            thread: None,
         }
     }
 
-    /// What was used since `earlier`, as rows of the record.
-    #[must_use]
-    pub fn since(
-        &self,
-        earlier: &Look,
-        slice: SliceId,
-        contender: &str,
-        source: &str,
-    ) -> Vec<ReadingRow> {
-        let used = self.values.iter().filter_map(|(metric, now)| {
-            let before = earlier.values.get(metric)?;
-            // Sums over threads shrink when a thread ends; such a difference says nothing.
-            (now >= before).then(|| ReadingRow {
-                block: slice.block,
-                position: slice.position,
-                contender: contender.to_owned(),
-                source: source.to_owned(),
-                metric: (*metric).to_owned(),
-                value: now - before,
-            })
-        });
-        used.collect()
+    fn gauge(metric: &'static str, value: f64) -> Self {
+        Self {
+            kind: Kind::Gauge,
+            ..Self::counter(metric, value)
+        }
     }
+}
+
+/// Why a source gives no values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing(pub String);
+
+/// Reads the counters of one source.
+pub trait Sampler: Sync {
+    /// Name, for findings.
+    fn name(&self) -> &'static str;
+
+    /// What it reads, as a sentence.
+    fn about(&self) -> &'static str;
+
+    /// Whose counters these are.
+    fn whose(&self) -> Whose;
+
+    /// How often it may be asked.
+    fn pace(&self) -> Pace;
+
+    /// The values now.
+    ///
+    /// # Errors
+    /// When the source is not there or may not be read.
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing>;
+}
+
+/// Every sampler.
+pub const SAMPLERS: &[&dyn Sampler] = &[
+    &process::Cpu,
+    &process::Io,
+    &process::Memory,
+    &threads::Threads,
+    &device::Device,
+    &machine::Processors,
+    &machine::PageCache,
+    &machine::Pressure,
+];
+
+/// A file of the kernel, or why it cannot be read.
+fn read(path: &str) -> Result<String, Missing> {
+    std::fs::read_to_string(path).map_err(|error| Missing(format!("`{path}`: {error}")))
+}
+
+/// The process of a subject.
+fn pid_of(subject: &Subject) -> Result<u32, Missing> {
+    subject
+        .pid
+        .ok_or_else(|| Missing("the process is not on this machine or not ours".to_owned()))
 }
 
 #[cfg(test)]
@@ -68,48 +155,45 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn metrics_are_named_once_and_carry_a_unit() {
-        let mut seen = BTreeSet::new();
+    fn samplers_have_a_name_a_sentence_and_metrics_with_units_that_stand_once() {
+        let subject = Subject {
+            pid: Some(std::process::id()),
+            disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
+        };
+        let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for sampler in SAMPLERS {
-            for (metric, _) in sampler.look(std::process::id()) {
+            assert!(names.insert(sampler.name()), "`{}`", sampler.name());
+            assert!(sampler.about().ends_with('.'), "`{}`", sampler.name());
+            let Ok(values) = sampler.look(&subject) else {
+                continue; // a source that this machine does not have
+            };
+            let metrics: BTreeSet<&str> = values.iter().map(|value| value.metric).collect();
+            assert!(!metrics.is_empty(), "`{}` reads nothing", sampler.name());
+            for metric in metrics {
                 assert!(seen.insert(metric), "`{metric}` stands twice");
-                let unit = metric.rsplit('_').next().unwrap();
+                let unit = metric.rsplit('_').next().unwrap_or_default();
                 assert!(
                     ["s", "bytes", "count"].contains(&unit),
                     "`{metric}` has no unit"
                 );
             }
         }
-        assert!(seen.contains("cpu_user_s"));
+        assert!(seen.contains("cpu_user_s") && seen.contains("run_queue_s"));
     }
 
     #[test]
-    fn work_between_two_looks_is_seen() {
-        let before = Look::at(std::process::id());
-        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(60);
-        let mut spins = 0u64;
-        while std::time::Instant::now() < deadline {
-            spins = std::hint::black_box(spins + 1);
+    fn a_process_that_is_gone_gives_a_reason_and_no_value() {
+        let subject = Subject {
+            pid: Some(u32::MAX),
+            disk: None,
+        };
+        for sampler in SAMPLERS {
+            if sampler.whose() == Whose::Process {
+                let Err(Missing(why)) = sampler.look(&subject) else {
+                    panic!("`{}` reads a process that does not exist", sampler.name());
+                };
+                assert!(!why.is_empty());
+            }
         }
-        let rows = Look::at(std::process::id()).since(
-            &before,
-            SliceId {
-                block: 0,
-                position: 0,
-            },
-            "a",
-            "load",
-        );
-        let user = rows.iter().find(|row| row.metric == "cpu_user_s").unwrap();
-        let system = rows
-            .iter()
-            .find(|row| row.metric == "cpu_system_s")
-            .unwrap();
-        assert!(user.value + system.value > 0.0, "{rows:?}");
-    }
-
-    #[test]
-    fn a_process_that_is_gone_gives_no_reading() {
-        assert_eq!(Look::at(u32::MAX), Look::default());
     }
 }

@@ -1,33 +1,51 @@
-//! Samplers over `/proc/PID`.
+//! Samplers over the files of one process in `/proc`.
 
-use std::fs;
+use super::{Missing, Pace, Sampler, Subject, Value, Whose, pid_of, read};
 
-use super::Sampler;
-
-/// Processor time from `/proc/PID/stat`, all threads, ended ones included.
+/// Processor time and page faults from `/proc/PID/stat`, all threads, ended ones included.
 pub struct Cpu;
 
 impl Sampler for Cpu {
-    fn look(&self, pid: u32) -> Vec<(&'static str, f64)> {
-        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-            return Vec::new();
-        };
+    fn name(&self) -> &'static str {
+        "process-cpu"
+    }
+
+    fn about(&self) -> &'static str {
+        "Processor time, user and system, and page faults of a process."
+    }
+
+    fn whose(&self) -> Whose {
+        Whose::Process
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Second
+    }
+
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
+        let path = format!("/proc/{}/stat", pid_of(subject)?);
+        let stat = read(&path)?;
+        let misread = || Missing(format!("`{path}` is not understood"));
         // The second field is the program's name in parentheses and may itself hold spaces.
-        let Some((_, fields)) = stat.rsplit_once(") ") else {
-            return Vec::new();
+        let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        // The first field after the name is number 3 in the kernel's counting.
+        let number = |field: usize| -> Result<f64, Missing> {
+            let text = fields.get(field - 3).ok_or_else(misread)?;
+            text.parse().map_err(|_| misread())
         };
-        let fields: Vec<&str> = fields.split(' ').collect();
-        let seconds =
-            |index: usize| Some(fields.get(index)?.parse::<f64>().ok()? / ticks_per_second());
-        // Fields 14 and 15 of the file; the first one after the name is number 3.
-        match (seconds(11), seconds(12)) {
-            (Some(user), Some(system)) => vec![("cpu_user_s", user), ("cpu_system_s", system)],
-            _ => Vec::new(),
-        }
+        let ticks = ticks_per_second();
+        Ok(vec![
+            Value::counter("minor_faults_count", number(10)?),
+            Value::counter("major_faults_count", number(12)?),
+            Value::counter("cpu_user_s", number(14)? / ticks),
+            Value::counter("cpu_system_s", number(15)? / ticks),
+        ])
     }
 }
 
-fn ticks_per_second() -> f64 {
+/// Clock ticks of `/proc` per second.
+pub(super) fn ticks_per_second() -> f64 {
     let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
     ticks.ok().flatten().map_or(100.0, |ticks| ticks as f64)
 }
@@ -36,54 +54,75 @@ fn ticks_per_second() -> f64 {
 pub struct Io;
 
 impl Sampler for Io {
-    fn look(&self, pid: u32) -> Vec<(&'static str, f64)> {
-        named(&format!("/proc/{pid}/io"), |name| match name {
+    fn name(&self) -> &'static str {
+        "process-io"
+    }
+
+    fn about(&self) -> &'static str {
+        "Calls and bytes that a process reads and writes, and what of it concerns the device."
+    }
+
+    fn whose(&self) -> Whose {
+        Whose::Process
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Second
+    }
+
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
+        let text = read(&format!("/proc/{}/io", pid_of(subject)?))?;
+        let known = |name: &str| match name {
             "syscr" => Some("read_calls_count"),
             "syscw" => Some("write_calls_count"),
+            // Sockets included: what clients say is part of it.
+            "rchar" => Some("asked_to_read_bytes"),
+            "wchar" => Some("asked_to_write_bytes"),
             "read_bytes" => Some("device_read_bytes"),
             "write_bytes" => Some("device_write_bytes"),
             _ => None,
-        })
-    }
-}
-
-/// Context switches of the main thread's group from `/proc/PID/status`.
-pub struct Switches;
-
-impl Sampler for Switches {
-    fn look(&self, pid: u32) -> Vec<(&'static str, f64)> {
-        let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
-            return Vec::new();
         };
-        let (mut voluntary, mut involuntary) = (0.0, 0.0);
-        for task in tasks.flatten() {
-            let path = task.path().join("status");
-            for (name, value) in named(&path.to_string_lossy(), |name| match name {
-                "voluntary_ctxt_switches" => Some("voluntary"),
-                "nonvoluntary_ctxt_switches" => Some("involuntary"),
-                _ => None,
-            }) {
-                if name == "voluntary" {
-                    voluntary += value;
-                } else {
-                    involuntary += value;
-                }
-            }
-        }
-        vec![
-            ("voluntary_switches_count", voluntary),
-            ("involuntary_switches_count", involuntary),
-        ]
+        let values = text.lines().filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            Some(Value::counter(known(name)?, value.trim().parse().ok()?))
+        });
+        Ok(values.collect())
     }
 }
 
-/// `name: number` lines of a file, under the names that `rename` gives them.
-fn named(path: &str, rename: impl Fn(&str) -> Option<&'static str>) -> Vec<(&'static str, f64)> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| {
+/// Memory from `/proc/PID/status`.
+pub struct Memory;
+
+impl Sampler for Memory {
+    fn name(&self) -> &'static str {
+        "process-memory"
+    }
+
+    fn about(&self) -> &'static str {
+        "Resident and swapped memory of a process, and its threads."
+    }
+
+    fn whose(&self) -> Whose {
+        Whose::Process
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Second
+    }
+
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
+        let text = read(&format!("/proc/{}/status", pid_of(subject)?))?;
+        let values = text.lines().filter_map(|line| {
             let (name, value) = line.split_once(':')?;
-            Some((rename(name)?, value.trim().parse().ok()?))
-        })
-        .collect()
+            let number: f64 = value.split_ascii_whitespace().next()?.parse().ok()?;
+            match name {
+                "VmRSS" => Some(Value::gauge("resident_bytes", number * 1024.0)),
+                "VmHWM" => Some(Value::gauge("resident_peak_bytes", number * 1024.0)),
+                "VmSwap" => Some(Value::gauge("swapped_bytes", number * 1024.0)),
+                "Threads" => Some(Value::gauge("threads_count", number)),
+                _ => None,
+            }
+        });
+        Ok(values.collect())
+    }
 }

@@ -1,0 +1,94 @@
+//! The sampler over the block device that holds the data.
+
+use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
+
+/// Bytes per sector in the kernel's counters, whatever the device's own sectors are.
+const SECTOR: f64 = 512.0;
+
+/// Requests, bytes, waits, flushes and discards from `/sys/block/NAME/stat`.
+pub struct Device;
+
+impl Sampler for Device {
+    fn name(&self) -> &'static str {
+        "device"
+    }
+
+    fn about(&self) -> &'static str {
+        "Requests, bytes, waiting time, flushes and discards of the disk under the data, all users of it together."
+    }
+
+    fn whose(&self) -> Whose {
+        Whose::Machine
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Second
+    }
+
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
+        let Some(disk) = &subject.disk else {
+            return Err(Missing(
+                "the file system of the data is not on a disk that `/sys/block` lists".to_owned(),
+            ));
+        };
+        let text = read(&disk.join("stat").to_string_lossy())?;
+        Ok(values(&text))
+    }
+}
+
+/// Fields of the kernel's `Documentation/block/stat.rst`; discards came with 4.18, flushes with 5.5.
+fn values(text: &str) -> Vec<Value> {
+    let fields: Vec<f64> = text
+        .split_ascii_whitespace()
+        .map_while(|field| field.parse().ok())
+        .collect();
+    let known: [(&'static str, usize, f64); 13] = [
+        ("disk_reads_count", 0, 1.0),
+        ("disk_read_bytes", 2, SECTOR),
+        ("disk_read_wait_s", 3, 1e-3),
+        ("disk_writes_count", 4, 1.0),
+        ("disk_written_bytes", 6, SECTOR),
+        ("disk_write_wait_s", 7, 1e-3),
+        ("disk_busy_s", 9, 1e-3),
+        ("disk_queue_s", 10, 1e-3),
+        ("disk_discards_count", 11, 1.0),
+        ("disk_discarded_bytes", 13, SECTOR),
+        ("disk_discard_wait_s", 14, 1e-3),
+        ("disk_flushes_count", 15, 1.0),
+        ("disk_flush_wait_s", 16, 1e-3),
+    ];
+    let found = known.iter().filter_map(|(metric, field, factor)| {
+        Some(Value::counter(metric, fields.get(*field)? * factor))
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(values: &[Value], metric: &str) -> Option<f64> {
+        values
+            .iter()
+            .find(|value| value.metric == metric)
+            .map(|value| value.value)
+    }
+
+    #[test]
+    fn fields_get_their_units() {
+        let new = values("10 1 80 7 20 2 160 9 0 5000 16 3 0 8 4 6 11\n");
+        assert_eq!(value(&new, "disk_read_bytes"), Some(40_960.0));
+        assert_eq!(value(&new, "disk_written_bytes"), Some(81_920.0));
+        assert_eq!(value(&new, "disk_busy_s"), Some(5.0));
+        assert_eq!(value(&new, "disk_discarded_bytes"), Some(4096.0));
+        assert_eq!(value(&new, "disk_flushes_count"), Some(6.0));
+    }
+
+    #[test]
+    fn an_old_kernel_counts_neither_discards_nor_flushes() {
+        let old = values("10 1 80 7 20 2 160 9 0 5000 16");
+        assert_eq!(value(&old, "disk_queue_s"), Some(0.016));
+        assert_eq!(value(&old, "disk_discards_count"), None);
+        assert_eq!(value(&old, "disk_flushes_count"), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! One look of all samplers at one subject, and what happened between two looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Kind, Missing, Pace, SAMPLERS, Subject, Value, Whose};
+
+/// The values of every sampler at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Look {
+    values: Vec<Value>,
+    /// Samplers without values, and why.
+    pub missing: BTreeMap<&'static str, String>,
+}
+
+impl Look {
+    /// Asks the samplers of `whose` that may be asked at this pace.
+    #[must_use]
+    pub fn at(whose: Whose, subject: &Subject, pace: Pace) -> Self {
+        let mut look = Self::default();
+        for sampler in SAMPLERS {
+            if sampler.whose() != whose || sampler.pace() < pace {
+                continue;
+            }
+            match sampler.look(subject) {
+                Ok(values) => look.values.extend(values),
+                Err(Missing(why)) => {
+                    let lacks = format!("{why}; without it: {}", sampler.about());
+                    look.missing.insert(sampler.name(), lacks);
+                }
+            }
+        }
+        look
+    }
+
+    /// What was used since `earlier`, by metric; gauges as they are now.
+    ///
+    /// Values of threads are summed: over all threads, over the threads of `connections` as
+    /// `connections_…`, and over other threads that have a name of their own as `thread_NAME_…`.
+    #[must_use]
+    pub fn since(&self, earlier: &Look, connections: &BTreeSet<u32>) -> BTreeMap<String, f64> {
+        let before: BTreeMap<(&str, Option<u32>), f64> = earlier
+            .values
+            .iter()
+            .map(|value| ((value.metric, tid(value)), value.value))
+            .collect();
+        let mut used: BTreeMap<String, f64> = BTreeMap::new();
+        for now in &self.values {
+            let known = before.get(&(now.metric, tid(now))).copied();
+            let increase = match (now.kind, known, &now.thread) {
+                (Kind::Gauge, _, _) => now.value,
+                (Kind::Counter, Some(before), None) if now.value >= before => now.value - before,
+                // A thread's number is given out again: what is smaller belongs to a new thread.
+                (Kind::Counter, Some(before), Some(_)) if now.value >= before => now.value - before,
+                (Kind::Counter, _, Some(_)) => now.value,
+                (Kind::Counter, _, None) => continue,
+            };
+            *used.entry(now.metric.to_owned()).or_default() += increase;
+            let Some(thread) = &now.thread else { continue };
+            let group = if connections.contains(&thread.tid) {
+                format!("connections_{}", now.metric)
+            } else {
+                match slug(&thread.name) {
+                    name if name.is_empty() => continue,
+                    name => format!("thread_{name}_{}", now.metric),
+                }
+            };
+            *used.entry(group).or_default() += increase;
+        }
+        // By name only processor time is of interest, and only where there was some.
+        used.retain(|metric, value| {
+            !metric.starts_with("thread_") || (metric.ends_with("_on_cpu_s") && *value > 0.0)
+        });
+        used
+    }
+}
+
+fn tid(value: &Value) -> Option<u32> {
+    value.thread.as_ref().map(|thread| thread.tid)
+}
+
+/// A thread's name as part of a metric; numbers at its end tell apart threads that do the same.
+fn slug(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter.to_ascii_lowercase()
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    plain
+        .trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_')
+        .trim_start_matches('_')
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::observe::Thread;
+
+    fn own() -> Subject {
+        Subject {
+            pid: Some(std::process::id()),
+            disk: None,
+        }
+    }
+
+    fn thread(metric: &'static str, tid: u32, name: &str, value: f64) -> Value {
+        Value {
+            thread: Some(Thread {
+                tid,
+                name: name.to_owned(),
+            }),
+            ..Value::counter(metric, value)
+        }
+    }
+
+    #[test]
+    fn work_between_two_looks_is_seen() {
+        let before = Look::at(Whose::Process, &own(), Pace::Slice);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(60);
+        let mut spins = 0u64;
+        while std::time::Instant::now() < deadline {
+            spins = std::hint::black_box(spins + 1);
+        }
+        let used = Look::at(Whose::Process, &own(), Pace::Slice).since(&before, &BTreeSet::new());
+        assert!(used["on_cpu_s"] > 0.0, "{used:?}");
+        assert!(used["resident_bytes"] > 0.0, "{used:?}");
+    }
+
+    #[test]
+    fn threads_that_end_or_begin_do_not_spoil_a_sum() {
+        let earlier = Look {
+            values: vec![
+                thread("on_cpu_s", 1, "connection", 5.0),
+                thread("on_cpu_s", 2, "ib_log_writer", 7.0),
+                thread("on_cpu_s", 3, "ended", 9.0),
+            ],
+            ..Look::default()
+        };
+        let now = Look {
+            values: vec![
+                thread("on_cpu_s", 1, "connection", 6.5),
+                thread("on_cpu_s", 2, "ib_log_writer", 7.25),
+                thread("on_cpu_s", 4, "ib_pg_flush-1", 0.5),
+            ],
+            ..Look::default()
+        };
+        let used = now.since(&earlier, &BTreeSet::from([1]));
+        assert_eq!(used["on_cpu_s"], 2.25);
+        assert_eq!(used["connections_on_cpu_s"], 1.5);
+        assert_eq!(used["thread_ib_log_writer_on_cpu_s"], 0.25);
+        assert_eq!(used["thread_ib_pg_flush_on_cpu_s"], 0.5);
+        assert_eq!(used.len(), 4);
+    }
+
+    #[test]
+    fn a_counter_that_shrinks_says_nothing_and_a_gauge_says_what_it_is() {
+        let earlier = Look {
+            values: vec![
+                Value::counter("disk_reads_count", 9.0),
+                Value::gauge("dirty_bytes", 100.0),
+            ],
+            ..Look::default()
+        };
+        let now = Look {
+            values: vec![
+                Value::counter("disk_reads_count", 2.0),
+                Value::gauge("dirty_bytes", 40.0),
+            ],
+            ..Look::default()
+        };
+        let used = now.since(&earlier, &BTreeSet::new());
+        assert_eq!(used.get("disk_reads_count"), None);
+        assert_eq!(used["dirty_bytes"], 40.0);
+    }
+}

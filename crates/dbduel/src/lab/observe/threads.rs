@@ -1,0 +1,86 @@
+//! The sampler over every thread of a process: time on a processor, time in the run queue, switches.
+
+use std::fs;
+
+use super::{Kind, Missing, Pace, Sampler, Subject, Thread, Value, Whose, pid_of, read};
+
+/// Scheduling counters from `/proc/PID/task/TID/{schedstat,status}`.
+///
+/// Values are kept per thread, so that a thread that ends between two looks does not make a sum shrink.
+pub struct Threads;
+
+impl Sampler for Threads {
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn about(&self) -> &'static str {
+        "Time on a processor, time in the run queue, and context switches of every thread of a process."
+    }
+
+    fn whose(&self) -> Whose {
+        Whose::Process
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Slice
+    }
+
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
+        let folder = format!("/proc/{}/task", pid_of(subject)?);
+        let tasks =
+            fs::read_dir(&folder).map_err(|error| Missing(format!("`{folder}`: {error}")))?;
+        let mut values = Vec::new();
+        let mut refusal = None;
+        for task in tasks.flatten() {
+            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A thread may end between the two looks into its folder; then it has no values.
+            match of_thread(&folder, tid) {
+                Ok(found) => values.extend(found),
+                Err(missing) => refusal = Some(missing),
+            }
+        }
+        match refusal {
+            Some(missing) if values.is_empty() => Err(missing),
+            _ => Ok(values),
+        }
+    }
+}
+
+fn of_thread(folder: &str, tid: u32) -> Result<Vec<Value>, Missing> {
+    let schedstat = read(&format!("{folder}/{tid}/schedstat"))?;
+    let status = read(&format!("{folder}/{tid}/status"))?;
+    let mut nanoseconds = schedstat
+        .split_ascii_whitespace()
+        .map(|field| field.parse::<f64>().unwrap_or(0.0));
+    let line = |name: &str| {
+        status.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key == name).then(|| value.trim())
+        })
+    };
+    let number = |name: &str| line(name).and_then(|value| value.parse::<f64>().ok());
+    let thread = Thread {
+        tid,
+        name: line("Name").unwrap_or_default().to_owned(),
+    };
+    let of = |metric, value| Value {
+        metric,
+        kind: Kind::Counter,
+        value,
+        thread: Some(thread.clone()),
+    };
+    let mut values = vec![
+        of("on_cpu_s", nanoseconds.next().unwrap_or(0.0) / 1e9),
+        of("run_queue_s", nanoseconds.next().unwrap_or(0.0) / 1e9),
+    ];
+    if let Some(switches) = number("voluntary_ctxt_switches") {
+        values.push(of("voluntary_switches_count", switches));
+    }
+    if let Some(switches) = number("nonvoluntary_ctxt_switches") {
+        values.push(of("involuntary_switches_count", switches));
+    }
+    Ok(values)
+}
