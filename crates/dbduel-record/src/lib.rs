@@ -13,6 +13,7 @@ pub mod event;
 pub mod facts;
 pub mod latency;
 pub mod names;
+pub mod order_entry;
 pub mod plan;
 pub mod rows;
 pub mod seed;

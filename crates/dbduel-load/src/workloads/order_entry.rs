@@ -13,7 +13,6 @@
 
 mod client;
 mod consistency;
-pub mod constraints;
 mod delivery;
 mod home;
 mod mix;
@@ -34,6 +33,7 @@ mod verification;
 #[cfg(test)]
 mod real_server;
 
+use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
@@ -53,7 +53,7 @@ pub(super) struct OrderEntry;
 
 impl Workload for OrderEntry {
     fn name(&self) -> &'static str {
-        "order-entry"
+        constraints::NAME
     }
 
     fn about(&self) -> &'static str {
