@@ -10,6 +10,7 @@ mod random_points;
 mod sbtest;
 mod unique;
 
+use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
 use crate::blocking::Connection;
@@ -17,7 +18,7 @@ use crate::conn::LostError;
 use crate::executor::Task;
 use crate::random::Random;
 use crate::worker::Seat;
-pub use order_entry::{Condition, Moment, UnusableData, Verification, VerifyError};
+pub use order_entry::{Condition, Moment, Recall, UnusableData, Verification, VerifyError};
 use parameters::{ParameterError, ParameterSpec};
 
 /// A workload.
@@ -27,6 +28,11 @@ pub trait Workload: Sync {
 
     /// One sentence about it.
     fn about(&self) -> &'static str;
+
+    /// What every output must say beside a result, if anything.
+    fn disclaimer(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Its transaction classes; [`crate::tally::Class`] is an index into them.
     fn classes(&self) -> &'static [&'static str] {
@@ -74,6 +80,22 @@ pub trait Workload: Sync {
     ) -> Result<Verification, VerifyError> {
         let _ = (parameters, connection, moment);
         Ok(Verification::default())
+    }
+
+    /// Looks for what servers acknowledged, which the load process kept, in the connection's default
+    /// database. A workload that keeps no such log has none to compare.
+    ///
+    /// # Errors
+    /// [`VerifyError`] when the data cannot be looked at, are not this workload's, or the log is not; a
+    /// lost commit is no error.
+    fn recall(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        log: &[CommitRange],
+    ) -> Result<Option<Recall>, VerifyError> {
+        let _ = (parameters, connection, log);
+        Ok(None)
     }
 
     /// One client as a task, for resolved parameters.

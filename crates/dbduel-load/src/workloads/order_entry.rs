@@ -14,6 +14,7 @@
 mod client;
 mod consistency;
 mod delivery;
+mod durability;
 mod home;
 mod mix;
 mod new_order;
@@ -33,6 +34,7 @@ mod verification;
 #[cfg(test)]
 mod real_server;
 
+use dbduel_record::commits::CommitRange;
 use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;
 
@@ -45,7 +47,7 @@ use crate::worker::Seat;
 use client::{Options, Terminal};
 pub use recognise::{UnusableData, VerifyError};
 use settings::Settings;
-pub use verification::{Condition, Moment, Verification};
+pub use verification::{Condition, Moment, Recall, Verification};
 
 /// The workload.
 #[derive(Debug)]
@@ -58,6 +60,10 @@ impl Workload for OrderEntry {
 
     fn about(&self) -> &'static str {
         "Order entry, derived from TPC-C: unaudited, and not comparable with published TPC-C results."
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        Some(constraints::DISCLAIMER)
     }
 
     fn classes(&self) -> &'static [&'static str] {
@@ -91,6 +97,15 @@ impl Workload for OrderEntry {
         moment: Moment,
     ) -> Result<Verification, VerifyError> {
         consistency::verify(connection, &Settings::new(parameters), moment)
+    }
+
+    fn recall(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        log: &[CommitRange],
+    ) -> Result<Option<Recall>, VerifyError> {
+        durability::recall(connection, &Settings::new(parameters), log).map(Some)
     }
 
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {

@@ -139,6 +139,14 @@ pub enum VerifyError {
     /// The data are not what they must be.
     #[error(transparent)]
     Unusable(#[from] UnusableData),
+    /// The durability log is of something else.
+    #[error(
+        "the durability log has a series `{series}`, which is no `WAREHOUSE/DISTRICT`; is it of another workload?"
+    )]
+    Series {
+        /// What it has.
+        series: String,
+    },
 }
 
 /// Reads the facts of the default database and compares them with the settings.

@@ -32,6 +32,20 @@ impl Condition {
     }
 }
 
+/// What became of acknowledged commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recall {
+    /// Numbers in the log, each counted once.
+    pub acknowledged: u64,
+    /// How many of them are not in the data.
+    pub lost: u64,
+    /// The first that is lost, in words.
+    pub example: Option<String>,
+    /// Numbers in the data that are not in the log. A commit whose acknowledgement did not arrive is
+    /// among them, so after a crash there may be as many as there were clients.
+    pub beyond: u64,
+}
+
 /// What a look at the data brought.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verification {

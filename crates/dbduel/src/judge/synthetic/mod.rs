@@ -261,6 +261,7 @@ impl Scenario {
             readings: Vec::new(),
             errors: Vec::new(),
             latencies: Vec::new(),
+            commits: Vec::new(),
             contenders: self
                 .sides
                 .iter()

@@ -259,6 +259,11 @@ impl Arena {
         Ok(())
     }
 
+    /// A contender in its place.
+    pub fn resident(&mut self, contender: usize) -> &mut Resident {
+        &mut self.residents[contender]
+    }
+
     /// Process number of the contender's server, when it is ours.
     pub fn pid(&self, contender: usize) -> Option<u32> {
         match &self.residents[contender].place {
