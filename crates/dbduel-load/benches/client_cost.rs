@@ -375,7 +375,7 @@ fn give_orders(
     for line in answers.lines() {
         match serde_json::from_str(&line?)? {
             Answer::Slice(_) => return Ok(()),
-            Answer::Refused { why } | Answer::Lost { why } => return Err(why.into()),
+            Answer::Refused { why } | Answer::Lost { why, .. } => return Err(why.into()),
             Answer::Opened { .. } | Answer::Tick(_) | Answer::Closed { .. } => {}
         }
     }

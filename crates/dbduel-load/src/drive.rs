@@ -16,7 +16,10 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use dbduel_record::commits::CommitRange;
+
 use crate::executor::policy::{confine_to, raise_open_files_limit};
+use crate::ledger::Ledger;
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::tally::Tally;
@@ -91,6 +94,7 @@ pub fn drive(
         backlog: VecDeque::new(),
         contenders: HashMap::new(),
         sequences: HashMap::new(),
+        ledgers: HashMap::new(),
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -142,6 +146,8 @@ struct Desk<O> {
     contenders: HashMap<String, OpenContender>,
     /// Kept after a contender is closed, so that its clients never draw a number twice.
     sequences: HashMap<String, Arc<AtomicU32>>,
+    /// What servers acknowledged and has not been answered yet.
+    ledgers: HashMap<String, Ledger>,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -154,7 +160,8 @@ impl<O: Write> Desk<O> {
                 Order::Slice(order) => self.slice(&order)?,
                 Order::Close { contender } => {
                     self.close(&contender)?;
-                    Answer::Closed { contender }
+                    let commits = self.take_commits(&contender);
+                    Answer::Closed { contender, commits }
                 }
                 // The slice ended before the order arrived, and has been answered.
                 Order::Stop => continue,
@@ -217,6 +224,16 @@ impl<O: Write> Desk<O> {
                     .map_or_else(|| "it ended unasked".to_owned(), |error| error.to_string());
                 Err(DriveError::Thread(why).into())
             }
+            Input::Report(Report::Committed {
+                contender,
+                commitments,
+            }) => {
+                self.ledgers
+                    .entry(contender)
+                    .or_default()
+                    .note(&commitments);
+                Ok(None)
+            }
             Input::Report(report) => Ok(Some(Event::Report(report))),
         }
     }
@@ -228,6 +245,14 @@ impl<O: Write> Desk<O> {
             output.flush()
         };
         write(&mut self.output).map_err(DriveError::Output)
+    }
+
+    /// What the contender's server acknowledged since the last call.
+    fn take_commits(&mut self, contender: &str) -> Vec<CommitRange> {
+        self.ledgers
+            .get_mut(contender)
+            .map(Ledger::take)
+            .unwrap_or_default()
     }
 
     fn remember_loss(&mut self, contender: &str, why: &dyn std::fmt::Display) {

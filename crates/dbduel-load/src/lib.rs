@@ -17,6 +17,7 @@ pub mod distributions;
 pub mod drive;
 pub mod executor;
 pub mod fill;
+pub mod ledger;
 pub mod load_thread;
 pub mod order;
 pub mod random;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::conn::LostError;
 use crate::executor::policy::become_load_thread;
 use crate::executor::{Bell, Executor, Token};
+use crate::ledger::Commitment;
 use crate::tally::{Tally, TickTally};
 use crate::worker::{Group, Opening, Seat, SliceSpec};
 use crate::workloads::Workload;
@@ -75,6 +76,13 @@ pub enum Report {
         index: usize,
         /// What was counted.
         tick: TickTally,
+    },
+    /// What a contender's server acknowledged. Comes before the report of whatever ended meanwhile.
+    Committed {
+        /// Name of the contender.
+        contender: String,
+        /// The numbers.
+        commitments: Vec<Commitment>,
     },
     /// The slice is over.
     Done(Box<SliceReport>),
@@ -306,13 +314,11 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     fn drop_crew(&mut self, contender: &str) {
-        for token in self
-            .crews
-            .remove(contender)
-            .into_iter()
-            .flat_map(|crew| crew.tokens)
-        {
-            self.executor.remove(token);
+        if let Some(crew) = self.crews.remove(contender) {
+            for token in crew.tokens {
+                self.executor.remove(token);
+            }
+            hand_over(&crew.group, contender, self.report);
         }
         if self
             .running
@@ -384,7 +390,13 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         }
         let crew = self.crews.get(running.contender());
         let parked = crew.is_none_or(|crew| crew.group.is_parked());
-        let next = running.look(now, parked, self.report);
+        let contender = running.contender().to_owned();
+        let next = running.look(now, parked, &|report: Report| {
+            if let Some(crew) = crew {
+                hand_over(&crew.group, &contender, self.report);
+            }
+            (self.report)(report);
+        });
         reactor.wake_owner_at(next);
         if next.is_none() {
             if let Some(crew) = crew {
@@ -392,5 +404,16 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             }
             self.running = None;
         }
+    }
+}
+
+/// Reports what a contender's server acknowledged, if there is anything.
+fn hand_over(group: &Group, contender: &str, report: &impl Fn(Report)) {
+    let commitments = group.take_commitments();
+    if !commitments.is_empty() {
+        report(Report::Committed {
+            contender: contender.to_owned(),
+            commitments,
+        });
     }
 }

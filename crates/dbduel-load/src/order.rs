@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use dbduel_record::commits::CommitRange;
 use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::plan::{Arrival, Workload};
 use hdrhistogram::Histogram;
@@ -131,11 +132,17 @@ pub enum Answer {
     Lost {
         /// What happened.
         why: String,
+        /// What the server had acknowledged since the last answer about this contender.
+        #[serde(default)]
+        commits: Vec<CommitRange>,
     },
     /// The connections are closed.
     Closed {
         /// Name of the contender.
         contender: String,
+        /// What the server had acknowledged since the last answer about this contender.
+        #[serde(default)]
+        commits: Vec<CommitRange>,
     },
 }
 
@@ -192,6 +199,13 @@ pub struct SliceAnswer {
     pub lag_us_p99: f64,
     /// Seconds from the end of the measured part until the last transaction in flight was done.
     pub drained_s: f64,
+    /// Transactions of the measured part, among the committed ones of their class, that were rolled back
+    /// on purpose.
+    #[serde(default)]
+    pub rolled_back: u64,
+    /// What the server acknowledged since the last answer about this contender, whether it counts or not.
+    #[serde(default)]
+    pub commits: Vec<CommitRange>,
 }
 
 /// Tally of one transaction class in one slice; `due = ok + failed + skipped + unfinished`.

@@ -84,6 +84,7 @@ pub struct Tally {
     errors: Errors,
     lags: Histogram<u64>,
     undrawn: u64,
+    rolled_back: u64,
 }
 
 impl Tally {
@@ -99,6 +100,7 @@ impl Tally {
             errors: Errors::default(),
             lags: new_histogram(),
             undrawn: 0,
+            rolled_back: 0,
         };
         tally.restart(classes, window);
         tally
@@ -125,6 +127,7 @@ impl Tally {
         self.errors.clear();
         self.lags.reset();
         self.undrawn = 0;
+        self.rolled_back = 0;
     }
 
     /// A transaction is sent.
@@ -168,6 +171,13 @@ impl Tally {
                 tally.latencies.saturating_record(latency_ns);
             }
             Outcome::Failed => tally.failed += 1,
+        }
+    }
+
+    /// The transaction that just ended was rolled back on purpose.
+    pub fn rolled_back(&mut self) {
+        if self.phase == Phase::Measured {
+            self.rolled_back += 1;
         }
     }
 
@@ -247,6 +257,7 @@ impl Tally {
             errors,
             lags,
             undrawn,
+            rolled_back,
         } = other;
         debug_assert_eq!(
             self.classes.len(),
@@ -266,6 +277,7 @@ impl Tally {
         self.ticks.merge(ticks);
         self.errors.merge(errors);
         self.undrawn += undrawn;
+        self.rolled_back += rolled_back;
         self.lags
             .add(lags)
             .expect("all histograms of the project have the same bounds");
@@ -293,6 +305,12 @@ impl Tally {
     #[must_use]
     pub fn undrawn(&self) -> u64 {
         self.undrawn
+    }
+
+    /// Transactions among the committed ones of [`Tally::classes`] that were rolled back on purpose.
+    #[must_use]
+    pub fn rolled_back_on_purpose(&self) -> u64 {
+        self.rolled_back
     }
 
     /// The next instant at which something ends: a tick, the guard or the measured part.

@@ -18,6 +18,7 @@ use dbduel_wire::{Credentials, ServerError};
 
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
+use crate::ledger::Commitment;
 use crate::order::OpenOrder;
 use crate::tally::{Class, Ended, Outcome};
 pub use slice::{Slice, SliceSpec};
@@ -63,6 +64,23 @@ pub trait Client: Sized + 'static {
         class: Class,
         conn: &mut Conn,
     ) -> impl Future<Output = Result<(), StatementError>>;
+
+    /// What the transaction that just ended well left behind. Asked once after each of them.
+    fn trace(&mut self) -> Trace {
+        Trace::Plain
+    }
+}
+
+/// What a transaction that ended well left behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// Nothing that anybody keeps.
+    #[default]
+    Plain,
+    /// A number that must still be there after a crash.
+    Committed(Commitment),
+    /// Nothing: it was rolled back on purpose.
+    RolledBack,
 }
 
 /// What a client is told at the beginning of a slice.
@@ -93,6 +111,8 @@ pub struct Group {
     opened: Cell<u32>,
     /// Clients inside a transaction or waiting for one.
     busy: Cell<u32>,
+    /// What the server acknowledged since it was last asked for. Emptied at every tick.
+    commitments: RefCell<Vec<Commitment>>,
 }
 
 impl Group {
@@ -105,6 +125,7 @@ impl Group {
             round: Cell::new(0),
             opened: Cell::new(0),
             busy: Cell::new(0),
+            commitments: RefCell::default(),
         })
     }
 
@@ -125,6 +146,14 @@ impl Group {
     pub fn begin(&self, slice: Rc<Slice>) {
         self.round.set(self.round.get() + 1);
         *self.slice.borrow_mut() = Some(slice);
+    }
+
+    /// Hands out what the server acknowledged since the last call.
+    #[must_use]
+    pub fn take_commitments(&self) -> Vec<Commitment> {
+        let mut kept = self.commitments.borrow_mut();
+        let next = Vec::with_capacity(kept.len());
+        std::mem::replace(&mut *kept, next)
     }
 
     /// The slice is over for clients that have not begun with it.
@@ -234,6 +263,13 @@ impl Seat {
             let statements_before = conn.statements();
             slice.began(class, now_ns);
             let (outcome, retries) = try_until_done(slice, class, conn, client).await?;
+            let trace = match outcome {
+                Outcome::Ok => client.trace(),
+                Outcome::Failed => Trace::Plain,
+            };
+            if let Trace::Committed(commitment) = trace {
+                self.group.commitments.borrow_mut().push(commitment);
+            }
             let statements = conn.statements() - statements_before;
             now_ns = slice.now_ns();
             slice.ended(Ended {
@@ -244,6 +280,9 @@ impl Seat {
                 retries,
                 statements,
             });
+            if trace == Trace::RolledBack {
+                slice.rolled_back();
+            }
             slice.lagged(now_ns.saturating_sub(slice.ns_of(self.reactor.turn_began())));
         }
         Ok(())

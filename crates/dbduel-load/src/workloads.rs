@@ -14,6 +14,7 @@ mod test_lab;
 mod unique;
 mod verification;
 
+use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
 use crate::blocking::Connection;
@@ -23,7 +24,7 @@ use crate::random::Random;
 use crate::worker::Seat;
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
-pub use verification::{Condition, Moment, Verification, VerifyError};
+pub use verification::{Condition, Moment, Recall, Verification, VerifyError};
 
 /// A workload.
 pub trait Workload: Sync {
@@ -32,6 +33,11 @@ pub trait Workload: Sync {
 
     /// One sentence about it.
     fn about(&self) -> &'static str;
+
+    /// What every output must say beside a result, if anything.
+    fn disclaimer(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Its transaction classes; [`crate::tally::Class`] is an index into them.
     fn classes(&self) -> &'static [&'static str] {
@@ -79,6 +85,22 @@ pub trait Workload: Sync {
     ) -> Result<Verification, VerifyError> {
         let _ = (parameters, connection, moment);
         Ok(Verification::default())
+    }
+
+    /// Looks for what servers acknowledged, which the load process kept, in the connection's default
+    /// database. A workload that keeps no such log has none to compare.
+    ///
+    /// # Errors
+    /// [`VerifyError`] when the data cannot be looked at, are not this workload's, or the log is not; a
+    /// lost commit is no error.
+    fn recall(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        log: &[CommitRange],
+    ) -> Result<Option<Recall>, VerifyError> {
+        let _ = (parameters, connection, log);
+        Ok(None)
     }
 
     /// One client as a task, for resolved parameters.

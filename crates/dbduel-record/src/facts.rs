@@ -1,5 +1,7 @@
 //! Facts about machines and builds, kept as files of their own in the record.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The machine that the duel ran on: `host.json`. A field that could not be read is absent.
@@ -82,4 +84,31 @@ pub struct Size {
     pub after_bytes: u64,
     /// Allocated on the device after the last slice, bytes.
     pub after_allocated_bytes: u64,
+}
+
+/// What a workload promises of its tables, and whether it holds: `contenders/NAME/conditions.before.json`
+/// and `conditions.after.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Conditions {
+    /// What was looked at.
+    pub conditions: Vec<Condition>,
+    /// Counts that are neither right nor wrong by themselves.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// One statement about the tables.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Condition {
+    /// Its name, unique in its workload.
+    pub name: String,
+    /// What must hold, in a sentence.
+    pub about: String,
+    /// How often it does not hold, as far as they were counted.
+    pub violations: u64,
+    /// The first violation.
+    pub example: Option<String>,
+    /// Time that the queries took, seconds.
+    pub seconds: f64,
 }

@@ -9,10 +9,12 @@
 //! Every plan carries a [`FormatVersion`]. A reader accepts every record of its own major version;
 //! within a major version fields are only added, each with a stated meaning when absent.
 
+pub mod commits;
 pub mod event;
 pub mod facts;
 pub mod latency;
 pub mod names;
+pub mod order_entry;
 pub mod plan;
 pub mod rows;
 pub mod seed;

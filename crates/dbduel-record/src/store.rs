@@ -7,10 +7,12 @@
 //! DIR/readings.csv      sampler values    DIR/errors.csv       error codes
 //! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
 //! DIR/latency.hlog      histograms
+//! DIR/commits.csv       what servers acknowledged, where the workload keeps it
 //! ```
 //!
 //! A slice counts when the journal says that it finished; rows of other slices are ignored. What
-//! was appended is synced before the journal mentions it, so no crash can make the journal lie.
+//! was appended is synced before the journal mentions it, so no crash can make the journal lie. What
+//! servers acknowledged counts whatever became of its slice.
 
 mod read;
 mod write;
@@ -41,6 +43,8 @@ pub const READINGS: &str = "readings.csv";
 pub const SECONDS: &str = "seconds.csv";
 /// Errors by code.
 pub const ERRORS: &str = "errors.csv";
+/// What servers acknowledged as committed.
+pub const COMMITS: &str = "commits.csv";
 /// Latency histograms.
 pub const LATENCY: &str = "latency.hlog";
 

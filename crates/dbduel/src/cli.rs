@@ -156,6 +156,10 @@ pub struct Load {
     /// Write the latencies as a HdrHistogram interval log.
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
+    /// Write what the server acknowledged as committed, also when it crashed meanwhile, for
+    /// `dbduel check --against`. Only workloads that keep such a log have something to write.
+    #[arg(long, value_name = "FILE")]
+    pub commits: Option<PathBuf>,
     /// For programs.
     #[arg(long)]
     pub json: bool,
@@ -311,10 +315,10 @@ pub struct Check {
     /// Which server, and how to log in.
     #[command(flatten)]
     pub server: Server,
-    /// Whose conditions; `dbduel workloads` lists the names.
-    #[arg(long, value_name = "NAME")]
-    pub workload: String,
-    /// Parameters that the tables were loaded with.
+    /// Whose conditions; `dbduel workloads` lists the names. A record given to --against names its own.
+    #[arg(long, value_name = "NAME", required_unless_present = "against")]
+    pub workload: Option<String>,
+    /// Parameters that the tables were loaded with; a record given to --against has its own.
     #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
     /// Database with the workload's tables.
@@ -323,6 +327,15 @@ pub struct Check {
     /// Check also what holds only before the first transaction.
     #[arg(long)]
     pub fresh: bool,
+    /// Compare with what a server had acknowledged: a record, or a file that `load --commits` wrote.
+    #[arg(long, value_name = "RECORD|FILE")]
+    pub against: Option<PathBuf>,
+    /// Whose log of the record it is, when the record has several contenders.
+    #[arg(long, value_name = "NAME", requires = "against")]
+    pub contender: Option<String>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `dbduel audit`.

@@ -1,6 +1,6 @@
 //! Tests of the program as a user meets it, in one binary.
 //!
-//! `house` and `plans` need nothing but the program; `duels` and `faults` run real servers, which they
+//! `house` and `plans` need nothing but the program; `duels`, `durability` and `faults` run real servers, which they
 //! fetch once and keep below the build directory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -8,6 +8,7 @@
 mod suite {
     pub mod audit;
     pub mod duels;
+    pub mod durability;
     pub mod faults;
     pub mod house;
     pub mod lab;

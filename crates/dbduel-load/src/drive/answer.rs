@@ -13,7 +13,7 @@ const UNDRAWN: &str = "undrawn";
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
-/// A slice of all threads.
+/// A slice of all threads, without what the server acknowledged.
 pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> SliceAnswer {
     let SliceReport {
         tally,
@@ -50,6 +50,8 @@ pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> Sl
         cpu_wait_s: cpu.waited_s,
         lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
         drained_s: drained.as_secs_f64(),
+        rolled_back: tally.rolled_back_on_purpose(),
+        commits: Vec::new(),
     }
 }
 

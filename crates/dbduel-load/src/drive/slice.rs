@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
-use crate::order::{Answer, SliceOrder};
+use crate::order::{Answer, SliceAnswer, SliceOrder};
 use crate::schedule::Share;
 use crate::tally::{Tally, TickTally};
 use crate::worker::SliceSpec;
@@ -89,7 +89,10 @@ impl<O: Write> Desk<O> {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_millis() as u64;
-        let answer = answer::slice(&whole, workload.classes(), start_ms);
+        let answer = SliceAnswer {
+            commits: self.take_commits(contender),
+            ..answer::slice(&whole, workload.classes(), start_ms)
+        };
         self.spare.push(whole.tally);
         Ok(Answer::Slice(answer))
     }
@@ -97,7 +100,8 @@ impl<O: Write> Desk<O> {
     /// A contender whose clients are of no use is closed.
     fn lose(&mut self, contender: &str, why: String) -> Result<Answer, Interruption> {
         self.close(contender)?;
-        Ok(Answer::Lost { why })
+        let commits = self.take_commits(contender);
+        Ok(Answer::Lost { why, commits })
     }
 
     /// Waits until the clients have the replies to what they sent in an earlier slice.

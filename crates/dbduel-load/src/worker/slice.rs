@@ -121,6 +121,12 @@ impl Slice {
         }
     }
 
+    pub(super) fn rolled_back(&self) {
+        if let Some(tally) = &mut *self.tally.borrow_mut() {
+            tally.rolled_back();
+        }
+    }
+
     #[inline]
     pub(super) fn lagged(&self, lag_ns: u64) {
         if let Some(tally) = &mut *self.tally.borrow_mut() {

@@ -13,8 +13,8 @@
 
 mod client;
 mod consistency;
-pub mod constraints;
 mod delivery;
+mod durability;
 mod home;
 mod mix;
 mod new_order;
@@ -32,10 +32,12 @@ mod values;
 #[cfg(test)]
 mod real_server;
 
+use dbduel_record::commits::CommitRange;
+use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
-use super::verification::{Moment, Verification, VerifyError};
+use super::verification::{Moment, Recall, Verification, VerifyError};
 use super::{Table, Workload};
 use crate::blocking::Connection;
 use crate::conn::LostError;
@@ -51,11 +53,15 @@ pub(super) struct OrderEntry;
 
 impl Workload for OrderEntry {
     fn name(&self) -> &'static str {
-        "order-entry"
+        constraints::NAME
     }
 
     fn about(&self) -> &'static str {
         "Order entry, derived from TPC-C: unaudited, and not comparable with published TPC-C results."
+    }
+
+    fn disclaimer(&self) -> Option<&'static str> {
+        Some(constraints::DISCLAIMER)
     }
 
     fn classes(&self) -> &'static [&'static str] {
@@ -89,6 +95,15 @@ impl Workload for OrderEntry {
         moment: Moment,
     ) -> Result<Verification, VerifyError> {
         consistency::verify(connection, &Settings::new(parameters), moment)
+    }
+
+    fn recall(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        log: &[CommitRange],
+    ) -> Result<Option<Recall>, VerifyError> {
+        durability::recall(connection, &Settings::new(parameters), log).map(Some)
     }
 
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {

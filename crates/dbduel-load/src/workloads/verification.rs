@@ -40,6 +40,20 @@ impl Condition {
     }
 }
 
+/// What became of acknowledged commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recall {
+    /// Numbers in the log, each counted once.
+    pub acknowledged: u64,
+    /// How many of them are not in the data.
+    pub lost: u64,
+    /// The first that is lost, in words.
+    pub example: Option<String>,
+    /// Numbers in the data that are not in the log. A commit whose acknowledgement did not arrive is
+    /// among them, so after a crash there may be as many as there were clients.
+    pub beyond: u64,
+}
+
 /// What a look at the data brought.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verification {
@@ -66,6 +80,16 @@ pub enum VerifyError {
     /// The data are not what they must be; the error is the workload's own and says what to do.
     #[error(transparent)]
     Unusable(Box<dyn Error + Send + Sync>),
+    /// The durability log is of something else.
+    #[error(
+        "the durability log has a series `{series}`, which is {expected}; is it of another workload?"
+    )]
+    Series {
+        /// What it has.
+        series: String,
+        /// What the workload names its series by, as `no …`.
+        expected: &'static str,
+    },
 }
 
 impl VerifyError {

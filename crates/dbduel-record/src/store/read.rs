@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS, SLICES, TICKS,
-    contender_dir,
+    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
+    SLICES, TICKS, contender_dir,
 };
+use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
-use crate::facts::{Build, Host, Size};
+use crate::facts::{Build, Conditions, Host, Size};
 use crate::latency::{self, Interval};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
@@ -24,6 +25,10 @@ pub struct ContenderFiles {
     pub build: Option<Build>,
     /// `size.json`.
     pub size: Option<Size>,
+    /// `conditions.before.json`: what the workload promises of its tables, before the first transaction.
+    pub conditions_before: Option<Conditions>,
+    /// `conditions.after.json`: the same after the last slice.
+    pub conditions_after: Option<Conditions>,
     /// `variables.before.tsv`: global variables when the first slice began.
     pub variables_before: BTreeMap<String, String>,
     /// `variables.after.tsv`: global variables after the last slice.
@@ -57,6 +62,8 @@ pub struct Record {
     pub errors: Vec<ErrorRow>,
     /// Latencies of finished slices.
     pub latencies: Vec<Interval>,
+    /// What servers acknowledged, in lost slices and warm-ups too.
+    pub commits: Vec<CommitRow>,
     /// Files about the contenders, in the plan's order.
     pub contenders: Vec<ContenderFiles>,
     /// What could not be read.
@@ -85,6 +92,7 @@ impl Record {
         seconds.retain(|row| counts(row.block, row.position));
         let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &mut complaints);
         errors.retain(|row| counts(row.block, row.position));
+        let commits = read_table(dir, COMMITS, &mut complaints);
         let mut latencies = read_latencies(dir, &mut complaints);
         latencies.retain(|interval| counts(interval.block, interval.position));
 
@@ -106,9 +114,28 @@ impl Record {
             seconds,
             errors,
             latencies,
+            commits,
             contenders,
             complaints,
         })
+    }
+
+    /// What the contender's server acknowledged since its present data were put in place.
+    #[must_use]
+    pub fn commits_of(&self, contender: &str) -> Vec<CommitRange> {
+        let placed_ms = self
+            .events
+            .iter()
+            .rev()
+            .find_map(|event| match &event.what {
+                Event::DatasetReady { contender: of, .. } if of == contender => Some(event.at_ms),
+                _ => None,
+            });
+        self.commits
+            .iter()
+            .filter(|row| row.contender == contender && Some(row.at_ms) >= placed_ms)
+            .map(CommitRow::range)
+            .collect()
     }
 
     /// Slices that the journal says are finished.
@@ -297,6 +324,11 @@ fn read_json<T: DeserializeOwned>(
     }
 }
 
+/// A JSON file in a contender's directory.
+fn json<T: DeserializeOwned>(dir: &Path, file: &str, complaints: &mut Vec<Complaint>) -> Option<T> {
+    read_json(&dir.join(file), file, complaints)
+}
+
 fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> ContenderFiles {
     let dir = contender_dir(dir, name);
     let mut named = |file: &str| -> BTreeMap<String, String> {
@@ -311,8 +343,10 @@ fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> Co
     let status_before = named("status.before.tsv");
     let status_after = named("status.after.tsv");
     ContenderFiles {
-        build: read_json(&dir.join("build.json"), "build.json", complaints),
-        size: read_json(&dir.join("size.json"), "size.json", complaints),
+        conditions_before: json(&dir, "conditions.before.json", complaints),
+        conditions_after: json(&dir, "conditions.after.json", complaints),
+        build: json(&dir, "build.json", complaints),
+        size: json(&dir, "size.json", complaints),
         variables_before,
         variables_after,
         status_before,

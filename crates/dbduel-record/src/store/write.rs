@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{
-    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS, SLICES, TICKS,
-    contender_dir,
+    COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
+    SLICES, TICKS, contender_dir,
 };
+use crate::commits::CommitRow;
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::Host;
 use crate::latency::{self, Interval};
@@ -84,7 +85,9 @@ impl RecordWriter {
             Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
-        for name in [EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY] {
+        for name in [
+            EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
+        ] {
             end_torn_line(&dir.join(name))?;
         }
         Ok(Self {
@@ -146,6 +149,14 @@ impl RecordWriter {
         let lines: String = latencies.iter().map(latency::line).collect();
         append(&self.dir.join(LATENCY), lines.as_bytes())?;
         self.event(at_ms, Event::SliceFinished { slice })
+    }
+
+    /// Appends to the durability log. After this returns, no crash can lose it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn commits(&self, rows: &[CommitRow]) -> Result<(), RecordError> {
+        self.rows(COMMITS, rows)
     }
 
     /// Writes or replaces a file of a contender.

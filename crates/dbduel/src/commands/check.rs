@@ -1,82 +1,94 @@
-//! `dbduel check`: do the tables on a running server hold what the workload promises of them?
+//! `dbduel check`: do the tables on a running server hold what the workload promises of them, and what the
+//! server had acknowledged?
 
-use std::fmt::Write as _;
+mod log;
+mod page;
+
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use dbduel_load::blocking::{ConnectOptions, Connection};
-use dbduel_load::workloads::{self, Moment, Verification, parameters};
+use dbduel_load::workloads::{self, Moment, parameters};
+use dbduel_record::plan::Workload;
 
 use super::login::way_in;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
+use log::Log;
+use page::Document;
 
 /// Time for one condition; the largest tables take minutes, none should take an hour.
 const CONDITION_DEADLINE: Duration = Duration::from_secs(3600);
 
-/// Checks the workload's conditions.
+/// Checks the workload's conditions, and its durability log when one is given.
 ///
 /// # Errors
-/// When an argument makes no sense, or the server or its tables cannot be read.
+/// When an argument makes no sense, or the server, its tables or the log cannot be read.
 pub fn check(arguments: &cli::Check) -> Result<Exit> {
-    let workload = workloads::find(&arguments.workload)?;
-    let given = arguments
-        .set
-        .iter()
-        .map(|(name, value)| (name.clone(), value.as_str().into()))
-        .collect();
-    let resolved = parameters::resolve(workload, &given)?;
-    let (address, credentials) = way_in(&arguments.server)?;
-    let options = ConnectOptions {
-        database: Some(arguments.database.clone()),
-        statement_deadline: CONDITION_DEADLINE,
-        ..ConnectOptions::default()
+    let log = match &arguments.against {
+        Some(path) => Some(Log::read(path, arguments.contender.as_deref())?),
+        None => None,
     };
-    let mut connection = Connection::connect(&address, &credentials, &options)?;
+    let asked = asked(arguments, log.as_ref())?;
+    let workload = workloads::find(&asked.name)?;
+    let resolved = parameters::resolve(workload, &asked.parameters)?;
+    let mut connection = connect(arguments)?;
     let moment = if arguments.fresh {
         Moment::Fresh
     } else {
         Moment::AfterLoad
     };
     let verification = workload.verify(&resolved, &mut connection, moment)?;
-    console::print(&as_text(workload.name(), &verification)?)?;
-    Ok(if verification.holds() {
+    let mut document = Document::of(workload, &verification);
+    if let Some(log) = &log {
+        let recall = workload
+            .recall(&resolved, &mut connection, &log.ranges)?
+            .with_context(|| format!("the workload `{}` keeps no durability log", asked.name))?;
+        document = document.with(page::Durability::of(log, &recall));
+    }
+    if arguments.json {
+        console::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+    } else {
+        console::print(&page::text(&document))?;
+    }
+    Ok(if document.holds {
         Exit::Done
     } else {
         Exit::Void
     })
 }
 
-fn as_text(workload: &str, verification: &Verification) -> Result<String> {
-    let mut text = String::new();
-    if verification.conditions.is_empty() {
-        writeln!(
-            text,
-            "the workload `{workload}` promises nothing about its tables"
-        )?;
-    }
-    for condition in &verification.conditions {
-        let state = if condition.holds() {
-            "holds   "
-        } else {
-            "VIOLATED"
-        };
-        writeln!(
-            text,
-            "{state}  {:<14} {} ({:.1} s)",
-            condition.name, condition.about, condition.seconds
-        )?;
-        if let Some(example) = &condition.example {
-            writeln!(
-                text,
-                "          {} violations, for example {example}",
-                condition.violations
-            )?;
+/// The workload: the record's own, with what the command line says instead.
+fn asked(arguments: &cli::Check, log: Option<&Log>) -> Result<Workload> {
+    let recorded = log.and_then(|log| log.workload.clone());
+    let mut asked = match (&arguments.workload, recorded) {
+        (Some(name), Some(recorded)) if workloads::find(name)?.name() == recorded.name => recorded,
+        (Some(name), _) => Workload {
+            name: name.clone(),
+            parameters: Default::default(),
+        },
+        (None, Some(recorded)) => recorded,
+        (None, None) => {
+            anyhow::bail!(
+                "a log without a record does not say whose it is; name its workload with --workload"
+            )
         }
+    };
+    for (name, value) in &arguments.set {
+        asked
+            .parameters
+            .insert(name.replace('-', "_"), value.as_str().into());
     }
-    for (name, count) in &verification.counts {
-        writeln!(text, "{count:>10}  {name}")?;
-    }
-    Ok(text)
+    Ok(asked)
+}
+
+fn connect(arguments: &cli::Check) -> Result<Connection> {
+    let (address, credentials) = way_in(&arguments.server)?;
+    let options = ConnectOptions {
+        database: Some(arguments.database.clone()),
+        statement_deadline: CONDITION_DEADLINE,
+        ..ConnectOptions::default()
+    };
+    Ok(Connection::connect(&address, &credentials, &options)?)
 }

@@ -8,6 +8,7 @@ mod page;
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{self, FillError, FillWatch, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::{self, Workload, parameters};
+use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
 use super::login::way_in;
@@ -24,6 +26,7 @@ use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
+use crate::lab::contest::now_ms;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::login;
 use crate::lab::server::Progress as _;
@@ -62,6 +65,7 @@ struct Job {
     measured_s: f64,
     threads: u32,
     seed: u64,
+    commits: Option<PathBuf>,
 }
 
 /// Drives the server and prints what came of it.
@@ -132,6 +136,7 @@ impl Job {
             measured_s: arguments.duration.as_secs_f64(),
             threads: arguments.threads.unwrap_or_else(default_threads),
             seed: arguments.seed.unwrap_or_else(fresh_seed),
+            commits: arguments.commits.clone(),
         })
     }
 
@@ -257,14 +262,18 @@ impl Job {
             drain_s: DRAIN_S,
             seed: self.seed,
         };
-        let end = process.slice(order, |tick: &Tick| {
+        let ended = process.slice(order, |tick: &Tick| {
             console::complain(&page::live(tick));
             match interrupt::urgency() {
                 Urgency::None => ControlFlow::Continue(()),
                 Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),
             }
-        })?;
-        let answer = match end {
+        });
+        // Most of all when the server crashed.
+        if let Some(path) = &self.commits {
+            keep_commits(path, process.take_commits())?;
+        }
+        let answer = match ended? {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost(_) if interrupt::urgency() == Urgency::Stop => {
                 return Err(Interrupted.into());
@@ -282,9 +291,21 @@ impl Job {
             threads: self.threads,
             warm_up_s: self.warm_up_s,
             seed: self.seed,
+            disclaimer: self.workload.disclaimer(),
         };
         Outcome::of(setup, *answer, interrupt::urgency() != Urgency::None)
     }
+}
+
+/// Writes the durability log.
+fn keep_commits(path: &Path, ranges: Vec<CommitRange>) -> Result<()> {
+    let at_ms = now_ms();
+    let rows: Vec<CommitRow> = ranges
+        .into_iter()
+        .map(|range| CommitRow::of(at_ms, NAME, range))
+        .collect();
+    fs::write(path, to_csv(&rows)?)
+        .with_context(|| format!("could not write the durability log `{}`", path.display()))
 }
 
 /// How much TLS; the command line sees to it that a mode which needs an authority has one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
-use dbduel_load::workloads::{Moment, Workload};
+use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::Contender;
@@ -181,7 +181,7 @@ pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
         .collect()
 }
 
-/// Checks what the workload promises of its tables; a broken promise is a finding.
+/// Checks what the workload promises of its tables; with a finding when a promise is broken.
 ///
 /// # Errors
 /// When the tables cannot be read.
@@ -190,7 +190,7 @@ pub fn verify(
     workload: &'static dyn Workload,
     resident: &mut Resident,
     moment: Moment,
-) -> Result<Option<Finding>> {
+) -> Result<(Verification, Option<Finding>)> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let verification = workload.verify(&plan.workload.parameters, &mut connection, moment)?;
     let broken: Vec<String> = verification
@@ -199,7 +199,7 @@ pub fn verify(
         .filter(|condition| !condition.holds())
         .map(|condition| format!("{} ({} violations)", condition.name, condition.violations))
         .collect();
-    Ok((!broken.is_empty()).then(|| Finding {
+    let finding = (!broken.is_empty()).then(|| Finding {
         rule: "data.condition-violated".to_owned(),
         severity: Severity::Void,
         about: vec![resident.name.clone()],
@@ -211,7 +211,8 @@ pub fn verify(
         remedy:
             "Look into the server's log; an update was lost or a transaction was applied in part."
                 .to_owned(),
-    }))
+    });
+    Ok((verification, finding))
 }
 
 /// True when none of the workload's tables is there yet.

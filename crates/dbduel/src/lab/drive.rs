@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
+use dbduel_record::commits::CommitRange;
 use dbduel_record::plan;
 
 use crate::interrupt::{self, Urgency};
@@ -26,6 +27,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct LoadProcess {
     child: Child,
     orders: Option<ChildStdin>,
+    commits: Vec<CommitRange>,
     answers: Receiver<std::io::Result<Answer>>,
 }
 
@@ -79,6 +81,7 @@ impl LoadProcess {
         Ok(Self {
             child,
             orders,
+            commits: Vec::new(),
             answers,
         })
     }
@@ -114,7 +117,10 @@ impl LoadProcess {
             contender: contender.to_owned(),
         })?;
         match self.answer(Instant::now() + GRACE)? {
-            Answer::Closed { .. } => Ok(()),
+            Answer::Closed { commits, .. } => {
+                self.commits.extend(commits);
+                Ok(())
+            }
             other => Err(unexpected(&other)),
         }
     }
@@ -148,13 +154,24 @@ impl LoadProcess {
                         is_ended = true;
                     }
                 }
-                Some(Answer::Slice(answer)) => return Ok(SliceEnd::Finished(Box::new(answer))),
-                Some(Answer::Lost { why } | Answer::Refused { why }) => {
+                Some(Answer::Slice(mut answer)) => {
+                    self.commits.append(&mut answer.commits);
+                    return Ok(SliceEnd::Finished(Box::new(answer)));
+                }
+                Some(Answer::Lost { why, commits }) => {
+                    self.commits.extend(commits);
                     return Ok(SliceEnd::Lost(why));
                 }
+                Some(Answer::Refused { why }) => return Ok(SliceEnd::Lost(why)),
                 Some(other) => return Err(unexpected(&other)),
             }
         }
+    }
+
+    /// What the server of the contender that was driven last acknowledged since the last call.
+    #[must_use]
+    pub fn take_commits(&mut self) -> Vec<CommitRange> {
+        std::mem::take(&mut self.commits)
     }
 
     fn send(&mut self, order: &Order) -> Result<()> {

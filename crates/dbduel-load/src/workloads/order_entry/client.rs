@@ -17,7 +17,7 @@ use super::stock_level::StockLevel;
 use crate::conn::{Conn, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client};
+use crate::worker::{Begin, Client, Trace};
 use crate::workloads::rows::{each, unusable};
 
 /// What a terminal is told when it is made.
@@ -136,6 +136,10 @@ impl Client for Terminal {
             3 => self.delivery.delivery(conn).await,
             _ => self.stock_level.stock_level(conn).await,
         }
+    }
+
+    fn trace(&mut self) -> Trace {
+        self.new_order.trace()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::constraints::CONSTRAINTS;
+use dbduel_record::order_entry::CONSTRAINTS;
+
 use super::settings::MixRule;
 use crate::random::Random;
 use crate::tally::Class;

@@ -8,7 +8,9 @@ use super::home::Home;
 use super::row_writer::ORIGINAL;
 use super::settings::Settings;
 use crate::conn::{Conn, Statement, StatementError};
+use crate::ledger::Commitment;
 use crate::random::Random;
+use crate::worker::Trace;
 use crate::workloads::rows::{Money, maybe, one, text, unusable};
 use input::{Input, Line};
 
@@ -34,6 +36,7 @@ struct Output {
 /// The transaction: its statements and its next input.
 pub(super) struct NewOrder {
     input: Input,
+    trace: Trace,
     begin: Statement,
     commit: Statement,
     lock_district: Statement,
@@ -57,6 +60,7 @@ impl NewOrder {
         let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
         Ok(NewOrder {
             input: Input::default(),
+            trace: Trace::Plain,
             begin: prepare("BEGIN").await?,
             commit: prepare("COMMIT").await?,
             lock_district: prepare("SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE")
@@ -171,6 +175,7 @@ impl NewOrder {
                 None if invalid => {
                     output.invalid = true;
                     conn.query(b"ROLLBACK").await?;
+                    self.trace = Trace::RolledBack;
                     std::hint::black_box(&output);
                     return Ok(());
                 }
@@ -182,8 +187,17 @@ impl NewOrder {
             + 50_000_000)
             / 100_000_000;
         conn.execute(&mut self.commit, &[]).await?;
+        self.trace = Trace::Committed(Commitment {
+            series: [home.warehouse as u32, home.district as u32],
+            number: order,
+        });
         std::hint::black_box(&output);
         Ok(())
+    }
+
+    /// What the last order that was entered left behind; asked for once.
+    pub(super) fn trace(&mut self) -> Trace {
+        std::mem::take(&mut self.trace)
     }
 
     /// One line of the order: its amount in hundredths and whether it is original; none when there is no

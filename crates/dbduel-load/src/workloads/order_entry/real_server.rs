@@ -3,6 +3,7 @@
 //! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
 //! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
 
+use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
 use super::UnusableData;
@@ -201,6 +202,49 @@ fn every_condition_notices_its_violation() {
 }
 
 #[test]
+fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed() {
+    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_log", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    let slice = lab.run(8, 2.0);
+    assert!(slice.rolled_back < slice.classes[0].ok / 20, "{slice:?}");
+    let log = coalesce(slice.commits);
+    assert_eq!((log.repeated, log.ranges.len()), (0, 10), "{log:?}");
+    let mut connection = lab.connect(Some(&lab.database));
+    let mut recall = || {
+        let parameters = &lab.parameters;
+        let found = lab
+            .workload
+            .recall(parameters, &mut connection, &log.ranges);
+        found.unwrap().unwrap()
+    };
+    let kept = recall();
+    assert_eq!((kept.lost, kept.beyond, kept.example), (0, 0, None));
+    // The guard is in the log and does not count; rolled back orders count and are not in the log.
+    assert!(kept.acknowledged + slice.rolled_back >= slice.classes[0].ok);
+
+    let victim = log.ranges[3].first + 2;
+    lab.query(&format!(
+        "DELETE FROM orders WHERE o_d_id = 4 AND o_id = {victim}"
+    ));
+    let lost = recall();
+    let example = format!("order {victim} of district 4 of warehouse 1");
+    assert_eq!((lost.lost, lost.example), (1, Some(example)));
+
+    let alien = CommitRange {
+        series: "node".to_owned(),
+        first: 1,
+        last: 2,
+    };
+    let mut connection = lab.connect(Some(&lab.database));
+    let refused = lab
+        .workload
+        .recall(&lab.parameters, &mut connection, &[alien]);
+    assert!(matches!(refused, Err(VerifyError::Series { .. })));
+}
+
+#[test]
 fn a_delivery_without_orders_is_counted() {
     let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_skips", &small(&[])) else {
         return;
@@ -246,7 +290,7 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
 
     lab.fill().unwrap();
     match lab.slice(11, 0.5) {
-        Answer::Refused { why } | Answer::Lost { why } => {
+        Answer::Refused { why } | Answer::Lost { why, .. } => {
             assert!(why.contains("10 clients"), "{why}");
         }
         other => panic!("{other:?}"),
@@ -260,7 +304,7 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
         }
     );
     match lab.slice(1, 0.5) {
-        Answer::Refused { why } | Answer::Lost { why } => {
+        Answer::Refused { why } | Answer::Lost { why, .. } => {
             assert!(why.contains("1 warehouses"), "{why}");
         }
         other => panic!("{other:?}"),

@@ -1,8 +1,8 @@
 //! The workload's parameters in their types, and what makes no sense together.
 
+use dbduel_record::order_entry::{CLASSES, TERMINALS_PER_WAREHOUSE};
 use dbduel_record::plan::Parameters;
 
-use super::constraints::{CLASSES, TERMINALS_PER_WAREHOUSE};
 use super::values::{LAST_NAME_MASK, NonUniform, constants_fit};
 use crate::conn::Protocol;
 use crate::workloads::parameters::{ParameterError, Resolved};

@@ -41,6 +41,8 @@ pub struct Setup {
     pub warm_up_s: f64,
     /// Root of the clients' random streams.
     pub seed: u64,
+    /// What must be said beside every result of the workload.
+    pub disclaimer: Option<&'static str>,
 }
 
 /// All that `dbduel load --json` prints.
@@ -294,6 +296,8 @@ pub(super) mod tests {
             cpu_wait_s: 0.1,
             lag_us_p99: 30.0,
             drained_s: 0.2,
+            rolled_back: 0,
+            commits: Vec::new(),
         }
     }
 
@@ -311,6 +315,7 @@ pub(super) mod tests {
             threads: 2,
             warm_up_s: 5.0,
             seed: 7,
+            disclaimer: None,
         }
     }
 

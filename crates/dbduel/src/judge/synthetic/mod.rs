@@ -263,6 +263,7 @@ impl Scenario {
             seconds: Vec::new(),
             errors: Vec::new(),
             latencies: Vec::new(),
+            commits: Vec::new(),
             contenders: self
                 .sides
                 .iter()

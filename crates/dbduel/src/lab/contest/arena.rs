@@ -267,6 +267,11 @@ impl Arena {
         self.residents[contender].connect(statement)
     }
 
+    /// A contender in its place.
+    pub fn resident(&mut self, contender: usize) -> &mut Resident {
+        &mut self.residents[contender]
+    }
+
     /// Process number of the contender's server, when it is ours.
     pub fn pid(&self, contender: usize) -> Option<u32> {
         match &self.residents[contender].place {

@@ -11,7 +11,7 @@ use dbduel_record::facts::Size;
 use super::arena::{Arena, Health, Place, Resident};
 use super::journal::Journal;
 use super::measure::finding;
-use super::{Setting, journal};
+use super::{Setting, conditions, durability, journal};
 use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
@@ -86,14 +86,9 @@ fn last_words(
     let before = journal::size_before(setting.record, &resident.name);
     keep_size(journal, resident, before)?;
     let workload = workloads::find(&setting.plan.workload.name)?;
-    if let Some(finding) = dataset::verify(
-        setting.plan,
-        workload,
-        resident,
-        workloads::Moment::AfterLoad,
-    )? {
-        journal.notice(finding)?;
-    }
+    conditions::after(setting, resident, workload, journal)?;
+    let log = Record::open(setting.record)?.commits_of(&resident.name);
+    durability::compare_quietly(setting, resident, &log, journal)?;
     if is_over && !setting.keep && was_loaded_by_us(setting, resident)? {
         dataset::clear(setting.plan, workload, resident, setting.console)?;
     }

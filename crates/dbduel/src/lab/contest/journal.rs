@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dbduel_record::commits::{CommitRange, CommitRow};
 use dbduel_record::event::{Event, Finding, SliceId};
 use dbduel_record::facts::Size;
 use dbduel_record::store::{SliceResult, contender_dir};
@@ -44,6 +45,19 @@ impl Journal {
     /// When the journal cannot be written.
     pub fn notice(&mut self, finding: Finding) -> Result<(), RecordError> {
         self.event(Event::Noticed { finding })
+    }
+
+    /// Appends what a contender's server acknowledged.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn commits(&self, contender: &str, ranges: Vec<CommitRange>) -> Result<(), RecordError> {
+        let at_ms = now_ms();
+        let rows: Vec<CommitRow> = ranges
+            .into_iter()
+            .map(|range| CommitRow::of(at_ms, contender, range))
+            .collect();
+        self.writer.commits(&rows)
     }
 
     /// Appends a finished slice.

@@ -10,6 +10,7 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
 
 use super::arena::Health;
+use super::durability;
 use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
@@ -153,6 +154,7 @@ impl Contest<'_> {
             let outcome = self.run_slice(block, position, decision)?;
             // What is written and computed between slices takes time that no server may use for its own work.
             self.arena.rest()?;
+            self.journal.commits(&name, self.load.take_commits())?;
             match outcome {
                 Outcome::Finished(result) => {
                     let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
@@ -208,6 +210,10 @@ impl Contest<'_> {
                 seconds,
             })?;
             console.say(&format!("{name} answers again after {seconds:.1} s"));
+            // Before new work can take the place of what was lost.
+            let log = Record::open(self.setting.record)?.commits_of(&name);
+            let resident = self.arena.resident(contender);
+            durability::compare(self.setting, resident, &log, self.journal)?;
         }
         self.arena
             .reconnect_clients(plan, &mut self.load, contender)?;

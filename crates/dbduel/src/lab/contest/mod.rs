@@ -6,6 +6,8 @@
 
 mod arena;
 mod close;
+mod conditions;
+mod durability;
 mod journal;
 mod measure;
 mod observers;
@@ -28,6 +30,7 @@ use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
 pub use arena::Resident;
+pub use conditions::facts as condition_facts;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;

@@ -262,6 +262,7 @@ fn rows(
         ("cpu_wait_s", answer.cpu_wait_s),
         ("lag_us_p99", answer.lag_us_p99),
         ("drained_s", answer.drained_s),
+        ("rolled_back", answer.rolled_back as f64),
     ];
     result.readings = own
         .into_iter()

@@ -66,6 +66,7 @@ impl Contest<'_> {
                 _ => ControlFlow::Continue(()),
             }
         })?;
+        self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let seconds = match end {
             SliceEnd::Finished(answer) => answer.measured_s,

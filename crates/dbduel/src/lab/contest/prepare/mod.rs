@@ -15,6 +15,7 @@ use dbduel_record::event::Event;
 use super::Setting;
 use super::arena::{Arena, Place, Resident};
 use super::journal::Journal;
+use super::{conditions, durability};
 use crate::interrupt;
 use crate::lab::dataset;
 use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
@@ -65,6 +66,11 @@ pub fn prepare(
                 sandboxed::settle(setting, past, contender, *sandbox, workload, journal)?
             }
         };
+        if is_dataset_known(past, &contender.name) {
+            // However the last start ended, its servers may have ended with it.
+            let log = past.commits_of(&contender.name);
+            durability::compare_quietly(setting, &mut resident, &log, journal)?;
+        }
         evidence.push(interview::interview(
             setting,
             past,
@@ -94,6 +100,7 @@ fn ready(
     journal: &mut Journal,
 ) -> Result<()> {
     let seconds = begun.elapsed().as_secs_f64();
+    conditions::before(setting, resident, workload, restored, journal)?;
     let digest = dataset::digest(setting.plan, workload, resident, setting.console)?;
     let size = match &resident.place {
         Place::Sandboxed(own) => tree_size(&own.sandbox.data())?,

@@ -1,6 +1,14 @@
-//! What the specification demands of a run: shares of the mix, response times, keying and think times.
+//! What the specification behind the order-entry workload demands of a run: shares of the mix, response
+//! times, keying and think times, how the input varies.
 //!
-//! Numbers only. Whoever judges a run compares them with its record; the clients draw from them.
+//! Names and numbers only. They stand in the contract because both halves need them: the clients draw from
+//! them, and whoever judges a run compares them with its record.
+
+/// Name of the workload.
+pub const NAME: &str = "order-entry";
+
+/// The class whose transactions the metric counts.
+pub const NEW_ORDER: &str = CLASSES[0];
 
 /// The five transaction classes, in the order of [`CONSTRAINTS`].
 pub const CLASSES: &[&str] = &[
@@ -81,9 +89,19 @@ pub const TERMINALS_PER_WAREHOUSE: u32 = 10;
 /// (clause 5.5.1.6); a single one is always allowed.
 pub const SKIPPED_DELIVERIES_MAX_PERCENT: f64 = 1.0;
 
+/// Share of the New-Orders that are rolled back on purpose, percent (clause 2.4.1.4).
+pub const ROLLED_BACK_PERCENT: f64 = 1.0;
+
+/// Where the measured share of rolled back New-Orders must lie, percent (clause 5.5.1).
+pub const ROLLED_BACK_RANGE_PERCENT: (f64, f64) = (0.9, 1.1);
+
+/// Most New-Orders per minute and warehouse that terminals with the least keying and think times can
+/// enter, and the fewest that a database of the right size may show (clause 4.2).
+pub const PACED_NOPM_PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
+
 /// What every output must say beside a result.
 pub const DISCLAIMER: &str =
-    "order entry, derived from TPC-C: unaudited, and not comparable with published TPC-C results";
+    "order entry, derived from TPC-C; unaudited, not comparable with published TPC-C results";
 
 #[cfg(test)]
 mod tests {

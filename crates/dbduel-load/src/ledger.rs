@@ -1,0 +1,135 @@
+//! The durability log in the load process: numbers in, ranges out.
+//!
+//! Clients note what the server acknowledged; once per tick a load thread hands its notes over, and here
+//! they are joined over all threads. Knows no workload and no connection.
+
+use std::collections::BTreeMap;
+
+use dbduel_record::commits::CommitRange;
+
+/// A number that the server acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commitment {
+    /// The series that it belongs to; written `1/3`.
+    pub series: [u32; 2],
+    /// The number.
+    pub number: u64,
+}
+
+/// What one contender acknowledged since the last answer. Its size follows the number of series and of
+/// gaps, not of transactions.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// First and last numbers, ascending and apart.
+    stretches: BTreeMap<[u32; 2], Vec<(u64, u64)>>,
+}
+
+impl Ledger {
+    /// Adds acknowledged numbers. Numbers of a series come nearly in order.
+    pub fn note(&mut self, commitments: &[Commitment]) {
+        for Commitment { series, number } in commitments {
+            let stretches = self.stretches.entry(*series).or_default();
+            let after = stretches.partition_point(|(first, _)| first <= number);
+            let (before, behind) = stretches.split_at_mut(after);
+            let joins_next = behind
+                .first()
+                .is_some_and(|(first, _)| number + 1 == *first);
+            match before.last_mut() {
+                // Acknowledged twice: kept twice, because that is what the log is for.
+                Some((_, last)) if *number <= *last => stretches.insert(after, (*number, *number)),
+                Some((_, last)) if *last + 1 == *number => {
+                    *last = *number;
+                    if joins_next {
+                        *last = behind[0].1;
+                        stretches.remove(after);
+                    }
+                }
+                _ if joins_next => behind[0].0 = *number,
+                _ => stretches.insert(after, (*number, *number)),
+            }
+        }
+    }
+
+    /// Hands everything out and is empty.
+    pub fn take(&mut self) -> Vec<CommitRange> {
+        let stretches = std::mem::take(&mut self.stretches);
+        let ranges = stretches.into_iter().flat_map(|([major, minor], list)| {
+            list.into_iter().map(move |(first, last)| CommitRange {
+                series: format!("{major}/{minor}"),
+                first,
+                last,
+            })
+        });
+        ranges.collect()
+    }
+}
+
+/// The two numbers of a series as [`Ledger::take`] writes it.
+#[must_use]
+pub fn parse_series(series: &str) -> Option<[u32; 2]> {
+    let (major, minor) = series.split_once('/')?;
+    Some([major.parse().ok()?, minor.parse().ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use dbduel_record::commits::coalesce;
+
+    #[track_caller]
+    fn check(numbers: &[u64], ranges: &[(u64, u64)]) {
+        let mut ledger = Ledger::default();
+        for &number in numbers {
+            let series = [7, 3];
+            ledger.note(&[Commitment { series, number }]);
+        }
+        let found: Vec<(u64, u64)> = ledger
+            .take()
+            .iter()
+            .inspect(|range| assert_eq!(parse_series(&range.series), Some([7, 3])))
+            .map(|range| (range.first, range.last))
+            .collect();
+        assert_eq!(found, ranges, "{numbers:?}");
+        assert_eq!(ledger.take(), []);
+    }
+
+    #[test]
+    fn neighbours_join_on_both_sides() {
+        check(&[1, 2, 3], &[(1, 3)]);
+        check(&[3, 2, 1], &[(1, 3)]);
+        check(&[1, 3, 2, 5], &[(1, 3), (5, 5)]);
+        check(&[5, 1, 4, 2, 9], &[(1, 2), (4, 5), (9, 9)]);
+    }
+
+    #[test]
+    fn what_is_acknowledged_twice_is_seen_as_repeated() {
+        let mut ledger = Ledger::default();
+        for number in [1, 2, 3, 2, 4, 2] {
+            let series = [1, 1];
+            ledger.note(&[Commitment { series, number }]);
+        }
+        let log = coalesce(ledger.take());
+        assert_eq!(
+            (log.ranges.len(), log.ranges[0].count(), log.repeated),
+            (1, 4, 2)
+        );
+    }
+
+    #[test]
+    fn any_order_of_distinct_numbers_gives_one_stretch() {
+        let mut random = Random::new(3);
+        let mut numbers: Vec<u64> = (1..=500).collect();
+        for last in (1..numbers.len()).rev() {
+            numbers.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        check(&numbers, &[(1, 500)]);
+    }
+
+    #[test]
+    fn a_series_that_is_none_is_not_parsed() {
+        for series in ["", "1", "1/", "a/b", "1/2/3", "-1/2"] {
+            assert_eq!(parse_series(series), None, "{series}");
+        }
+    }
+}

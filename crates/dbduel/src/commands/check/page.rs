@@ -1,0 +1,212 @@
+//! What a check found: one document for programs, and its text for people. Pure functions.
+
+use std::fmt::Write as _;
+
+use dbduel_load::workloads::{Recall, Verification, Workload};
+use dbduel_record::commits::coalesce;
+use dbduel_record::facts::Conditions;
+use serde::Serialize;
+
+use super::log::Log;
+use crate::lab::contest::condition_facts;
+use crate::report::words::count;
+
+/// Raised when a field changes its name or meaning.
+const SCHEMA_VERSION: u32 = 1;
+
+/// All that `dbduel check --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Document {
+    /// Version of this document's form.
+    pub schema_version: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// What must be said beside every result of the workload.
+    pub disclaimer: Option<&'static str>,
+    /// Whether every condition holds and nothing is lost.
+    pub holds: bool,
+    /// The conditions.
+    #[serde(flatten)]
+    pub tables: Conditions,
+    /// What became of acknowledged commits, when a log was given.
+    pub durability: Option<Durability>,
+}
+
+/// What became of acknowledged commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Durability {
+    /// Commits in the log, each counted once.
+    pub acknowledged: u64,
+    /// How many of them are not in the tables.
+    pub lost: u64,
+    /// The first that is lost.
+    pub example: Option<String>,
+    /// Numbers that the server handed out again, which it does only after it lost them.
+    pub repeated: u64,
+    /// Commits in the tables that are not in the log.
+    pub beyond: u64,
+}
+
+impl Durability {
+    /// The log with what was found of it.
+    pub fn of(log: &Log, recall: &Recall) -> Self {
+        let Recall {
+            acknowledged,
+            lost,
+            example,
+            beyond,
+        } = recall.clone();
+        Durability {
+            acknowledged,
+            lost,
+            example,
+            repeated: coalesce(log.ranges.clone()).repeated,
+            beyond,
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.lost == 0 && self.repeated == 0
+    }
+}
+
+impl Document {
+    /// The conditions of a workload.
+    pub fn of(workload: &dyn Workload, verification: &Verification) -> Self {
+        Document {
+            schema_version: SCHEMA_VERSION,
+            workload: workload.name().to_owned(),
+            disclaimer: workload.disclaimer(),
+            holds: verification.holds(),
+            tables: condition_facts(verification),
+            durability: None,
+        }
+    }
+
+    /// With what became of acknowledged commits.
+    #[must_use]
+    pub fn with(self, durability: Durability) -> Self {
+        Document {
+            holds: self.holds && durability.holds(),
+            durability: Some(durability),
+            ..self
+        }
+    }
+}
+
+/// The document as text.
+pub fn text(document: &Document) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let mut line = |words: String| {
+        let _ = writeln!(text, "{words}");
+    };
+    if let Some(disclaimer) = document.disclaimer {
+        line(format!("{}: {disclaimer}", document.workload));
+    }
+    if document.tables.conditions.is_empty() {
+        line(format!(
+            "the workload `{}` promises nothing about its tables",
+            document.workload
+        ));
+    }
+    for condition in &document.tables.conditions {
+        let state = if condition.violations == 0 {
+            "holds   "
+        } else {
+            "VIOLATED"
+        };
+        line(format!(
+            "{state}  {:<14} {} ({:.1} s)",
+            condition.name, condition.about, condition.seconds
+        ));
+        if let Some(example) = &condition.example {
+            line(format!(
+                "          {} violations, for example {example}",
+                condition.violations
+            ));
+        }
+    }
+    for (name, number) in &document.tables.counts {
+        line(format!("{:>10}  {name}", count(*number)));
+    }
+    if let Some(durability) = &document.durability {
+        line(durable(durability));
+    }
+    text
+}
+
+fn durable(durability: &Durability) -> String {
+    let Durability {
+        acknowledged,
+        lost,
+        example,
+        repeated,
+        beyond,
+    } = durability;
+    let mut words = if *lost == 0 {
+        format!(
+            "holds     durability     All {} acknowledged commits are there.",
+            count(*acknowledged)
+        )
+    } else {
+        format!(
+            "VIOLATED  durability     {} of {} acknowledged commits are lost, the first is {}.",
+            count(*lost),
+            count(*acknowledged),
+            example.as_deref().unwrap_or("unknown")
+        )
+    };
+    if *repeated > 0 {
+        let _ = write!(
+            words,
+            "\n          {} numbers were handed out again after they had been acknowledged, so they were lost before.",
+            count(*repeated)
+        );
+    }
+    let _ = write!(
+        words,
+        "\n{:>10}  in the tables and not in the log; a commit whose acknowledgement did not arrive is one of them",
+        count(*beyond)
+    );
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_load::workloads::find;
+
+    fn durability(lost: u64, repeated: u64) -> Durability {
+        Durability {
+            acknowledged: 4_200,
+            lost,
+            example: (lost > 0).then(|| "order 3007 of district 2 of warehouse 1".to_owned()),
+            repeated,
+            beyond: 3,
+        }
+    }
+
+    #[test]
+    fn lost_commits_are_said_with_an_example_and_end_the_promise() {
+        let document = || Document::of(find("order-entry").unwrap(), &Verification::default());
+        let kept = document().with(durability(0, 0));
+        assert!(kept.holds);
+        assert!(text(&kept).contains("All 4,200 acknowledged commits are there."));
+        let lost = document().with(durability(5, 0));
+        assert!(!lost.holds && text(&lost).contains("the first is order 3007 of district 2"));
+        let reused = document().with(durability(0, 7));
+        assert!(!reused.holds && text(&reused).contains("7 numbers were handed out again"));
+    }
+
+    #[test]
+    fn the_disclaimer_stands_in_text_and_json() {
+        let document = Document::of(find("order-entry").unwrap(), &Verification::default());
+        let said = "not comparable with published TPC-C results";
+        assert!(text(&document).contains(said));
+        let json = serde_json::to_value(&document).unwrap();
+        assert!(json["disclaimer"].as_str().unwrap().contains(said));
+        let other = Document::of(find("oltp-insert").unwrap(), &Verification::default());
+        assert!(!text(&other).contains("TPC"));
+    }
+}

@@ -1,0 +1,108 @@
+//! What the workload promises of its tables: looked at before the first transaction and after the last,
+//! and kept in the record. Knows no workload's conditions.
+
+use anyhow::{Result, bail};
+use dbduel_load::workloads::{Moment, Verification, Workload};
+use dbduel_record::facts::{Condition, Conditions};
+
+use super::Setting;
+use super::arena::{Place, Resident};
+use super::journal::Journal;
+use crate::lab::dataset;
+use crate::lab::server::Progress as _;
+
+/// Looks before the first transaction. `restored` as in [`dbduel_record::Event::DatasetReady`].
+///
+/// # Errors
+/// When the tables cannot be read or a promise is broken, since no contest can rest on such data.
+pub fn before(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    workload: &'static dyn Workload,
+    restored: bool,
+    journal: &Journal,
+) -> Result<()> {
+    // Tables that were found on a running server may have seen transactions.
+    let moment = match (&resident.place, restored) {
+        (Place::Running { .. }, true) => Moment::AfterLoad,
+        _ => Moment::Fresh,
+    };
+    setting
+        .console
+        .stage(&format!("{}: checking its tables", resident.name));
+    let (verification, broken) = dataset::verify(setting.plan, workload, resident, moment)?;
+    keep(&resident.name, &verification, "before", journal)?;
+    if let Some(finding) = broken {
+        bail!("{} Nothing was measured.", finding.claim);
+    }
+    say(setting, &resident.name, &verification);
+    Ok(())
+}
+
+/// Looks after the last transaction; a broken promise is a finding.
+///
+/// # Errors
+/// When the tables cannot be read or the record cannot be written.
+pub fn after(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<()> {
+    let moment = Moment::AfterLoad;
+    let (verification, broken) = dataset::verify(setting.plan, workload, resident, moment)?;
+    keep(&resident.name, &verification, "after", journal)?;
+    match broken {
+        Some(finding) => journal.notice(finding)?,
+        None => say(setting, &resident.name, &verification),
+    }
+    Ok(())
+}
+
+fn keep(
+    contender: &str,
+    verification: &Verification,
+    moment: &str,
+    journal: &Journal,
+) -> Result<()> {
+    if verification.conditions.is_empty() {
+        return Ok(());
+    }
+    let file = format!("conditions.{moment}.json");
+    Ok(journal
+        .writer()
+        .contender_json(contender, &file, &facts(verification))?)
+}
+
+fn say(setting: &Setting<'_>, contender: &str, verification: &Verification) {
+    let count = verification.conditions.len();
+    if count > 0 {
+        let seconds: f64 = verification
+            .conditions
+            .iter()
+            .map(|condition| condition.seconds)
+            .sum();
+        setting.console.say(&format!(
+            "{contender}: {count} conditions hold, looked at in {seconds:.1} s"
+        ));
+    }
+}
+
+/// What was found, as the record keeps it.
+#[must_use]
+pub fn facts(verification: &Verification) -> Conditions {
+    let conditions = verification.conditions.iter().map(|found| Condition {
+        name: found.name.to_owned(),
+        about: found.about.to_owned(),
+        violations: found.violations,
+        example: found.example.clone(),
+        seconds: found.seconds,
+    });
+    let counts = verification.counts.iter();
+    Conditions {
+        conditions: conditions.collect(),
+        counts: counts
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect(),
+    }
+}

@@ -1,0 +1,153 @@
+//! After a crash: is everything still there that the server had acknowledged?
+//!
+//! Compares the durability log of the record with the server, before new work can take the place of what
+//! was lost. Knows no workload's tables.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::workloads::{self, Recall};
+use dbduel_record::commits::CommitRange;
+use dbduel_record::event::{Finding, Severity};
+
+use super::Setting;
+use super::arena::Resident;
+use super::journal::Journal;
+use super::measure::finding;
+use crate::lab::facts::scalar;
+
+/// Says what became of the log, be it lost or kept.
+///
+/// # Errors
+/// When the record cannot be written; a server that cannot be asked is a finding.
+pub fn compare(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    log: &[CommitRange],
+    journal: &mut Journal,
+) -> Result<()> {
+    match verdict(setting, resident, log) {
+        Some(finding) => Ok(journal.notice(finding)?),
+        None => Ok(()),
+    }
+}
+
+/// As [`compare`], but silent when nothing is lost.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_quietly(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    log: &[CommitRange],
+    journal: &mut Journal,
+) -> Result<()> {
+    match verdict(setting, resident, log).filter(|finding| finding.severity > Severity::Note) {
+        Some(finding) => Ok(journal.notice(finding)?),
+        None => Ok(()),
+    }
+}
+
+/// None for a workload that keeps no log.
+fn verdict(setting: &Setting<'_>, resident: &mut Resident, log: &[CommitRange]) -> Option<Finding> {
+    if log.is_empty() {
+        return None;
+    }
+    match ask(setting, resident, log) {
+        Ok((recall, flush)) => recall.map(|recall| describe(&resident.name, &recall, flush)),
+        Err(error) => Some(finding(
+            "data.commits-unknown",
+            Severity::Doubt,
+            &[&resident.name],
+            format!(
+                "whether `{}` still has what it had acknowledged could not be found out: {error:#}",
+                resident.name
+            ),
+            "look into its log in the record; `dbduel check --against` compares again",
+        )),
+    }
+}
+
+/// Compares, and asks how often the server promises to write its redo log.
+fn ask(
+    setting: &Setting<'_>,
+    resident: &mut Resident,
+    log: &[CommitRange],
+) -> Result<(Option<Recall>, Option<String>)> {
+    let plan = setting.plan;
+    let workload = workloads::find(&plan.workload.name)?;
+    let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
+    let recall = workload.recall(&plan.workload.parameters, &mut connection, log)?;
+    let flush = scalar(
+        &mut connection,
+        "SELECT @@global.innodb_flush_log_at_trx_commit",
+    );
+    Ok((recall, flush))
+}
+
+fn describe(contender: &str, recall: &Recall, flush: Option<String>) -> Finding {
+    let Recall {
+        acknowledged,
+        lost,
+        example,
+        ..
+    } = recall;
+    if *lost == 0 {
+        let claim = format!(
+            "`{contender}` was ended from outside and still has all {acknowledged} commits of the durability log"
+        );
+        let remedy = "nothing; it kept its promise";
+        return finding(
+            "data.commits-kept",
+            Severity::Note,
+            &[contender],
+            claim,
+            remedy,
+        );
+    }
+    let example = example.as_deref().unwrap_or("unknown");
+    let allowed = flush.filter(|flush| flush != "1");
+    let (severity, promise) = match &allowed {
+        Some(flush) => (
+            Severity::Doubt,
+            format!(", as innodb_flush_log_at_trx_commit = {flush} allows"),
+        ),
+        None => (Severity::Void, String::new()),
+    };
+    finding(
+        "data.commits-lost",
+        severity,
+        &[contender],
+        format!(
+            "`{contender}` lost {lost} of {acknowledged} commits that it had acknowledged{promise}; the first is \
+             {example}"
+        ),
+        "compare servers that make the same promise: innodb_flush_log_at_trx_commit = 1 on all sides, and sync_binlog \
+         = 1 where there is a binary log",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_weighs_as_much_as_the_promise_that_it_breaks() {
+        let recall = |lost| Recall {
+            acknowledged: 100,
+            lost,
+            example: (lost > 0).then(|| "order 3001".to_owned()),
+            beyond: 0,
+        };
+        for (lost, flush, severity, part) in [
+            (0, Some("1"), Severity::Note, "still has all 100 commits"),
+            (2, Some("1"), Severity::Void, "lost 2 of 100"),
+            (2, None, Severity::Void, "the first is order 3001"),
+            (2, Some("0"), Severity::Doubt, "_at_trx_commit = 0 allows"),
+        ] {
+            let found = describe("a", &recall(lost), flush.map(str::to_owned));
+            assert_eq!(found.severity, severity, "{found:?}");
+            assert!(found.claim.contains(part), "{found:?}");
+        }
+    }
+}
