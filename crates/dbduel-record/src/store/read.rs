@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SELFTEST, SLICES, TICKS,
     contender_dir,
 };
 use crate::event::{Event, SliceId, Stamped};
-use crate::facts::{Build, Host, Size};
+use crate::facts::{Build, Host, SelfTest, Size};
 use crate::latency::{self, Interval};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SliceRow, TickRow};
@@ -43,6 +43,8 @@ pub struct Record {
     pub plan: Plan,
     /// The machine.
     pub host: Host,
+    /// What the lab can tell apart on it, when that was known.
+    pub self_test: Option<SelfTest>,
     /// The journal.
     pub events: Vec<Stamped>,
     /// Rows of finished slices.
@@ -85,6 +87,7 @@ impl Record {
         latencies.retain(|interval| counts(interval.block, interval.position));
 
         let host = read_json(&dir.join(HOST), HOST, &mut complaints).unwrap_or_default();
+        let self_test = read_json(&dir.join(SELFTEST), SELFTEST, &mut complaints);
         let contenders = plan
             .contenders
             .iter()
@@ -95,6 +98,7 @@ impl Record {
             dir,
             plan,
             host,
+            self_test,
             events,
             slices,
             ticks,

@@ -10,5 +10,6 @@ pub mod load;
 pub mod quickstart;
 pub mod report;
 pub mod run;
+pub mod selftest;
 pub mod servers;
 pub mod workloads;

@@ -60,6 +60,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         workload: plan.workload.clone(),
         contenders: contenders(&evidence),
         host: record.host.clone(),
+        self_test: record.self_test.clone(),
         run: run(&evidence),
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))
