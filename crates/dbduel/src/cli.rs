@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::fail_if::FailIf;
+use crate::commands::fail_if::{FailIf, quantity_named};
+use crate::judge::summary::Quantity;
 use crate::lab::experiment::quantity::{duration, share};
 
 /// Stages fair duels between database servers and says which is faster, by how much, and how sure
@@ -28,7 +29,8 @@ const EXIT_CODES: &str = "Exit codes:
   2    the command line or the experiment file is wrong
   3    at least one duel is undecided
   4    at least one duel is void
-  5    a rule of --fail-if is hit (an undecided duel alone is no failure then)
+  5    a rule of --fail-if is hit (an undecided duel alone is no failure then), or history shows a
+       new change for the worse
   130  interrupted; `dbduel run DIR` goes on with the record";
 
 /// The verbs.
@@ -42,6 +44,8 @@ pub enum Verb {
     Load(Box<Load>),
     /// Render the report of a record again.
     Report(Report),
+    /// What changed over many records of one experiment, and when?
+    History(History),
     /// What can the lab tell apart on this machine, and what does it cost? Two equal contenders.
     Selftest(Selftest),
     /// Do the tables hold what the workload promises of them?
@@ -88,6 +92,23 @@ pub struct Run {
     /// written). Can be given several times.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
+}
+
+/// `dbduel history`.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Records, or directories of records.
+    #[arg(required = true, value_name = "DIR")]
+    pub records: Vec<PathBuf>,
+    /// Follow this in place of throughput: p50, p95, p99, cpu or written.
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
+    pub quantity: Option<Quantity>,
+    /// Smallest change of the ratio that is told.
+    #[arg(long, default_value = "1 %", value_name = "SHARE", value_parser = share)]
+    pub magnitude: f64,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `dbduel selftest`.
@@ -322,6 +343,11 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or_else(|| format!("expected KEY=VALUE such as `tables=4`, found `{text}`"))?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn quantity(text: &str) -> Result<Quantity, String> {
+    quantity_named(text)
+        .ok_or_else(|| format!("expected p50, p95, p99, cpu or written, found `{text}`"))
 }
 
 fn injected(text: &str) -> Result<f64, String> {

@@ -30,6 +30,7 @@ fn main() -> Exit {
         Verb::Run(arguments) => commands::run::run(home, &arguments),
         Verb::Load(arguments) => commands::load::load(&arguments),
         Verb::Selftest(arguments) => commands::selftest::selftest(home, &arguments),
+        Verb::History(arguments) => commands::history::history(&arguments),
         Verb::Report(arguments) => commands::report::report(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(&arguments),

@@ -6,6 +6,7 @@ pub mod check;
 pub mod datasets;
 pub mod drive;
 pub mod fail_if;
+pub mod history;
 pub mod load;
 pub mod quickstart;
 pub mod report;

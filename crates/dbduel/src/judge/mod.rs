@@ -12,6 +12,7 @@ mod decide;
 mod evidence;
 mod figure;
 mod figures;
+pub mod history;
 mod measures;
 mod overturn;
 mod pairs;
