@@ -112,3 +112,90 @@ pub struct Condition {
     /// Time that the queries took, seconds.
     pub seconds: f64,
 }
+
+/// What the lab can tell apart on a machine, and what it costs: `selftest.json`. Measured by a duel of a
+/// contender with itself before the run that the record is about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SelfTest {
+    /// When it was measured, RFC 3339, UTC.
+    pub at: String,
+    /// Version of dbduel.
+    pub dbduel: String,
+    /// Digest that tells machines apart.
+    pub host: String,
+    /// The server.
+    pub server: String,
+    /// What the clients did.
+    pub workload: String,
+    /// How many there were.
+    pub clients: u32,
+    /// Confidence of the intervals.
+    pub confidence: f64,
+    /// Width of the interval of the ratio of two equal contenders over time.
+    pub resolution: Vec<Resolution>,
+    /// The load process's own cost.
+    pub null_server: Option<NullCost>,
+    /// Series of duels with a known answer, at most one of each kind.
+    pub series: Vec<SelfTestSeries>,
+}
+
+/// How well the ratio of two equal contenders was known after some time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// Load so far, minutes.
+    pub minutes: f64,
+    /// Blocks so far.
+    pub blocks: u32,
+    /// Half of the interval, as a share of the ratio.
+    pub half_width: f64,
+}
+
+/// The same workload against a server that answers at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NullCost {
+    /// Transactions per second.
+    pub transactions_per_s: f64,
+    /// Processor time of the load process per transaction, microseconds.
+    pub client_cpu_us_per_transaction: f64,
+    /// Lower end of its interval.
+    pub low_us: f64,
+    /// Upper end of its interval.
+    pub high_us: f64,
+    /// Slices behind it.
+    pub slices: u32,
+}
+
+/// Verdicts of a series of duels whose answer is known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SelfTestSeries {
+    /// When its last duel was planned, RFC 3339, UTC.
+    pub at: String,
+    /// The server.
+    pub server: String,
+    /// Share of the slices in which the second server was to be stopped; zero for equal contenders.
+    pub injected_share: f64,
+    /// Share in which it really was, on average.
+    pub stopped_share: f64,
+    /// Budget of one duel, seconds.
+    pub budget_s: f64,
+    /// Horizon of the duels.
+    pub horizon: f64,
+    /// Confidence of the duels.
+    pub confidence: f64,
+    /// Duels conducted.
+    pub duels: u32,
+    /// Verdicts on the second contender.
+    pub faster: u32,
+    /// See `faster`.
+    pub slower: u32,
+    /// See `faster`.
+    pub equivalent: u32,
+    /// See `faster`.
+    pub undecided: u32,
+    /// See `faster`.
+    pub void: u32,
+    /// Duels whose interval holds the true ratio.
+    pub intervals_hold: u32,
+}

@@ -8,6 +8,7 @@
 //! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
 //! DIR/latency.hlog      histograms
 //! DIR/commits.csv       what servers acknowledged, where the workload keeps it
+//! DIR/selftest.json     the lab's own resolution, when it was known
 //! ```
 //!
 //! A slice counts when the journal says that it finished; rows of other slices are ignored. What
@@ -31,6 +32,8 @@ pub const EXPERIMENT: &str = "experiment.toml";
 pub const PLAN: &str = "plan.json";
 /// Facts about the machine.
 pub const HOST: &str = "host.json";
+/// What the lab can tell apart on this machine, when that was measured before.
+pub const SELFTEST: &str = "selftest.json";
 /// The journal.
 pub const EVENTS: &str = "events.jsonl";
 /// Results by slice and class.

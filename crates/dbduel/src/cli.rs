@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::fail_if::FailIf;
-use crate::lab::experiment::quantity::duration;
+use crate::commands::fail_if::{FailIf, quantity_named};
+use crate::judge::summary::Quantity;
+use crate::lab::experiment::quantity::{duration, share};
 
 /// Stages fair duels between database servers and says which is faster, by how much, and how sure
 /// that is.
@@ -28,7 +29,8 @@ const EXIT_CODES: &str = "Exit codes:
   2    the command line or the experiment file is wrong
   3    at least one duel is undecided
   4    at least one duel is void
-  5    a rule of --fail-if is hit; with such rules an undecided duel alone is no failure
+  5    a rule of --fail-if is hit (an undecided duel alone is no failure then), or history shows a
+       new change for the worse
   130  interrupted; `dbduel run DIR` goes on with the record";
 
 /// The verbs.
@@ -42,6 +44,10 @@ pub enum Verb {
     Load(Box<Load>),
     /// Render the report of a record again.
     Report(Report),
+    /// What changed over many records of one experiment, and when?
+    History(History),
+    /// What can the lab tell apart on this machine, and what does it cost? Two equal contenders.
+    Selftest(Selftest),
     /// Do the tables hold what the workload promises of them?
     Check(Check),
     /// Was it fair? Compares what two servers do with their settings; runs no load.
@@ -98,6 +104,55 @@ pub struct Server {
     /// File whose first line is the password.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+}
+
+/// `dbduel history`.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Records, or directories of records.
+    #[arg(required = true, value_name = "DIR")]
+    pub records: Vec<PathBuf>,
+    /// Follow this in place of throughput: p50, p95, p99, cpu or written.
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
+    pub quantity: Option<Quantity>,
+    /// Smallest change of the ratio that is told.
+    #[arg(long, default_value = "1 %", value_name = "SHARE", value_parser = share)]
+    pub magnitude: f64,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dbduel selftest`.
+#[derive(Debug, Args)]
+pub struct Selftest {
+    /// The server [default: the installed one, or mariadb-10.11].
+    #[arg(long, value_name = "SERVER")]
+    pub server: Option<String>,
+    /// What the clients do.
+    #[arg(long, default_value = "oltp-point-select", value_name = "NAME")]
+    pub workload: String,
+    /// Connections.
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub clients: u32,
+    /// Time for warm-up and slices of one duel; 40 s or more.
+    #[arg(long, default_value = "3 min", value_name = "TIME", value_parser = duration)]
+    pub budget: Duration,
+    /// Conduct so many duels and count the right verdicts, in place of one for the resolution.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub duels: Option<u32>,
+    /// Stop the second server for this share of its slices, a difference that is known: `10 %`.
+    #[arg(long, value_name = "SHARE", value_parser = injected, requires = "duels")]
+    pub inject: Option<f64>,
+    /// Within this the two are called equivalent in a series.
+    #[arg(long, default_value = "5 %", value_name = "SHARE", value_parser = share)]
+    pub horizon: f64,
+    /// Directory that gets the records' directories.
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub results: PathBuf,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `dbduel load`.
@@ -300,6 +355,18 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or_else(|| format!("expected KEY=VALUE such as `tables=4`, found `{text}`"))?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn quantity(text: &str) -> Result<Quantity, String> {
+    quantity_named(text)
+        .ok_or_else(|| format!("expected p50, p95, p99, cpu or written, found `{text}`"))
+}
+
+fn injected(text: &str) -> Result<f64, String> {
+    share(text).and_then(|share| match (0.001..=0.9).contains(&share) {
+        true => Ok(share),
+        false => Err(format!("expected from 0.1 % to 90 %, found `{text}`")),
+    })
 }
 
 fn rate(text: &str) -> Result<f64, String> {

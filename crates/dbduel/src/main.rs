@@ -18,6 +18,7 @@ use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::parameters::ParameterError;
 
 use cli::{Cli, Verb};
+use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
 use lab::experiment::document::Troubles;
@@ -28,6 +29,8 @@ fn main() -> Exit {
         Verb::Quickstart(arguments) => commands::quickstart::quickstart(home, &arguments),
         Verb::Run(arguments) => commands::run::run(home, &arguments),
         Verb::Load(arguments) => commands::load::load(&arguments),
+        Verb::Selftest(arguments) => commands::selftest::selftest(home, &arguments),
+        Verb::History(arguments) => commands::history::history(&arguments),
         Verb::Report(arguments) => commands::report::report(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(&arguments),
@@ -55,4 +58,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<AddressError>()
         || error.is::<UnknownWorkload>()
         || error.is::<ParameterError>()
+        || error.is::<UnfitInjection>()
 }

@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SLICES, TICKS, contender_dir,
+    SELFTEST, SLICES, TICKS, contender_dir,
 };
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
-use crate::facts::{Build, Conditions, Host, Size};
+use crate::facts::{Build, Conditions, Host, SelfTest, Size};
 use crate::latency::{self, Interval};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
@@ -48,6 +48,8 @@ pub struct Record {
     pub plan: Plan,
     /// The machine.
     pub host: Host,
+    /// What the lab can tell apart on it, when that was known.
+    pub self_test: Option<SelfTest>,
     /// The journal.
     pub events: Vec<Stamped>,
     /// Rows of finished slices.
@@ -97,6 +99,7 @@ impl Record {
         latencies.retain(|interval| counts(interval.block, interval.position));
 
         let host = read_json(&dir.join(HOST), HOST, &mut complaints).unwrap_or_default();
+        let self_test = read_json(&dir.join(SELFTEST), SELFTEST, &mut complaints);
         let contenders = plan
             .contenders
             .iter()
@@ -107,6 +110,7 @@ impl Record {
             dir,
             plan,
             host,
+            self_test,
             events,
             slices,
             ticks,

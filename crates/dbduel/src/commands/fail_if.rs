@@ -68,7 +68,9 @@ impl FromStr for FailIf {
     }
 }
 
-fn quantity_named(name: &str) -> Option<Quantity> {
+/// The quantity that is called `name` on the command line.
+#[must_use]
+pub fn quantity_named(name: &str) -> Option<Quantity> {
     match name {
         "p50" => Some(Quantity::LatencyP50),
         "p95" => Some(Quantity::LatencyP95),

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::{EndReason, Event};
-use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::store::{EXPERIMENT, PLAN, SELFTEST};
 use dbduel_record::{Plan, Record, RecordWriter};
 
 use super::fail_if::{self, FailIf};
+use super::selftest::store;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -152,7 +153,10 @@ pub fn create(
     fs::create_dir_all(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
-    RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    let writer = RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    if let Some(self_test) = store::of_this_host(home) {
+        writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;
+    }
     Ok(record)
 }
 

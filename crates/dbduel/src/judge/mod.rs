@@ -12,6 +12,7 @@ mod decide;
 mod evidence;
 mod figure;
 mod figures;
+pub mod history;
 mod measures;
 mod overturn;
 mod pairs;
@@ -60,6 +61,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         workload: plan.workload.clone(),
         contenders: contenders(&evidence),
         host: record.host.clone(),
+        self_test: record.self_test.clone(),
         run: run(&evidence),
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))

@@ -4,7 +4,7 @@
 //! snake case with their unit; a number never stands without its interval or the reason why it has none.
 
 use dbduel_record::event::EndReason;
-use dbduel_record::facts::{Build, Host, Size};
+use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{DecisionRule, LoadLevel, LoadProcess, Schedule, Setting, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,9 @@ pub struct Summary {
     pub contenders: Vec<ContenderFacts>,
     /// The machine.
     pub host: Host,
+    /// What the lab can tell apart on it, when that was known before the run.
+    #[serde(default)]
+    pub self_test: Option<SelfTest>,
     /// What happened to the run.
     pub run: Run,
     /// One duel per load level.

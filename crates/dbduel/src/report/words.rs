@@ -441,6 +441,41 @@ fn joined(labels: &[&str]) -> String {
     }
 }
 
+/// `1 client`, `16 clients`.
+#[must_use]
+pub fn clients(count: u32) -> String {
+    match count {
+        1 => "1 client".to_owned(),
+        count => format!("{count} clients"),
+    }
+}
+
+/// What the lab can tell apart on the machine of a run, in one sentence without its end; `None` when
+/// that was not known before the run.
+#[must_use]
+pub fn own_resolution(summary: &Summary) -> Option<String> {
+    let test = summary.self_test.as_ref()?;
+    let reached = test.resolution.last()?;
+    let null = test.null_server.as_ref().map_or_else(String::new, |null| {
+        format!(
+            "; the load process alone takes {} of CPU per transaction ({} to {})",
+            latency(null.client_cpu_us_per_transaction),
+            latency(null.low_us),
+            latency(null.high_us)
+        )
+    });
+    Some(format!(
+        "two equal contenders are told apart from a difference of ±{} after {:.1} min ({} confidence; {}, {}, {}; {}){null}",
+        share(reached.half_width),
+        reached.minutes,
+        share(test.confidence),
+        test.server,
+        test.workload,
+        clients(test.clients),
+        test.at
+    ))
+}
+
 /// When something happened, UTC to the second; empty when it cannot be said.
 #[must_use]
 pub fn moment(at_ms: Option<u64>) -> String {

@@ -256,6 +256,7 @@ impl Scenario {
             dir: PathBuf::new(),
             plan: self.plan(),
             host: host(),
+            self_test: None,
             events: Vec::new(),
             slices: Vec::new(),
             ticks: Vec::new(),

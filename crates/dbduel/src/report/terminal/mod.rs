@@ -42,6 +42,9 @@ impl Format for Terminal {
             "Scope: these instances, one machine. {}",
             scope_note(summary)
         ));
+        if let Some(own) = words::own_resolution(summary) {
+            page.wrapped(&format!("The lab's own resolution here: {own}."));
+        }
         page.wrapped(&format!("Ran: {}; {}", view.when, view.workload));
         page.wrapped(&format!(
             "Again: seed {}, planned by dbduel {}",

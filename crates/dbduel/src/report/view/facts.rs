@@ -128,10 +128,14 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
         ("memory limit", host.cgroup_memory_bytes.map(words::bytes)),
         ("processor limit", host.cgroup_cpus.map(words::number)),
     ];
-    entries
+    let mut entries: Vec<Entry> = entries
         .into_iter()
         .map(|(label, text)| entry(label, text.unwrap_or_else(|| "not known".to_owned())))
-        .collect()
+        .collect();
+    let own = words::own_resolution(summary)
+        .unwrap_or_else(|| "not known; `dbduel selftest` measures it".to_owned());
+    entries.push(entry("the lab's own resolution here", own));
+    entries
 }
 
 pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {

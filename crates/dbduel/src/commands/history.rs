@@ -1,0 +1,69 @@
+//! `dbduel history`: change points over many records of one experiment.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::Record;
+use dbduel_record::store::PLAN;
+
+use crate::cli;
+use crate::console;
+use crate::exit::Exit;
+use crate::judge;
+use crate::judge::history::{Judged, Question, follow};
+use crate::report;
+
+/// Reads, follows and prints.
+///
+/// # Errors
+/// When a directory cannot be read or holds no record.
+pub fn history(arguments: &cli::History) -> Result<Exit> {
+    let mut records = Vec::new();
+    for place in &arguments.records {
+        for dir in records_in(place)? {
+            match Record::open(&dir) {
+                Ok(record) => records.push(Judged {
+                    place: dir.display().to_string(),
+                    summary: judge::summarise(&record).0,
+                }),
+                Err(error) => console::complain(&format!("left out: {error}")),
+            }
+        }
+    }
+    let question = Question {
+        quantity: arguments.quantity,
+        magnitude: arguments.magnitude,
+    };
+    let history = follow(records, &question).context("`--magnitude` is not usable")?;
+    if arguments.json {
+        console::print(&(serde_json::to_string_pretty(&history)? + "\n"))?;
+    } else {
+        console::print(&report::history::history(&history))?;
+    }
+    let is_worse = history
+        .series
+        .iter()
+        .any(|series| series.is_alarm_for_the_worse);
+    Ok(if is_worse { Exit::RuleHit } else { Exit::Done })
+}
+
+/// The record itself, or the records right below a directory of results.
+fn records_in(place: &Path) -> Result<Vec<PathBuf>> {
+    if place.join(PLAN).is_file() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let entries = std::fs::read_dir(place)
+        .with_context(|| format!("could not read `{}`", place.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join(PLAN).is_file())
+        .collect();
+    if found.is_empty() {
+        bail!(
+            "`{}` is no record and holds none; name records or a directory of results",
+            place.display()
+        );
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,264 @@
+//! One duel of a contender with itself, its resolution block by block, and its verdict.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use dbduel_record::Record;
+use dbduel_record::event::EndReason;
+use dbduel_record::facts::Resolution;
+use dbduel_record::rows::ALL_CLASSES;
+
+use crate::cli;
+use crate::commands::run;
+use crate::judge::summary::{Comparison, Verdict};
+use crate::judge::{Summary, decide_level};
+use crate::lab::server::Home;
+use crate::report::words;
+
+/// Contenders of the duel.
+const ONE: &str = "one";
+const SAME: &str = "the-same";
+/// Blocks that a budget is cut into; one more than a verdict needs at least.
+const BLOCKS: f64 = 12.0;
+/// Slices and guards of a mirrored block of two, in slices.
+const BLOCK_SLICES: f64 = 4.7;
+/// Shortest and longest slice, seconds.
+const SLICE_S: (f64, f64) = (0.5, 15.0);
+/// Rows of the table: enough for one contender to fit into memory, and to load in a second.
+const ROWS: u32 = 20_000;
+
+/// How the duels of a self-test are set up.
+#[derive(Debug, Clone)]
+pub struct Match {
+    /// Where the server comes from.
+    pub server: String,
+    /// What the clients do.
+    pub workload: String,
+    /// Connections.
+    pub clients: u32,
+    /// Budget of one duel, seconds.
+    pub budget_s: f64,
+    /// Within this the two are called equivalent; zero lets a duel take its whole budget.
+    pub horizon: f64,
+    /// Share of its slices in which the second server is stopped; zero for equal contenders.
+    pub injected_share: f64,
+    /// Where the records go.
+    pub results: PathBuf,
+    /// True when only JSON may be printed.
+    pub is_quiet: bool,
+}
+
+/// What came of one duel.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its record.
+    pub record: PathBuf,
+    /// What the judge says.
+    pub summary: Summary,
+    /// The server as found.
+    pub server: String,
+    /// Width of the interval over time.
+    pub resolution: Vec<Resolution>,
+    /// Share of its slices in which the second server was really stopped.
+    pub stopped_share: f64,
+}
+
+impl Match {
+    /// The match that the command line asks for.
+    pub fn of(arguments: &cli::Selftest, server: String) -> Self {
+        // A single duel is for the width of the interval, and runs until its budget ends.
+        let horizon = match arguments.duels {
+            None => 0.0,
+            Some(_) => arguments.horizon,
+        };
+        Self {
+            server,
+            workload: arguments.workload.clone(),
+            clients: arguments.clients,
+            budget_s: arguments.budget.as_secs_f64(),
+            horizon,
+            injected_share: arguments.inject.unwrap_or(0.0),
+            results: arguments.results.clone(),
+            is_quiet: arguments.json,
+        }
+    }
+
+    /// Conducts one duel; `None` when the user stopped it.
+    ///
+    /// # Errors
+    /// When it cannot be conducted.
+    pub fn conduct(&self, home: &Home) -> Result<Option<Outcome>> {
+        let path = Path::new("selftest.toml");
+        let text = self.experiment();
+        let (experiment, plan) = run::plan_of(path, &text)?;
+        let record = run::create(home, &self.results, path, &text, &plan)?;
+        if run::conduct(home, &record, path, &experiment, &plan, false)? == EndReason::Interrupted {
+            return Ok(None);
+        }
+        let summary = run::write_reports(&record, false)?;
+        let evidence = Record::open(&record)?;
+        let build = evidence
+            .contenders
+            .first()
+            .and_then(|files| files.build.as_ref());
+        Ok(Some(Outcome {
+            server: build.map_or_else(
+                || self.server.clone(),
+                |build| format!("{} {}", build.product, build.version),
+            ),
+            resolution: resolution(&evidence),
+            stopped_share: stopped_share(&evidence),
+            summary,
+            record,
+        }))
+    }
+
+    /// The experiment file of the duel.
+    fn experiment(&self) -> String {
+        let warm_up_s = (self.budget_s * 0.05).clamp(2.0, 30.0);
+        let slice_s = (self.budget_s - 2.0 * warm_up_s) / (BLOCKS * BLOCK_SLICES);
+        let slice_s = slice_s.clamp(SLICE_S.0, SLICE_S.1);
+        let question = match self.injected_share {
+            0.0 => "Does the lab find a difference where there is none?".to_owned(),
+            share => format!(
+                "Does the lab find a server that is stopped for {} of the time?",
+                words::share(share)
+            ),
+        };
+        let mut text = format!(
+            "question = \"{question}\"\nhorizon = {}\nconfidence = 0.95\nbudget = \"{:.0} ms\"\n\n\
+             [contenders.{ONE}]\nserver = {:?}\n",
+            self.horizon,
+            1e3 * self.budget_s,
+            self.server
+        );
+        if !self.server.contains("://") {
+            text.push_str("settings = { innodb_buffer_pool_size = \"64M\", innodb_flush_log_at_trx_commit = 2 }\n");
+        }
+        text.push_str(&format!(
+            "\n[contenders.{SAME}]\nlike = \"{ONE}\"\n\n[workload]\nname = {:?}\ntables = 1\ntable_size = {ROWS}\n\n\
+             [load]\nclients = {}\n\n[schedule]\nslice = \"{:.0} ms\"\nguard = \"{:.0} ms\"\nwarm_up = \"{:.0} ms\"\n",
+            self.workload,
+            self.clients,
+            1e3 * slice_s,
+            1e3 * (0.2 * slice_s).min(1.0),
+            1e3 * warm_up_s
+        ));
+        if self.injected_share > 0.0 {
+            text.push_str(&format!(
+                "\n[injection]\ncontender = \"{SAME}\"\nstopped = {}\n",
+                self.injected_share
+            ));
+        }
+        text
+    }
+}
+
+impl Outcome {
+    /// The comparison of the two.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        self.summary.duels.first()?.comparisons.first()
+    }
+
+    /// The verdict; void when there is no comparison.
+    pub fn verdict(&self) -> Verdict {
+        self.comparison()
+            .map_or(Verdict::Void, |comparison| comparison.verdict)
+    }
+
+    /// Verdict, ratio and interval in words.
+    pub fn described(&self) -> String {
+        let Some(comparison) = self.comparison() else {
+            return "nothing was compared".to_owned();
+        };
+        let ratio = words::ratio_value(&comparison.ratio).unwrap_or_default();
+        let interval = words::ratio_interval(&comparison.ratio);
+        format!("{} {ratio} ({interval})", comparison.verdict.word())
+    }
+}
+
+/// The width of the interval after every minute of load, and at the end.
+fn resolution(record: &Record) -> Vec<Resolution> {
+    let mut reached: Vec<Resolution> = Vec::new();
+    let mut used_s = 0.0;
+    let mut minute = 0.0;
+    let blocks = record.plan.blocks.iter();
+    for block in blocks.filter(|block| record.slices.iter().any(|row| row.block == block.id)) {
+        let own = record.slices.iter().filter(|row| row.block == block.id);
+        let own = own.filter(|row| row.class == ALL_CLASSES);
+        used_s += own.map(|row| row.guard_s + row.measured_s).sum::<f64>();
+        let so_far: Vec<_> = record
+            .slices
+            .iter()
+            .filter(|row| row.block <= block.id)
+            .cloned()
+            .collect();
+        let decision = decide_level(&record.plan, &so_far, 0);
+        let interval = decision
+            .comparisons
+            .first()
+            .and_then(|comparison| comparison.ratio.interval());
+        let Some((low, high)) = interval.filter(|(low, high)| *low > 0.0 && high.is_finite())
+        else {
+            continue;
+        };
+        let now = Resolution {
+            minutes: used_s / 60.0,
+            blocks: decision.blocks_complete,
+            half_width: (high / low).sqrt() - 1.0,
+        };
+        // The last entry of a minute stands for it.
+        if now.minutes.floor() == minute && !reached.is_empty() {
+            reached.pop();
+        }
+        minute = now.minutes.floor();
+        reached.push(now);
+    }
+    reached
+}
+
+/// Share of its measured time in which the handicapped server was stopped; zero without a handicap.
+fn stopped_share(record: &Record) -> f64 {
+    let readings = record.readings.iter();
+    let stopped_s: f64 = readings
+        .filter(|reading| reading.source == "lab" && reading.metric == "server_stopped_s")
+        .map(|reading| reading.value)
+        .sum();
+    let rows = record.slices.iter();
+    let measured_s: f64 = rows
+        .filter(|row| row.class == ALL_CLASSES && row.contender == SAME)
+        .map(|row| row.measured_s)
+        .sum();
+    stopped_s / measured_s.max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn every_budget_gives_an_experiment_that_has_a_plan() {
+        for budget_s in [40.0, 45.0, 60.0, 180.0, 3600.0] {
+            for injected_share in [0.0, 0.1] {
+                let set = Match {
+                    server: "mariadb-10.11".to_owned(),
+                    workload: "oltp-point-select".to_owned(),
+                    clients: 8,
+                    budget_s,
+                    horizon: 0.05,
+                    injected_share,
+                    results: PathBuf::new(),
+                    is_quiet: false,
+                };
+                let text = set.experiment();
+                let (_, plan) = run::plan_of(Path::new("selftest.toml"), &text)
+                    .context(budget_s.to_string())
+                    .unwrap();
+                assert!(plan.decision.blocks_max >= 9, "{budget_s}");
+                assert_eq!(plan.injection.is_some(), injected_share > 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `dbduel selftest`: what the lab itself can tell apart on this machine, and what it costs.
+//!
+//! One duel of a contender with itself gives the width of the interval minute by minute, and a server
+//! that answers at once gives the load process's own cost. A series of short duels, with or without a
+//! known difference, counts how many verdicts are right. The result is kept in the home and copied into
+//! every later record of the same machine, so that reports can cite it.
+
+mod duel;
+mod null;
+mod series;
+pub mod store;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::facts::{Resolution, SelfTest};
+
+use crate::cli;
+use crate::console;
+use crate::exit::Exit;
+use crate::home;
+use crate::interrupt;
+use crate::lab::server::{Home, ServerName, Silent, install};
+use crate::report::words;
+use duel::Match;
+
+/// What is fetched where no server is installed.
+const FETCHED: &str = "mariadb-10.11";
+
+/// Tests the lab and keeps what came of it.
+///
+/// # Errors
+/// When the arguments contradict each other or a duel cannot be conducted.
+pub fn selftest(home: Option<PathBuf>, arguments: &cli::Selftest) -> Result<Exit> {
+    let home = home::find(home)?;
+    let set = Match::of(arguments, server(&home, arguments)?);
+    if arguments.inject.is_some_and(|share| share <= set.horizon) {
+        return Err(UnfitInjection.into());
+    }
+    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    let mut kept = store::read(&home)
+        .filter(|kept| kept.host == store::this_host())
+        .unwrap_or_default();
+    kept.host = store::this_host();
+    let exit = match arguments.duels {
+        None => single(&home, &set, &mut kept)?,
+        Some(duels) => series::run(&home, &set, duels, &mut kept)?,
+    };
+    if exit != Exit::Interrupted {
+        store::write(&home, &kept)?;
+    }
+    if arguments.json {
+        console::print(&(serde_json::to_string_pretty(&kept)? + "\n"))?;
+    }
+    Ok(exit)
+}
+
+/// An injected difference that the verdict could rightly call equivalent.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a difference within the horizon is rightly called equivalent, so it proves nothing; give `--inject` more than \
+     `--horizon`"
+)]
+pub struct UnfitInjection;
+
+/// The server that was named, or the one of the quickstart.
+fn server(home: &Home, arguments: &cli::Selftest) -> Result<String> {
+    if let Some(server) = &arguments.server {
+        return Ok(server.clone());
+    }
+    let installed = install::install(&ServerName::parse("installed")?, home, &Silent);
+    Ok(installed.map_or(FETCHED, |_| "installed").to_owned())
+}
+
+/// One duel over the whole budget, and the null server.
+fn single(home: &Home, set: &Match, kept: &mut SelfTest) -> Result<Exit> {
+    let null_server = null::measure(set)?;
+    let Some(outcome) = set.conduct(home)? else {
+        return Ok(Exit::Interrupted);
+    };
+    if outcome.resolution.is_empty() {
+        bail!(
+            "the duel brought no interval ({}); its record is `{}`; give a longer --budget",
+            outcome.described(),
+            outcome.record.display()
+        );
+    }
+    let summary = &outcome.summary;
+    kept.at.clone_from(&summary.created);
+    kept.dbduel.clone_from(&summary.planned_by);
+    kept.server = outcome.server.clone();
+    kept.workload.clone_from(&summary.workload.name);
+    kept.clients = set.clients;
+    kept.confidence = summary.rule.confidence;
+    kept.resolution.clone_from(&outcome.resolution);
+    kept.null_server = Some(null_server);
+    if !set.is_quiet {
+        console::print(&table(kept, &outcome.described()))?;
+        console::print(&format!("record: {}\n", outcome.record.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(kept: &SelfTest, verdict: &str) -> String {
+    let mut text = format!(
+        "The lab against itself: {}, {}, {}\n\n  minutes  blocks  a difference shows from\n",
+        kept.server,
+        kept.workload,
+        words::clients(kept.clients)
+    );
+    for Resolution {
+        minutes,
+        blocks,
+        half_width,
+    } in &kept.resolution
+    {
+        text.push_str(&format!(
+            "  {minutes:7.1}  {blocks:6}  ±{}\n",
+            words::share(*half_width)
+        ));
+    }
+    text.push_str(&format!(
+        "\nHalf of the {} interval of the ratio of two equal contenders, at every moment at once.\n\
+         Verdict on the two: {verdict}\n",
+        words::share(kept.confidence)
+    ));
+    if let Some(null) = &kept.null_server {
+        text.push_str(&format!(
+            "Null server: {} of client CPU per transaction ({} to {}, n = {}), {} transactions/s\n",
+            words::latency(null.client_cpu_us_per_transaction),
+            words::latency(null.low_us),
+            words::latency(null.high_us),
+            null.slices,
+            words::number(null.transactions_per_s)
+        ));
+    }
+    text
+}

@@ -1,0 +1,99 @@
+//! What the load process costs by itself: the same workload against a server that answers at once.
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_load::blocking::TlsMode;
+use dbduel_load::order::{OpenOrder, SliceOrder};
+use dbduel_load::stand_in::{Role, StandIn};
+use dbduel_load::workloads::{self, parameters};
+use dbduel_record::facts::NullCost;
+use dbduel_record::plan::{Arrival, LoadProcess as LoadPlan, Parameters, Workload};
+use dbduel_record::rows::ALL_CLASSES;
+use dbduel_stats::compare::paired_mean;
+
+use super::duel::Match;
+use crate::interrupt;
+use crate::lab::drive::{LoadProcess, SliceEnd};
+
+/// What the load process calls the null server.
+const NAME: &str = "null";
+/// Slices that are measured, and the length of each, seconds.
+const SLICES: usize = 6;
+const SLICE_S: f64 = 1.0;
+/// Probability that the interval is wrong.
+const ALPHA: f64 = 0.05;
+
+/// Measures.
+///
+/// # Errors
+/// When the stand-in or the load process cannot be started, or a slice is lost.
+pub fn measure(set: &Match) -> Result<NullCost> {
+    let folder = std::env::temp_dir().join(format!("dbduel-null-{}", std::process::id()));
+    std::fs::create_dir(&folder)
+        .with_context(|| format!("could not create `{}`", folder.display()))?;
+    let measured = against(set, &folder.join("socket"));
+    // The socket went with the stand-in.
+    let _ = std::fs::remove_dir(&folder);
+    measured
+}
+
+fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
+    let stand_in = StandIn::start(socket, Role::Null)
+        .with_context(|| format!("could not listen on `{}`", socket.display()))?;
+    let workload = workloads::find(&set.workload)?;
+    let complete = parameters::resolve(workload, &Parameters::new())?;
+    let mut load = LoadProcess::start(&LoadPlan {
+        threads: 1,
+        cores: Vec::new(),
+        server_cores: Vec::new(),
+    })?;
+    load.open(OpenOrder {
+        contender: NAME.to_owned(),
+        address: stand_in.address(),
+        user: "null".to_owned(),
+        password: String::new(),
+        tls: TlsMode::Off,
+        database: "null".to_owned(),
+        workload: Workload {
+            name: workload.name().to_owned(),
+            parameters: complete,
+        },
+        clients: set.clients,
+        retries: 0,
+        connect_s: 30.0,
+    })?;
+    let (mut cpu_us, mut rate) = (Vec::new(), 0.0);
+    for number in 0..SLICES {
+        interrupt::check()?;
+        let order = SliceOrder {
+            contender: NAME.to_owned(),
+            clients: set.clients,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+            guard_s: 0.2,
+            measured_s: SLICE_S,
+            tick_s: SLICE_S,
+            drain_s: 5.0,
+            seed: number as u64,
+        };
+        let answer = match load.slice(order, |_| std::ops::ControlFlow::Continue(()))? {
+            SliceEnd::Finished(answer) => answer,
+            SliceEnd::Lost(why) => bail!("the null server lost a slice: {why}"),
+        };
+        let (total, _) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
+        if total.ok == 0 {
+            bail!(
+                "`{}` commits nothing on a server that answers at once; choose another --workload",
+                set.workload
+            );
+        }
+        cpu_us.push(1e6 * (answer.cpu_user_s + answer.cpu_system_s) / total.ok as f64);
+        rate += total.ok as f64 / answer.measured_s / SLICES as f64;
+    }
+    let cost = paired_mean(&cpu_us, ALPHA)?;
+    Ok(NullCost {
+        transactions_per_s: rate,
+        client_cpu_us_per_transaction: cost.value,
+        low_us: cost.low.max(0.0),
+        high_us: cost.high,
+        slices: SLICES as u32,
+    })
+}

@@ -1,0 +1,189 @@
+//! A series of short duels with a known answer: how many verdicts are right.
+
+use anyhow::Result;
+use dbduel_record::facts::{SelfTest, SelfTestSeries};
+use dbduel_stats::proportion::proportion;
+
+use super::duel::{Match, Outcome};
+use crate::console;
+use crate::exit::Exit;
+use crate::judge::summary::Verdict;
+use crate::lab::server::Home;
+use crate::report::words;
+
+/// Probability that the interval of a share is wrong.
+const ALPHA: f64 = 0.05;
+
+/// Conducts the duels, prints each and the count, and keeps it among the results.
+///
+/// # Errors
+/// When a duel cannot be conducted.
+pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<Exit> {
+    let mut series = SelfTestSeries {
+        injected_share: set.injected_share,
+        budget_s: set.budget_s,
+        horizon: set.horizon,
+        confidence: 0.95,
+        ..SelfTestSeries::default()
+    };
+    let mut exit = Exit::Done;
+    let mut stopped_share = 0.0;
+    for number in 1..=duels {
+        let Some(outcome) = set.conduct(home)? else {
+            exit = Exit::Interrupted;
+            break;
+        };
+        count(&mut series, &outcome);
+        stopped_share += outcome.stopped_share;
+        series.at.clone_from(&outcome.summary.created);
+        series.server.clone_from(&outcome.server);
+        let ran_s: f64 = outcome
+            .resolution
+            .last()
+            .map_or(0.0, |reached| 60.0 * reached.minutes);
+        let line = format!(
+            "duel {number} of {duels}: {}, {} of load",
+            outcome.described(),
+            words::duration(ran_s)
+        );
+        say(set, &line)?;
+    }
+    if series.duels == 0 {
+        return Ok(exit);
+    }
+    stopped_share /= f64::from(series.duels);
+    series.stopped_share = stopped_share;
+    say(set, &told(&series)?)?;
+    let is_too_wrong = is_worse_than_promised(&series)?;
+    // One series of each kind: the newest.
+    kept.series
+        .retain(|other| (other.injected_share > 0.0) != (series.injected_share > 0.0));
+    kept.series.push(series);
+    if is_too_wrong && exit == Exit::Done {
+        exit = Exit::Void;
+    }
+    Ok(exit)
+}
+
+fn say(set: &Match, text: &str) -> Result<()> {
+    if set.is_quiet {
+        console::complain(text);
+    } else {
+        console::print(&format!("{text}\n"))?;
+    }
+    Ok(())
+}
+
+fn count(series: &mut SelfTestSeries, outcome: &Outcome) {
+    series.duels += 1;
+    match outcome.verdict() {
+        Verdict::Faster => series.faster += 1,
+        Verdict::Slower => series.slower += 1,
+        Verdict::Equivalent => series.equivalent += 1,
+        Verdict::Undecided => series.undecided += 1,
+        Verdict::Void => series.void += 1,
+    }
+    let truth = 1.0 - outcome.stopped_share;
+    let holds = outcome
+        .comparison()
+        .and_then(|comparison| comparison.ratio.interval())
+        .is_some_and(|(low, high)| low <= truth && truth <= high);
+    series.intervals_hold += u32::from(holds);
+}
+
+/// Verdicts that say something false.
+fn wrong(series: &SelfTestSeries) -> u32 {
+    match series.injected_share {
+        0.0 => series.faster + series.slower,
+        _ => series.faster + series.equivalent,
+    }
+}
+
+/// Verdicts that say what is true.
+fn right(series: &SelfTestSeries) -> u32 {
+    match series.injected_share {
+        0.0 => series.equivalent,
+        _ => series.slower,
+    }
+}
+
+/// True when the series rules out the promised error rate.
+fn is_worse_than_promised(series: &SelfTestSeries) -> Result<bool> {
+    let wrong = proportion(wrong(series) as usize, series.duels as usize, ALPHA)?;
+    Ok(wrong.low > 1.0 - series.confidence)
+}
+
+fn told(series: &SelfTestSeries) -> Result<String> {
+    let of = |count: u32| -> Result<String> {
+        let share = proportion(count as usize, series.duels as usize, ALPHA)?;
+        Ok(format!(
+            "{count} of {} ({}; 95 % interval {} to {})",
+            series.duels,
+            words::share(share.value),
+            words::share(share.low),
+            words::share(share.high)
+        ))
+    };
+    let truth = match series.injected_share {
+        0.0 => "The two were equal".to_owned(),
+        planned => format!(
+            "The second was stopped for {} of its slices ({} were planned)",
+            words::share(series.stopped_share),
+            words::share(planned)
+        ),
+    };
+    let mut text = format!(
+        "\n{truth}.\n  right      {}\n  wrong      {}\n  undecided  {}\n  interval holds the truth {}\n",
+        of(right(series))?,
+        of(wrong(series))?,
+        of(series.undecided)?,
+        of(series.intervals_hold)?
+    );
+    if series.void > 0 {
+        text.push_str(&format!("  void       {}\n", of(series.void)?));
+    }
+    text.push_str(match is_worse_than_promised(series)? {
+        true => "More verdicts are wrong than the confidence allows: do not trust verdicts on this machine.",
+        false => "The count of wrong verdicts agrees with the confidence of 95 %.",
+    });
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(injected_share: f64, counts: [u32; 4]) -> SelfTestSeries {
+        let [faster, slower, equivalent, undecided] = counts;
+        SelfTestSeries {
+            injected_share,
+            duels: counts.iter().sum(),
+            faster,
+            slower,
+            equivalent,
+            undecided,
+            confidence: 0.95,
+            ..SelfTestSeries::default()
+        }
+    }
+
+    #[test]
+    fn what_is_right_depends_on_the_truth() {
+        let equal = series(0.0, [1, 1, 30, 8]);
+        assert_eq!((right(&equal), wrong(&equal)), (30, 2));
+        let injected = series(0.1, [0, 35, 1, 4]);
+        assert_eq!((right(&injected), wrong(&injected)), (35, 1));
+    }
+
+    #[test]
+    fn only_a_count_that_rules_the_promise_out_is_worse_than_promised() {
+        assert!(!is_worse_than_promised(&series(0.0, [1, 1, 38, 0])).unwrap());
+        assert!(!is_worse_than_promised(&series(0.0, [2, 3, 35, 0])).unwrap());
+        assert!(is_worse_than_promised(&series(0.0, [5, 5, 30, 0])).unwrap());
+        assert!(
+            told(&series(0.0, [5, 5, 30, 0]))
+                .unwrap()
+                .contains("do not trust")
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Where the result of the newest self-test is kept, and which machine it is about.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use dbduel_record::facts::SelfTest;
+
+use crate::lab::host;
+use crate::lab::server::Home;
+
+/// Characters of the machine's digest that are kept.
+const DIGEST_CHARACTERS: usize = 16;
+
+fn path(home: &Home) -> PathBuf {
+    home.root().join("selftest.json")
+}
+
+/// The newest result of this home; `None` when there is none that can be understood.
+#[must_use]
+pub fn read(home: &Home) -> Option<SelfTest> {
+    serde_json::from_slice(&fs::read(path(home)).ok()?).ok()
+}
+
+/// The newest result that was measured on this very machine.
+#[must_use]
+pub fn of_this_host(home: &Home) -> Option<SelfTest> {
+    read(home).filter(|kept| kept.host == this_host() && !kept.resolution.is_empty())
+}
+
+/// Keeps a result, written beside its place and renamed.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(home: &Home, kept: &SelfTest) -> Result<()> {
+    let place = path(home);
+    let beside = place.with_extension("json.new");
+    fs::create_dir_all(home.root())
+        .and_then(|()| fs::write(&beside, serde_json::to_vec_pretty(kept)?))
+        .and_then(|()| fs::rename(&beside, &place))
+        .with_context(|| format!("could not keep the result in `{}`", place.display()))
+}
+
+/// A digest that tells machines apart and names none: of the system's own identifier where it has one,
+/// and of what the processors and the memory are.
+#[must_use]
+pub fn this_host() -> String {
+    let identifier = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let facts = host::read(std::path::Path::new("/"));
+    let text = format!(
+        "{}|{:?}|{:?}|{:?}",
+        identifier.trim(),
+        facts.cpu_model,
+        facts.cpus,
+        facts.memory_bytes
+    );
+    let digest = blake3::hash(text.as_bytes()).to_hex();
+    digest[..DIGEST_CHARACTERS].to_owned()
+}

@@ -1,0 +1,100 @@
+//! The history of an experiment as text: what changed and when, then every run.
+
+use std::fmt::Write as _;
+
+use crate::judge::history::{History, HistoryChange, HistorySeries};
+
+use super::words;
+
+/// Width of the drawn part of a run's line.
+const SCALE: usize = 40;
+
+/// Every series with its changes and its runs.
+#[must_use]
+pub fn history(history: &History) -> String {
+    let mut text = String::new();
+    for series in &history.series {
+        let _ = writeln!(
+            text,
+            "{} at {}: {} against the baseline, {} runs",
+            series.contender,
+            series.level,
+            history.quantity,
+            series.points.len()
+        );
+        for change in &series.changes {
+            let _ = writeln!(text, "  changed  {}", told(history, change));
+        }
+        if series.changes.is_empty() {
+            let _ = writeln!(text, "  no change found");
+        }
+        if let Some(alarm) = &series.alarm {
+            let word = match series.is_alarm_for_the_worse {
+                true => "ALARM  ",
+                false => "better ",
+            };
+            let _ = writeln!(text, "  {word}  {}", told(history, alarm));
+        }
+        if let Some(note) = &series.note {
+            let _ = writeln!(text, "  note     {note}");
+        }
+        runs(&mut text, history, series);
+        text.push('\n');
+    }
+    for left_out in &history.left_out {
+        let _ = writeln!(text, "left out: {left_out}");
+    }
+    text
+}
+
+fn told(history: &History, change: &HistoryChange) -> String {
+    let run = |index: usize| history.runs[index].created.as_str();
+    format!(
+        "by {} ({} to {}) with the run of {}, at the earliest {}, at the latest {}; p = {:.4}",
+        words::ratio(change.factor),
+        words::ratio(change.low),
+        words::ratio(change.high),
+        run(change.run),
+        run(change.earliest_run),
+        run(change.latest_run),
+        change.p_value
+    )
+}
+
+/// One line per run: its interval drawn on a common scale, and its ratio.
+fn runs(text: &mut String, history: &History, series: &HistorySeries) {
+    let ratios = || series.points.iter().map(|point| point.ratio);
+    let (least, most) = (
+        ratios().fold(f64::INFINITY, f64::min),
+        ratios().fold(0.0, f64::max),
+    );
+    let width = (most / least).ln().max(f64::MIN_POSITIVE);
+    let column = |ratio: f64| -> usize {
+        let share = ((ratio / least).ln() / width).clamp(0.0, 1.0);
+        (share * (SCALE - 1) as f64).round() as usize
+    };
+    for point in &series.points {
+        let mut line = vec![' '; SCALE];
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            line[column(low)..=column(high)].fill('─');
+        }
+        line[column(point.ratio)] = '●';
+        let starts = series.changes.iter().any(|change| change.run == point.run);
+        let interval = match (point.low, point.high) {
+            (Some(low), Some(high)) => {
+                format!(" ({} to {})", words::ratio(low), words::ratio(high))
+            }
+            _ => " (no interval)".to_owned(),
+        };
+        let run = &history.runs[point.run];
+        let _ = writeln!(
+            text,
+            "  {} {}{} {}{interval}  {}",
+            run.created,
+            if starts { '>' } else { ' ' },
+            line.into_iter().collect::<String>(),
+            words::ratio(point.ratio),
+            run.place
+        );
+    }
+}
