@@ -85,6 +85,31 @@ pub struct Conn {
     out: Vec<u8>,
     text: Vec<u8>,
     statements: u64,
+    effects: Effects,
+}
+
+/// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// They returned rows, or could have.
+    pub reads: u64,
+    /// They changed rows.
+    pub writes: u64,
+    /// They did neither.
+    pub others: u64,
+}
+
+impl Effects {
+    #[inline]
+    fn count(&mut self, summary: &Summary) {
+        if summary.result_sets > 0 {
+            self.reads += 1;
+        } else if summary.affected_rows > 0 {
+            self.writes += 1;
+        } else {
+            self.others += 1;
+        }
+    }
 }
 
 impl Conn {
@@ -135,6 +160,7 @@ impl Conn {
                         out: Vec::with_capacity(1024),
                         text: Vec::new(),
                         statements: 0,
+                        effects: Effects::default(),
                     });
                 }
             }
@@ -146,6 +172,13 @@ impl Conn {
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.statements
+    }
+
+    /// What the statements so far did.
+    #[inline]
+    #[must_use]
+    pub fn effects(&self) -> Effects {
+        self.effects
     }
 
     /// Makes a statement ready for [`Conn::execute`]. A server that does not prepare this kind of
@@ -247,7 +280,8 @@ impl Conn {
                     Step::LocalInfile => return Err(no_file().into()),
                     Step::Done if fed.consumed < bytes.len() => return Err(surplus().into()),
                     Step::Done => {
-                        return self.parser.outcome().map_err(|error| error.clone().into());
+                        let outcome = self.parser.outcome().map_err(|error| error.clone().into());
+                        return outcome.inspect(|summary| self.effects.count(summary));
                     }
                 }
             }

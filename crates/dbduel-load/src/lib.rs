@@ -12,12 +12,14 @@
 
 pub mod address;
 pub mod blocking;
+pub mod bridge;
 pub mod conn;
 pub mod distributions;
 pub mod drive;
 pub mod executor;
 pub mod fill;
 pub mod load_thread;
+pub mod machine;
 pub mod order;
 pub mod random;
 pub mod schedule;
