@@ -18,6 +18,7 @@ pub mod drive;
 pub mod executor;
 pub mod fill;
 pub mod load_thread;
+pub mod lua;
 pub mod order;
 pub mod random;
 pub mod schedule;
