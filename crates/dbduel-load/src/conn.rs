@@ -125,10 +125,28 @@ impl Conn {
         database: &str,
         tls: &TlsMode,
     ) -> Result<Self, LostError> {
+        let wanted = Capabilities::default();
+        Self::open_wanting(wanted, reactor, token, address, credentials, database, tls).await
+    }
+
+    /// As [`Conn::open`], with capabilities beyond those that are always asked for.
+    ///
+    /// # Errors
+    /// [`LostError`] says whether there was no server, or it refused.
+    pub async fn open_wanting(
+        wanted: Capabilities,
+        reactor: Rc<Reactor>,
+        token: Token,
+        address: &Address,
+        credentials: Credentials,
+        database: &str,
+        tls: &TlsMode,
+    ) -> Result<Self, LostError> {
         let mut socket = Socket::connect(&reactor, token, address).await?;
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
             tls: tls.wish(),
+            wanted,
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -223,6 +241,32 @@ impl Conn {
         self.out.clear();
         command::query(&mut self.out, sql);
         self.round_trip(RowFormat::Text, &mut Skip).await
+    }
+
+    /// As [`Conn::query`], with the rows handed to `sink`.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection; the sink may then have seen some rows.
+    pub async fn query_into<S: Sink>(
+        &mut self,
+        sql: &[u8],
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        self.out.clear();
+        command::query(&mut self.out, sql);
+        self.round_trip(RowFormat::Text, sink).await
+    }
+
+    /// Lets the server forget a statement, which it does not answer.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub async fn close(&mut self, statement: Statement) -> Result<(), LostError> {
+        self.out.clear();
+        if statement.put_close(&mut self.out) {
+            self.socket.send(&self.reactor, &self.out).await?;
+        }
+        Ok(())
     }
 
     /// Runs a statement with these values and skips its rows.

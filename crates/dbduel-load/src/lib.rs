@@ -20,6 +20,7 @@ pub mod executor;
 pub mod fill;
 pub mod load_thread;
 pub mod machine;
+pub mod lua;
 pub mod order;
 pub mod random;
 pub mod schedule;

@@ -8,7 +8,7 @@ pub mod order_entry;
 pub mod parameters;
 mod random_points;
 mod sbtest;
-mod unique;
+pub(crate) mod unique;
 
 use dbduel_record::plan::Parameters;
 
