@@ -17,6 +17,8 @@ pub enum Exit {
     Void,
     /// The user stopped it.
     Interrupted,
+    /// What `dbduel sysbench` ends with has sysbench's meaning: 0 done, 1 failed, 2 took too long.
+    Sysbench(u8),
 }
 
 impl Exit {
@@ -30,6 +32,7 @@ impl Exit {
             Exit::Undecided => 3,
             Exit::Void => 4,
             Exit::Interrupted => 130,
+            Exit::Sysbench(code) => code,
         }
     }
 }

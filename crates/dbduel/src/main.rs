@@ -28,6 +28,7 @@ fn main() -> Exit {
         Verb::Quickstart(arguments) => commands::quickstart::quickstart(home, &arguments),
         Verb::Run(arguments) => commands::run::run(home, &arguments),
         Verb::Load(arguments) => commands::load::load(&arguments),
+        Verb::Sysbench(arguments) => Ok(commands::sysbench::sysbench(&arguments.words)),
         Verb::Report(arguments) => commands::report::report(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(&arguments),

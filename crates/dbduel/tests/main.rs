@@ -7,10 +7,12 @@
 
 mod suite {
     pub mod audit;
+    pub mod bare_server;
     pub mod duels;
     pub mod faults;
     pub mod house;
     pub mod lab;
     pub mod load;
     pub mod plans;
+    pub mod sysbench;
 }

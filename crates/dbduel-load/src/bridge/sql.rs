@@ -22,6 +22,7 @@ use crate::blocking::{Credentials, TlsMode};
 use crate::conn::{Conn, Effects, LostError, StatementError};
 use crate::executor::policy::{become_load_thread, raise_open_files_limit};
 use crate::executor::{Bell, Executor, Token, turn};
+use crate::lua::IgnoredErrors;
 use crate::order::OpenOrder;
 use crate::worker::{Begin, Client, Group, Opening, Seat};
 use crate::workloads::Workload;
@@ -33,27 +34,9 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 /// Time in which a lost connection must be made again.
 const RECONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Errors after which an event is begun again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ignored {
-    /// All.
-    All,
-    /// Those with these numbers.
-    Codes(Vec<u16>),
-}
-
-impl Ignored {
-    fn has(&self, code: u16) -> bool {
-        match self {
-            Ignored::All => true,
-            Ignored::Codes(codes) => codes.contains(&code),
-        }
-    }
-
-    /// Whether a lost connection is made again.
-    fn has_lost(&self) -> bool {
-        LOST.iter().any(|code| self.has(*code))
-    }
+/// Whether a lost connection is made again.
+fn is_lost_ignored(ignored: &IgnoredErrors) -> bool {
+    LOST.iter().any(|code| ignored.contains(*code))
 }
 
 /// What the clients are to do. No debug output, because it holds a password.
@@ -73,7 +56,7 @@ pub struct SqlRun {
     /// Connections.
     pub clients: u32,
     /// Errors after which an event is begun again; any other ends the run.
-    pub ignored: Ignored,
+    pub ignored: IgnoredErrors,
     /// Events of a client after which it connects anew; 0 for never.
     pub reconnect_every: u64,
     /// Root of the random streams.
@@ -318,7 +301,7 @@ impl Crew {
             state.token = None;
             if !std::mem::take(&mut state.is_leaving) {
                 let may_return = state.is_ready
-                    && self.run.ignored.has_lost()
+                    && is_lost_ignored(&self.run.ignored)
                     && matches!(
                         why,
                         LostError::Io(_) | LostError::Wire(_) | LostError::Login(_)
@@ -499,7 +482,7 @@ async fn event<C: Client>(
         counts += since(conn, before);
         match outcome {
             Ok(()) => return Ok(Some(counts)),
-            Err(StatementError::Server(error)) if crew.run.ignored.has(error.code) => {
+            Err(StatementError::Server(error)) if crew.run.ignored.contains(error.code) => {
                 counts.errors += 1;
                 // Not counted as a statement of the event.
                 if let Err(StatementError::Lost(lost)) = conn.query(b"ROLLBACK").await {

@@ -67,7 +67,7 @@ pub enum IgnoredErrors {
 }
 
 impl IgnoredErrors {
-    pub(super) fn contains(&self, code: u16) -> bool {
+    pub(crate) fn contains(&self, code: u16) -> bool {
         match self {
             IgnoredErrors::All => true,
             IgnoredErrors::Codes(codes) => codes.contains(&code),

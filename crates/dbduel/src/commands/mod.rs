@@ -10,4 +10,5 @@ pub mod quickstart;
 pub mod report;
 pub mod run;
 pub mod servers;
+pub mod sysbench;
 pub mod workloads;

@@ -32,7 +32,7 @@ impl Bench {
             tls: TlsMode::Off,
             database: "sbtest".to_owned(),
             clients,
-            ignored: Ignored::Codes(vec![1213, 1020, 1205]),
+            ignored: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
             reconnect_every: 0,
             seed: 1,
         }
@@ -131,7 +131,7 @@ fn any_other_error_ends_the_run() {
     );
     assert!(!why.contains("s3cret"), "{why}");
     let all = SqlRun {
-        ignored: Ignored::All,
+        ignored: IgnoredErrors::All,
         ..bench.run_of(workload("oltp-point-select"), 1)
     };
     assert!(drive(all, events(40)).unwrap().0.errors >= 4);
@@ -153,7 +153,7 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
     let why = drive(run, events(40)).unwrap_err();
     assert!(why.contains("on socket"), "{why}");
     let listed = SqlRun {
-        ignored: Ignored::Codes(vec![2013]),
+        ignored: IgnoredErrors::Codes(vec![2013]),
         ..bench.run_of(workload("oltp-point-select"), 1)
     };
     let (counts, _) = drive(listed, events(40)).unwrap();
