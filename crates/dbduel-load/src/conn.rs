@@ -44,6 +44,12 @@ pub enum LostError {
     /// A statement was given the wrong number of values.
     #[error(transparent)]
     Command(#[from] dbduel_wire::CommandError),
+    /// The script that decides what the client does is at fault.
+    #[error("the script failed: {why}")]
+    Script {
+        /// Where and what.
+        why: String,
+    },
     /// The tables hold something else than the workload needs.
     #[error("the data cannot be used: {why}")]
     Data {

@@ -103,6 +103,14 @@ pub enum FillError {
         /// The table.
         table: String,
     },
+    /// The script that makes the tables failed.
+    #[error("the script's `{command}` failed: {why}")]
+    Script {
+        /// Its command.
+        command: &'static str,
+        /// Where and what.
+        why: String,
+    },
     /// [`FillWatch::cancelled`] was set.
     #[error("cancelled")]
     Cancelled,
@@ -132,6 +140,9 @@ pub fn fill(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
+    if let Some(own) = workload.own_data() {
+        return own.fill(parameters, place, watch);
+    }
     let began = Instant::now();
     let mut tables = workload.tables(parameters);
     tables.iter_mut().for_each(|table| table.content.seed(seed));
@@ -223,6 +234,9 @@ pub fn clear(
     parameters: &Parameters,
     place: &Place<'_>,
 ) -> Result<(), FillError> {
+    if let Some(own) = workload.own_data() {
+        return own.clear(parameters, place);
+    }
     let watch = FillWatch::default();
     let tables = workload.tables(parameters);
     // On one connection, because servers lock what tables that refer to each other have in common; and

@@ -34,5 +34,6 @@ pub use load::{Load, LoadSettings};
 pub use options::{DeclaredOption, OptionError, OptionKind, OptionValue, options_text};
 pub use random::Shapes;
 pub use script::{Script, ScriptFile};
-pub(crate) use session::{Event, Session};
+pub(crate) use session::{Event, Resume, Session};
 pub use settings::{IgnoredErrors, Limits, Message, Servers, Settings, Sink};
+pub(crate) use state::Context;

@@ -127,6 +127,11 @@ impl Group {
         })
     }
 
+    /// What its clients need to know when they open their connections.
+    pub(crate) fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
     /// Clients that are connected and have prepared their statements.
     #[must_use]
     pub fn opened(&self) -> u32 {

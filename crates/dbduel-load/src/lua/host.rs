@@ -47,6 +47,7 @@ impl Shareable {
             opt: (*self.opt).clone(),
             globals: (*self.globals).clone(),
             declared: (*self.declared).clone(),
+            written: Vec::new(),
             sequence: Arc::clone(&self.sequence),
             connections: Arc::clone(&self.connections),
             driver_used: Arc::clone(&self.driver_used),

@@ -86,6 +86,11 @@ impl Session {
         }
         let script = self.state.script()?;
         self.call(script, (), lent).await?;
+        if !self.context.written.is_empty() {
+            let completed = self.context.completed(self.state.declared_options()?);
+            let completed = completed.map_err(|error| std::io::Error::other(error.to_string()))?;
+            self.context = Rc::new(completed);
+        }
         self.state.set_options(&self.context)
     }
 

@@ -15,7 +15,7 @@ use super::answer::{Answer, Asked};
 use super::counts::Meter;
 use super::error::ScriptError;
 use super::natives::{self, Shared};
-use super::options::{DeclaredOption, OptionKind, OptionValue};
+use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
 use super::settings::Settings;
 
@@ -42,6 +42,8 @@ pub(crate) struct Context {
     pub(super) opt: BTreeMap<String, OptionValue>,
     /// Options that a script which declares none gets as global texts.
     pub(super) globals: BTreeMap<String, String>,
+    /// Options as they were written, when nobody has loaded the script yet to learn their types.
+    pub(super) written: Vec<(String, Option<String>)>,
     /// What the script declares; empty until it was loaded once.
     pub(super) declared: Vec<DeclaredOption>,
     /// Behind `sysbench.rand.unique`.
@@ -52,17 +54,55 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Before the script was loaded: nothing is known of its options.
-    pub(crate) fn new(settings: Settings) -> Self {
+    /// For a script whose options are known to be right. What it declares decides their types, so they are given to
+    /// every state when it has loaded the script.
+    pub(crate) fn new(settings: Settings, written: &[(String, Option<String>)]) -> Self {
         Context {
-            settings,
-            opt: BTreeMap::new(),
+            opt: settings.options.clone(),
             globals: BTreeMap::new(),
             declared: Vec::new(),
+            written: written.to_vec(),
+            settings,
             sequence: Arc::default(),
             connections: Arc::default(),
             driver_used: Arc::default(),
         }
+    }
+
+    /// With a sequence that others draw from as well.
+    pub(crate) fn with_sequence(self, sequence: Arc<AtomicU32>) -> Self {
+        Context { sequence, ..self }
+    }
+
+    /// The context with the written options in the types that the script declares.
+    pub(super) fn completed(
+        &self,
+        declared: Option<Vec<DeclaredOption>>,
+    ) -> Result<Self, OptionError> {
+        let is_legacy = declared.is_none();
+        let declared = declared.unwrap_or_default();
+        let resolved = options::resolve(&declared, &self.written)?;
+        let mut opt = self.opt.clone();
+        opt.extend(
+            resolved
+                .values
+                .into_iter()
+                .map(|option| (option.key, option.value)),
+        );
+        let unknown = resolved.unknown.into_iter().filter(|_| is_legacy);
+        let text = |text: Option<String>| text.unwrap_or_else(|| "on".to_owned());
+        Ok(Context {
+            settings: self.settings.clone(),
+            opt,
+            globals: unknown
+                .map(|(name, value)| (options::key(&name), text(value)))
+                .collect(),
+            declared,
+            written: Vec::new(),
+            sequence: Arc::clone(&self.sequence),
+            connections: Arc::clone(&self.connections),
+            driver_used: Arc::clone(&self.driver_used),
+        })
     }
 }
 

@@ -183,6 +183,18 @@ function io.write(...)
    return io.stdout
 end
 
+-- The real one may belong to somebody else.
+local stdout = {}
+function stdout:write(...)
+   io.write(...)
+   return self
+end
+function stdout.flush()
+   return true
+end
+stdout.setvbuf, stdout.close = stdout.flush, stdout.flush
+io.stdout = stdout
+
 -- A pause must not hold up the other clients of the thread.
 local ffi = require("ffi")
 
@@ -221,7 +233,7 @@ function c.sleep(seconds)
 end
 
 c.SB_CNT_EVENT = ffi.C.SB_CNT_TRX
-ffi.C = setmetatable(c, { __index = ffi.C, __newindex = ffi.C })
+ffi.C = setmetatable(c, { __index = ffi.C })
 host.c = c
 
 -- A child process is waited for without holding up the others; what it prints goes where the script's prints go.
