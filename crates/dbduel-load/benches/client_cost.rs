@@ -1,9 +1,10 @@
 //! What the load costs the machine that drives it, beside sysbench 1.0.20: prepared point selects over a
-//! unix socket, both programs in turns on the same server and tables.
+//! unix socket, both programs in turns on the same server and tables; or one of the scripts that sysbench installed,
+//! run by both.
 //!
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --user root \
-//!     [--seconds 5] [--rounds 5] [--clients 1,16,64,256] [--threads 1]
+//!     [--seconds 5] [--rounds 5] [--clients 1,16,64,256] [--threads 1] [--script oltp_read_write]
 //! ```
 //!
 //! The password comes from `DBDUEL_PASSWORD`. Both are measured alike, from outside: queries are those that
@@ -52,6 +53,8 @@ struct Options {
     rounds: u32,
     clients: Vec<u32>,
     threads: u32,
+    /// The script that both run; without one, our native point selects against sysbench's script.
+    script: Option<String>,
 }
 
 /// What one run of either program took.
@@ -96,6 +99,7 @@ impl Options {
             rounds: 5,
             clients: vec![1, 16, 64, 256],
             threads: 1,
+            script: None,
         };
         // Cargo adds this one.
         let mut rest = arguments.iter().filter(|argument| *argument != "--bench");
@@ -109,6 +113,7 @@ impl Options {
                 "--seconds" => options.seconds = positive(name, value)?,
                 "--rounds" => options.rounds = positive(name, value)?,
                 "--threads" => options.threads = positive(name, value)?,
+                "--script" => options.script = Some(value.clone()),
                 "--clients" => {
                     let each = value.split(',').map(|one| positive(name, one));
                     options.clients = each.collect::<Result<_>>()?;
@@ -117,6 +122,27 @@ impl Options {
             }
         }
         Ok((!options.socket.as_os_str().is_empty()).then_some(options))
+    }
+
+    /// What our clients do, on tables that are filled with `parameters`.
+    fn workload(&self, parameters: &Parameters, clients: u32) -> Result<Workload> {
+        let Some(script) = &self.script else {
+            return Ok(Workload {
+                name: WORKLOAD.to_owned(),
+                parameters: parameters.clone(),
+            });
+        };
+        let given = Parameters::from([
+            ("script".to_owned(), script.as_str().into()),
+            ("threads".to_owned(), clients.into()),
+            ("options.tables".to_owned(), TABLES.into()),
+            ("options.table_size".to_owned(), TABLE_SIZE.into()),
+        ]);
+        let workload = workloads::find("script")?;
+        Ok(Workload {
+            name: workload.name().to_owned(),
+            parameters: parameters::resolve(workload, &given)?,
+        })
     }
 
     fn address(&self) -> Address {
@@ -302,7 +328,12 @@ fn children_cpu_us() -> Result<(f64, f64)> {
 fn run_sysbench(options: &Options, config: &Path, clients: u32) -> Result<()> {
     let output = Command::new("sysbench")
         .arg(format!("--config-file={}", config.display()))
-        .arg(WORKLOAD.replace('-', "_"))
+        .arg(
+            options
+                .script
+                .clone()
+                .unwrap_or_else(|| WORKLOAD.replace('-', "_")),
+        )
         .arg(format!("--threads={clients}"))
         .arg(format!("--time={}", options.seconds))
         .arg(format!("--tables={TABLES}"))
@@ -351,10 +382,7 @@ fn give_orders(
         password: options.password.clone(),
         tls: TlsMode::Off,
         database: DATABASE.to_owned(),
-        workload: Workload {
-            name: WORKLOAD.to_owned(),
-            parameters: parameters.clone(),
-        },
+        workload: options.workload(parameters, clients)?,
         clients,
         retries: 0,
         connect_s: 60.0,

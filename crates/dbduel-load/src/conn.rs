@@ -44,6 +44,12 @@ pub enum LostError {
     /// A statement was given the wrong number of values.
     #[error(transparent)]
     Command(#[from] dbduel_wire::CommandError),
+    /// The script that decides what the client does is at fault.
+    #[error("the script failed: {why}")]
+    Script {
+        /// Where and what.
+        why: String,
+    },
     /// The tables hold something else than the workload needs.
     #[error("the data cannot be used: {why}")]
     Data {
@@ -85,6 +91,31 @@ pub struct Conn {
     out: Vec<u8>,
     text: Vec<u8>,
     statements: u64,
+    effects: Effects,
+}
+
+/// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// They returned rows, or could have.
+    pub reads: u64,
+    /// They changed rows.
+    pub writes: u64,
+    /// They did neither.
+    pub others: u64,
+}
+
+impl Effects {
+    #[inline]
+    fn count(&mut self, summary: &Summary) {
+        if summary.result_sets > 0 {
+            self.reads += 1;
+        } else if summary.affected_rows > 0 {
+            self.writes += 1;
+        } else {
+            self.others += 1;
+        }
+    }
 }
 
 impl Conn {
@@ -100,10 +131,28 @@ impl Conn {
         database: &str,
         tls: &TlsMode,
     ) -> Result<Self, LostError> {
+        let wanted = Capabilities::default();
+        Self::open_wanting(wanted, reactor, token, address, credentials, database, tls).await
+    }
+
+    /// As [`Conn::open`], with capabilities beyond those that are always asked for.
+    ///
+    /// # Errors
+    /// [`LostError`] says whether there was no server, or it refused.
+    pub async fn open_wanting(
+        wanted: Capabilities,
+        reactor: Rc<Reactor>,
+        token: Token,
+        address: &Address,
+        credentials: Credentials,
+        database: &str,
+        tls: &TlsMode,
+    ) -> Result<Self, LostError> {
         let mut socket = Socket::connect(&reactor, token, address).await?;
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
             tls: tls.wish(),
+            wanted,
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -135,6 +184,7 @@ impl Conn {
                         out: Vec::with_capacity(1024),
                         text: Vec::new(),
                         statements: 0,
+                        effects: Effects::default(),
                     });
                 }
             }
@@ -146,6 +196,13 @@ impl Conn {
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.statements
+    }
+
+    /// What the statements so far did.
+    #[inline]
+    #[must_use]
+    pub fn effects(&self) -> Effects {
+        self.effects
     }
 
     /// Makes a statement ready for [`Conn::execute`]. A server that does not prepare this kind of
@@ -190,6 +247,32 @@ impl Conn {
         self.out.clear();
         command::query(&mut self.out, sql);
         self.round_trip(RowFormat::Text, &mut Skip).await
+    }
+
+    /// As [`Conn::query`], with the rows handed to `sink`.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection; the sink may then have seen some rows.
+    pub async fn query_into<S: Sink>(
+        &mut self,
+        sql: &[u8],
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        self.out.clear();
+        command::query(&mut self.out, sql);
+        self.round_trip(RowFormat::Text, sink).await
+    }
+
+    /// Lets the server forget a statement, which it does not answer.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub async fn close(&mut self, statement: Statement) -> Result<(), LostError> {
+        self.out.clear();
+        if statement.put_close(&mut self.out) {
+            self.socket.send(&self.reactor, &self.out).await?;
+        }
+        Ok(())
     }
 
     /// Runs a statement with these values and skips its rows.
@@ -247,7 +330,8 @@ impl Conn {
                     Step::LocalInfile => return Err(no_file().into()),
                     Step::Done if fed.consumed < bytes.len() => return Err(surplus().into()),
                     Step::Done => {
-                        return self.parser.outcome().map_err(|error| error.clone().into());
+                        let outcome = self.parser.outcome().map_err(|error| error.clone().into());
+                        return outcome.inspect(|summary| self.effects.count(summary));
                     }
                 }
             }

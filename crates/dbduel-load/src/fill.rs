@@ -103,6 +103,14 @@ pub enum FillError {
         /// The table.
         table: String,
     },
+    /// The script that makes the tables failed.
+    #[error("the script's `{command}` failed: {why}")]
+    Script {
+        /// Its command.
+        command: &'static str,
+        /// Where and what.
+        why: String,
+    },
     /// [`FillWatch::cancelled`] was set.
     #[error("cancelled")]
     Cancelled,
@@ -132,6 +140,9 @@ pub fn fill(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
+    if let Some(own) = workload.own_data() {
+        return own.fill(parameters, place, watch);
+    }
     let began = Instant::now();
     let mut tables = workload.tables(parameters);
     tables.iter_mut().for_each(|table| table.content.seed(seed));
@@ -171,6 +182,49 @@ pub fn fill(
     })
 }
 
+/// What is being done with a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It is created.
+    Creating,
+    /// Rows are put in.
+    Filling,
+    /// Its indexes are built.
+    Finishing,
+}
+
+/// Creates one table, fills it and finishes it, over one connection. The content is the one that [`fill`] gives it.
+/// `on_stage` is told of each stage before it begins; one with nothing to do is left out.
+///
+/// # Errors
+/// [`FillError`]; the table may then exist in part.
+pub fn fill_table(
+    connection: &mut Connection,
+    database: &str,
+    mut table: Table,
+    seed: u64,
+    mut on_stage: impl FnMut(Stage),
+) -> Result<(), FillError> {
+    table.content.seed(seed);
+    on_stage(Stage::Creating);
+    create_table(connection, &table, database)?;
+    let insert_bytes = insert_bytes(connection)?;
+    if table.rows > 0 {
+        on_stage(Stage::Filling);
+    }
+    let watch = FillWatch::default();
+    for chunk in 0..table.rows.div_ceil(insert::CHUNK_ROWS) {
+        fill_chunk(connection, &table, chunk, seed, insert_bytes, &watch)?;
+    }
+    if !table.finish.is_empty() {
+        on_stage(Stage::Finishing);
+    }
+    for sql in &table.finish {
+        run(connection, &table, sql)?;
+    }
+    Ok(())
+}
+
 /// Drops the workload's tables, as far as they exist.
 ///
 /// # Errors
@@ -180,6 +234,9 @@ pub fn clear(
     parameters: &Parameters,
     place: &Place<'_>,
 ) -> Result<(), FillError> {
+    if let Some(own) = workload.own_data() {
+        return own.clear(parameters, place);
+    }
     let watch = FillWatch::default();
     let tables = workload.tables(parameters);
     // On one connection, because servers lock what tables that refer to each other have in common; and
@@ -202,16 +259,29 @@ pub fn clear(
 fn create(crew: &Crew<'_>, tables: &[Table], database: &str) -> Result<usize, FillError> {
     let mut connection = crew.connect()?;
     for table in tables {
-        run(&mut connection, table, &table.create).map_err(|error| match error {
-            FillError::Statement { table, source } if source.code() == Some(TABLE_EXISTS) => {
-                FillError::Exists {
-                    table,
-                    database: database.to_owned(),
-                }
-            }
-            error => error,
-        })?;
+        create_table(&mut connection, table, database)?;
     }
+    insert_bytes(&mut connection)
+}
+
+fn create_table(
+    connection: &mut Connection,
+    table: &Table,
+    database: &str,
+) -> Result<(), FillError> {
+    run(connection, table, &table.create).map_err(|error| match error {
+        FillError::Statement { table, source } if source.code() == Some(TABLE_EXISTS) => {
+            FillError::Exists {
+                table,
+                database: database.to_owned(),
+            }
+        }
+        error => error,
+    })
+}
+
+/// How long an INSERT may be.
+fn insert_bytes(connection: &mut Connection) -> Result<usize, FillError> {
     let sql = "SELECT @@max_allowed_packet";
     let answer = connection
         .query(sql)

@@ -12,6 +12,7 @@
 
 pub mod address;
 pub mod blocking;
+pub mod bridge;
 pub mod conn;
 pub mod distributions;
 pub mod drive;
@@ -19,6 +20,8 @@ pub mod executor;
 pub mod fill;
 pub mod ledger;
 pub mod load_thread;
+pub mod lua;
+pub mod machine;
 pub mod order;
 pub mod random;
 pub mod schedule;

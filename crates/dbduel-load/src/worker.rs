@@ -16,6 +16,7 @@ use std::time::Duration;
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
 
+use crate::bridge::sql::{Crew, live};
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
 use crate::ledger::Commitment;
@@ -69,6 +70,12 @@ pub trait Client: Sized + 'static {
     fn trace(&mut self) -> Trace {
         Trace::Plain
     }
+
+    /// Sends what the client has kept back, after its last transaction of a run.
+    fn finish(&mut self, conn: &mut Conn) -> impl Future<Output = Result<(), StatementError>> {
+        let _ = conn;
+        async { Ok(()) }
+    }
 }
 
 /// What a transaction that ended well left behind.
@@ -105,6 +112,8 @@ pub struct Opening {
 /// The clients of one contender on one thread.
 pub struct Group {
     opening: Arc<Opening>,
+    /// The run that the clients take part in instead of slices.
+    run: Option<Rc<Crew>>,
     slice: RefCell<Option<Rc<Slice>>>,
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
@@ -119,14 +128,29 @@ impl Group {
     /// No clients yet.
     #[must_use]
     pub fn new(opening: Arc<Opening>) -> Rc<Self> {
+        Self::new_in(opening, None)
+    }
+
+    /// No clients yet; they will take part in a run instead of slices.
+    pub(crate) fn for_run(opening: Arc<Opening>, run: Rc<Crew>) -> Rc<Self> {
+        Self::new_in(opening, Some(run))
+    }
+
+    fn new_in(opening: Arc<Opening>, run: Option<Rc<Crew>>) -> Rc<Self> {
         Rc::new(Group {
             opening,
+            run,
             slice: RefCell::default(),
             round: Cell::new(0),
             opened: Cell::new(0),
             busy: Cell::new(0),
             commitments: RefCell::default(),
         })
+    }
+
+    /// What its clients need to know when they open their connections.
+    pub(crate) fn opening(&self) -> &Opening {
+        &self.opening
     }
 
     /// Clients that are connected and have prepared their statements.
@@ -177,6 +201,9 @@ pub struct Seat {
 impl Seat {
     /// The client as a task of its thread's executor. It ends only when its connection is lost.
     pub fn boxed<C: Client>(self, options: C::Options) -> Task<LostError> {
+        if let Some(run) = self.group.run.clone() {
+            return Box::pin(live::<C>(run, self, options));
+        }
         Box::pin(async move {
             let Err(lost) = self.live::<C>(options).await;
             lost
@@ -205,7 +232,11 @@ impl Seat {
         }
     }
 
-    async fn open<C: Client>(&self, options: C::Options) -> Result<(Conn, C), LostError> {
+    /// Connects and prepares the client's statements.
+    pub(crate) async fn open<C: Client>(
+        &self,
+        options: C::Options,
+    ) -> Result<(Conn, C), LostError> {
         let Opening { order, sequence } = &*self.group.opening;
         let credentials = Credentials::new(order.user.clone(), order.password.clone());
         let reactor = Rc::clone(&self.reactor);

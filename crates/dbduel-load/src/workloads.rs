@@ -9,9 +9,10 @@ pub mod parameters;
 mod random_points;
 mod rows;
 mod sbtest;
+pub mod script;
 #[cfg(test)]
 mod test_lab;
-mod unique;
+pub(crate) mod unique;
 mod verification;
 
 use dbduel_record::commits::CommitRange;
@@ -20,6 +21,7 @@ use dbduel_record::plan::Parameters;
 use crate::blocking::Connection;
 use crate::conn::LostError;
 use crate::executor::Task;
+use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
 use crate::worker::Seat;
 pub use order_entry::UnusableData;
@@ -47,6 +49,16 @@ pub trait Workload: Sync {
     /// Its parameters.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
+    /// Every parameter, with the given values checked and the others at their defaults.
+    ///
+    /// # Errors
+    /// Names the parameter to change.
+    fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        let resolved = parameters::check_all(self, given)?;
+        self.check(&resolved)?;
+        Ok(resolved)
+    }
+
     /// Refuses resolved parameters that are each allowed but make no sense together.
     ///
     /// # Errors
@@ -64,6 +76,11 @@ pub trait Workload: Sync {
 
     /// Its tables, for resolved parameters.
     fn tables(&self, parameters: &Parameters) -> Vec<Table>;
+
+    /// How it makes its tables and takes them away, when only it knows how; it has no [`Workload::tables`] then.
+    fn own_data(&self) -> Option<&dyn OwnData> {
+        None
+    }
 
     /// Statements that run one after another when all tables are filled and finished.
     fn conclude(&self, parameters: &Parameters) -> Vec<String> {
@@ -107,7 +124,27 @@ pub trait Workload: Sync {
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
 }
 
-/// Every workload.
+/// A workload that makes its tables itself.
+pub trait OwnData {
+    /// Makes the tables and fills them.
+    ///
+    /// # Errors
+    /// [`FillError`].
+    fn fill(
+        &self,
+        parameters: &Parameters,
+        place: &Place<'_>,
+        watch: &FillWatch,
+    ) -> Result<FillReport, FillError>;
+
+    /// Takes the tables away.
+    ///
+    /// # Errors
+    /// [`FillError`].
+    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError>;
+}
+
+/// Every workload that needs nothing but its parameters.
 pub const WORKLOADS: &[&dyn Workload] = &[
     &oltp::Oltp::POINT_SELECT,
     &oltp::Oltp::READ_ONLY,
@@ -140,6 +177,9 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     let wanted = name.replace('_', "-");
     if let Some(workload) = WORKLOADS.iter().find(|workload| workload.name() == wanted) {
         return Ok(*workload);
+    }
+    if wanted == script::NAME {
+        return Ok(&script::Script);
     }
     let names = WORKLOADS.iter().map(|workload| workload.name());
     Err(UnknownWorkload {

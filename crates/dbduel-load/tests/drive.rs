@@ -76,6 +76,7 @@ fn slices_follow_one_another_and_everything_adds_up() {
     assert_eq!(
         load.answer(),
         Answer::Closed {
+            commits: Vec::new(),
             contender: "only".to_owned()
         }
     );

@@ -7,66 +7,14 @@
 mod support;
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
+use dbduel_load::blocking::{ConnectOptions, Connection, TlsMode};
+use dbduel_load::fill::{Digest, FillError, FillWatch, clear, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
+use support::database::Database;
 use support::{Load, open_order, slice_order};
-
-struct Database {
-    address: Address,
-    credentials: Credentials,
-    name: String,
-}
-
-impl Database {
-    /// A new, empty database; none when there is no server.
-    fn create(purpose: &str) -> Option<Self> {
-        let variable = |name: &str| std::env::var(name).ok();
-        let address = Address::Unix {
-            path: variable("DBDUEL_TEST_SOCKET")?.into(),
-        };
-        let user = variable("DBDUEL_TEST_USER").unwrap_or_else(|| "root".to_owned());
-        let credentials =
-            Credentials::new(user, variable("DBDUEL_TEST_PASSWORD").unwrap_or_default());
-        let name = format!("dbduel_{purpose}_{}", std::process::id());
-        let database = Database {
-            address,
-            credentials,
-            name,
-        };
-        database.run(&format!("CREATE DATABASE {}", database.name));
-        Some(database)
-    }
-
-    fn run(&self, sql: &str) {
-        let options = ConnectOptions::default();
-        Connection::connect(&self.address, &self.credentials, &options)
-            .unwrap()
-            .execute(sql)
-            .unwrap();
-    }
-
-    fn place(&self, connections: u32) -> Place<'_> {
-        Place {
-            address: &self.address,
-            credentials: &self.credentials,
-            database: &self.name,
-            connections,
-            deadline: Duration::from_secs(60),
-        }
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        self.run(&format!("DROP DATABASE {}", self.name));
-    }
-}
 
 fn small() -> Parameters {
     Parameters::from([

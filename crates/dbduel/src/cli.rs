@@ -42,6 +42,8 @@ pub enum Verb {
     Run(Run),
     /// Drive a server that runs already, without a contest.
     Load(Box<Load>),
+    /// sysbench's own command line: its options, tests and scripts, and its output.
+    Sysbench(Sysbench),
     /// Render the report of a record again.
     Report(Report),
     /// What changed over many records of one experiment, and when?
@@ -63,6 +65,19 @@ pub enum Verb {
     /// The load process; started by `run`, takes orders on standard input.
     #[command(hide = true)]
     Drive(Drive),
+}
+
+/// `dbduel sysbench`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct Sysbench {
+    /// [options] <test or script> <command>, as sysbench takes them; `--help` lists the options.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub words: Vec<String>,
 }
 
 /// `dbduel quickstart`.

@@ -19,6 +19,8 @@ pub enum Exit {
     RuleHit,
     /// The user stopped it.
     Interrupted,
+    /// What `dbduel sysbench` ends with has sysbench's meaning: 0 done, 1 failed, 2 took too long.
+    Sysbench(u8),
 }
 
 impl Exit {
@@ -33,6 +35,7 @@ impl Exit {
             Exit::Void => 4,
             Exit::RuleHit => 5,
             Exit::Interrupted => 130,
+            Exit::Sysbench(code) => code,
         }
     }
 }

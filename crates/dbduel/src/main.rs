@@ -31,6 +31,7 @@ fn main() -> Exit {
         Verb::Load(arguments) => commands::load::load(&arguments),
         Verb::Selftest(arguments) => commands::selftest::selftest(home, &arguments),
         Verb::History(arguments) => commands::history::history(&arguments),
+        Verb::Sysbench(arguments) => Ok(commands::sysbench::sysbench(&arguments.words)),
         Verb::Report(arguments) => commands::report::report(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(&arguments),

@@ -7,6 +7,7 @@
 
 mod suite {
     pub mod audit;
+    pub mod bare_server;
     pub mod duels;
     pub mod durability;
     pub mod faults;
@@ -14,4 +15,5 @@ mod suite {
     pub mod lab;
     pub mod load;
     pub mod plans;
+    pub mod sysbench;
 }

@@ -40,7 +40,7 @@ impl Statement {
     }
 
     /// Every question mark is taken for a placeholder, so the text must have none in a literal.
-    pub(super) fn text(sql: &str) -> Self {
+    pub(crate) fn text(sql: &str) -> Self {
         Statement {
             kind: Kind::Text {
                 pieces: sql
@@ -49,6 +49,23 @@ impl Statement {
                     .collect(),
             },
         }
+    }
+
+    /// How many values an execution needs.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match &self.kind {
+            Kind::Prepared { statement, .. } => usize::from(statement.parameters),
+            Kind::Text { pieces } => pieces.len() - 1,
+        }
+    }
+
+    /// Appends the request to forget the statement; false when the server does not know it anyway.
+    pub(super) fn put_close(&self, out: &mut Vec<u8>) -> bool {
+        if let Kind::Prepared { statement, .. } = &self.kind {
+            command::close(out, statement);
+        }
+        matches!(self.kind, Kind::Prepared { .. })
     }
 
     /// Appends the request to `out`; `text` is scratch space.

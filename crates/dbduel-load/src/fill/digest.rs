@@ -33,10 +33,18 @@ pub fn digest(
     place: &Place<'_>,
     watch: &FillWatch,
 ) -> Result<Digest, FillError> {
-    let tables = workload.tables(parameters);
+    let crew = Crew::new(place, watch);
+    let tables: Vec<Subject> = match workload.own_data() {
+        Some(_) => found(&mut crew.connect()?)?,
+        None => workload
+            .tables(parameters)
+            .iter()
+            .map(Subject::of)
+            .collect(),
+    };
     let sums = Mutex::new(vec![None; tables.len()]);
-    let jobs: Vec<(usize, &Table)> = tables.iter().enumerate().collect();
-    Crew::new(place, watch).work_through(&jobs, |connection, &(index, table)| {
+    let jobs: Vec<(usize, &Subject)> = tables.iter().enumerate().collect();
+    crew.work_through(&jobs, |connection, &(index, table)| {
         let sum = Sum::read(connection, table)?;
         sums.lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(sum);
@@ -63,6 +71,51 @@ pub fn digest(
     })
 }
 
+/// A table, and what of it is compared.
+struct Subject {
+    name: String,
+    columns: String,
+}
+
+impl Subject {
+    fn of(table: &Table) -> Self {
+        Subject {
+            name: table.name.clone(),
+            columns: table.digest_columns.to_owned(),
+        }
+    }
+}
+
+/// Every table of the database with all its columns but those of times, which may tell when it was filled.
+fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
+    let sql = "SELECT table_name, column_name FROM information_schema.columns \
+               WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp') \
+               ORDER BY table_name, ordinal_position";
+    let answer = connection.query(sql).map_err(FillError::Together)?;
+    let mut subjects: Vec<Subject> = Vec::new();
+    for row in 0..answer.rows.len() {
+        let (Some(table), Some(column)) = (answer.text(row, 0), answer.text(row, 1)) else {
+            continue;
+        };
+        let (table, column) = (quoted(&table), quoted(&column));
+        match subjects.last_mut() {
+            Some(last) if last.name == table => {
+                last.columns.push_str(", ");
+                last.columns.push_str(&column);
+            }
+            _ => subjects.push(Subject {
+                name: table,
+                columns: column,
+            }),
+        }
+    }
+    Ok(subjects)
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// What one table holds. The sums are decimals that may exceed 64 bits, so they stay text.
 #[derive(Debug, Clone)]
 struct Sum {
@@ -72,8 +125,8 @@ struct Sum {
 }
 
 impl Sum {
-    fn read(connection: &mut Connection, table: &Table) -> Result<Self, FillError> {
-        let text = format!("CONCAT_WS(',', {})", table.digest_columns);
+    fn read(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
+        let text = format!("CONCAT_WS(',', {})", table.columns);
         let sql = format!(
             "SELECT COUNT(*), COALESCE(SUM(CRC32({text})), 0), COALESCE(SUM(CRC32(REVERSE({text}))), 0) FROM {}",
             table.name

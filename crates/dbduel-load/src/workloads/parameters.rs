@@ -166,6 +166,14 @@ fn display(value: &Value) -> String {
 /// # Errors
 /// The first parameter that is unknown, given twice, or out of its range.
 pub fn resolve(workload: &dyn Workload, given: &Parameters) -> Result<Parameters, ParameterError> {
+    workload.resolve(given)
+}
+
+/// As [`resolve`], for those parameters that the workload lists.
+pub(super) fn check_all(
+    workload: &(impl Workload + ?Sized),
+    given: &Parameters,
+) -> Result<Parameters, ParameterError> {
     let specs = workload.parameters();
     let mut resolved = Parameters::new();
     for (name, value) in given {
@@ -191,7 +199,6 @@ pub fn resolve(workload: &dyn Workload, given: &Parameters) -> Result<Parameters
             .entry(spec.name.to_owned())
             .or_insert_with(|| spec.default.value());
     }
-    workload.check(&resolved)?;
     Ok(resolved)
 }
 

@@ -9,7 +9,7 @@ const OFFSET: u32 = 0x4679_0905;
 const MASK: u32 = 0x5bf0_3635;
 
 /// The n-th number: every n gives another one.
-pub(super) fn unique(n: u32) -> u32 {
+pub(crate) fn unique(n: u32) -> u32 {
     permute(permute(n).wrapping_add(OFFSET) ^ MASK)
 }
 

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests may panic")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
+pub mod database;
+
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

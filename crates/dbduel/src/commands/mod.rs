@@ -14,4 +14,5 @@ pub mod report;
 pub mod run;
 pub mod selftest;
 pub mod servers;
+pub mod sysbench;
 pub mod workloads;

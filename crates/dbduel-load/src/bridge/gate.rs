@@ -1,0 +1,446 @@
+//! Decides who may begin the next event, and when; knows when all are done.
+//!
+//! Knows neither what an event is nor what came of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use dbduel_record::seed::named_seed;
+
+use crate::random::Random;
+
+/// The most arrivals that are counted one by one for a queue length; beyond that the rate tells it well enough.
+const COUNTED_ARRIVALS_MAX: u64 = 1_000_000;
+
+/// When a run is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Events of all workers; none for no limit.
+    pub events: Option<u64>,
+    /// Time after the warm-up; none for no limit. An event that is running then is finished.
+    pub time: Option<Duration>,
+    /// Events that fall due per second in a Poisson process; none when each worker takes the next one at once.
+    pub per_second: Option<f64>,
+    /// Time in which events are not counted towards the limit.
+    pub warm_up: Duration,
+    /// Root of the random stream that the arrivals come from.
+    pub seed: u64,
+}
+
+/// Leave to begin an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    /// Running number over all workers, from 0.
+    pub number: u64,
+    /// When the event is due; its latency counts from here. None: when the worker is free, which is now.
+    pub due: Option<Instant>,
+}
+
+/// What the workers and the one who reports about them share.
+#[derive(Debug)]
+pub struct Gate {
+    limits: Limits,
+    started: OnceLock<Instant>,
+    /// Tickets given out.
+    taken: AtomicU64,
+    /// Tickets that count towards the limit.
+    counted: AtomicU64,
+    /// Events that were begun.
+    begun: AtomicU64,
+    /// Events inside of which a worker is.
+    busy: AtomicU32,
+    /// No more tickets.
+    closed: AtomicBool,
+    arrivals: Option<Mutex<Arrivals>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Workers that have not ended.
+    running: u32,
+    /// Workers that are ready to begin.
+    ready: u32,
+    /// When the last worker ended.
+    finished: Option<Instant>,
+    failure: Option<String>,
+}
+
+impl Gate {
+    /// A closed gate for so many workers.
+    #[must_use]
+    pub fn new(limits: Limits, workers: u32) -> Self {
+        let arrivals = limits
+            .per_second
+            .map(|per_second| Mutex::new(Arrivals::new(per_second, limits.seed)));
+        Gate {
+            limits,
+            started: OnceLock::new(),
+            taken: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            busy: AtomicU32::new(0),
+            closed: AtomicBool::new(false),
+            arrivals,
+            state: Mutex::new(State {
+                running: workers,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the gate: from now on events are begun.
+    pub fn open(&self) -> Instant {
+        let started = *self.started.get_or_init(Instant::now);
+        self.changed.notify_all();
+        started
+    }
+
+    /// When the gate was opened.
+    #[must_use]
+    pub fn started(&self) -> Option<Instant> {
+        self.started.get().copied()
+    }
+
+    /// When nothing new is begun any more, whatever the number of events.
+    #[must_use]
+    pub fn end(&self) -> Option<Instant> {
+        Some(*self.started.get()? + self.limits.warm_up + self.limits.time?)
+    }
+
+    /// Leave for a worker that is free now; none when the run is over.
+    #[inline]
+    pub fn take(&self, now: Instant) -> Option<Ticket> {
+        if self.closed.load(Ordering::Relaxed) || self.end().is_some_and(|end| now >= end) {
+            return None;
+        }
+        let started = *self.started.get()?;
+        let due = match &self.arrivals {
+            None => None,
+            Some(arrivals) => {
+                let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+                let due = started.checked_add(arrivals.next())?;
+                if self.end().is_some_and(|end| due >= end) {
+                    return None;
+                }
+                Some(due)
+            }
+        };
+        if let Some(events) = self.limits.events
+            && now.duration_since(started) >= self.limits.warm_up
+            && self.counted.fetch_add(1, Ordering::Relaxed) >= events
+        {
+            return None;
+        }
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        Some(Ticket { number, due })
+    }
+
+    /// No more tickets are given out.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// True when no more tickets are given out, whatever the time.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// A worker begins an event.
+    #[inline]
+    pub fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.busy.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker has ended an event.
+    #[inline]
+    pub fn done(&self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A worker can begin.
+    pub fn ready(&self) {
+        self.state().ready += 1;
+        self.changed.notify_all();
+    }
+
+    /// A worker has ended.
+    pub fn finish(&self) {
+        let mut state = self.state();
+        state.running = state.running.saturating_sub(1);
+        if state.running == 0 {
+            state.finished.get_or_insert_with(Instant::now);
+        }
+        self.changed.notify_all();
+    }
+
+    /// A worker cannot go on, so nobody does. The first reason is kept.
+    pub fn fail(&self, why: String) {
+        self.close();
+        self.state().failure.get_or_insert(why);
+        self.changed.notify_all();
+    }
+
+    /// Why the run has failed, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.state().failure.clone()
+    }
+
+    /// Waits until `workers` are ready; false when they are not by the deadline, or one has failed.
+    #[must_use]
+    pub fn wait_until_ready(&self, workers: u32, deadline: Instant) -> bool {
+        let state = self.wait(deadline, |state| {
+            state.failure.is_some() || state.ready >= workers
+        });
+        state.failure.is_none() && state.ready >= workers
+    }
+
+    /// Blocks a worker until the gate is open; false when the run failed before.
+    #[must_use]
+    pub fn wait_until_open(&self) -> bool {
+        let mut state = self.state();
+        loop {
+            if self.started.get().is_some() {
+                return true;
+            }
+            if state.failure.is_some() {
+                return false;
+            }
+            // The opener and the failing worker both notify; the time is a net under a missed word.
+            let pause = Duration::from_millis(100);
+            state = self
+                .changed
+                .wait_timeout(state, pause)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Waits until all workers have ended or the run has failed, but not beyond `deadline`. Returns when the last one
+    /// ended.
+    #[must_use]
+    pub fn wait_until_finished(&self, deadline: Instant) -> Option<Instant> {
+        self.wait(deadline, |state| {
+            state.failure.is_some() || state.finished.is_some()
+        })
+        .finished
+    }
+
+    fn wait(&self, deadline: Instant, is_enough: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        while !is_enough(&state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        state
+    }
+
+    /// Workers that have not ended.
+    #[must_use]
+    pub fn running(&self) -> u32 {
+        self.state().running
+    }
+
+    /// Workers inside an event.
+    #[must_use]
+    pub fn busy(&self) -> u32 {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    /// Events that were begun.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
+/// How many events have fallen due, told from the same random stream as their instants.
+#[derive(Debug)]
+pub struct Queue {
+    arrivals: Arrivals,
+    arrived: u64,
+    next: Duration,
+}
+
+impl Queue {
+    /// The queue of a run with a rate.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Option<Self> {
+        let mut arrivals = Arrivals::new(limits.per_second?, limits.seed);
+        let next = arrivals.next();
+        Some(Queue {
+            arrivals,
+            arrived: 0,
+            next,
+        })
+    }
+
+    /// Events that are due `elapsed` after the start and have not been begun.
+    pub fn length(&mut self, elapsed: Duration, gate: &Gate) -> u64 {
+        let mut counted = 0;
+        while self.next <= elapsed && counted < COUNTED_ARRIVALS_MAX {
+            self.arrived += 1;
+            counted += 1;
+            self.next = self.arrivals.next();
+        }
+        let missing = elapsed.saturating_sub(self.next).as_secs_f64() * self.arrivals.per_second;
+        (self.arrived + missing as u64).saturating_sub(gate.begun())
+    }
+}
+
+/// The instants of a Poisson process, as times since the start.
+#[derive(Debug)]
+struct Arrivals {
+    random: Random,
+    per_second: f64,
+    at_s: f64,
+}
+
+impl Arrivals {
+    fn new(per_second: f64, seed: u64) -> Self {
+        Arrivals {
+            random: Random::new(named_seed(seed, "arrivals")),
+            per_second,
+            at_s: 0.0,
+        }
+    }
+
+    fn next(&mut self) -> Duration {
+        self.at_s += self.random.exponential() / self.per_second;
+        Duration::try_from_secs_f64(self.at_s).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDLESS: Limits = Limits {
+        events: None,
+        time: None,
+        per_second: None,
+        warm_up: Duration::ZERO,
+        seed: 1,
+    };
+
+    #[test]
+    fn exactly_as_many_events_are_begun_as_were_asked_for() {
+        let gate = Gate::new(
+            Limits {
+                events: Some(1_000),
+                ..ENDLESS
+            },
+            4,
+        );
+        assert_eq!(gate.take(Instant::now()), None, "the gate is closed");
+        gate.open();
+        let counts: Vec<usize> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| std::iter::from_fn(|| gate.take(Instant::now())).count()))
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap())
+                .collect()
+        });
+        assert_eq!(counts.iter().sum::<usize>(), 1_000);
+    }
+
+    #[test]
+    fn nothing_is_begun_after_the_time() {
+        let gate = Gate::new(
+            Limits {
+                time: Some(Duration::from_secs(3)),
+                warm_up: Duration::from_secs(2),
+                events: Some(1),
+                ..ENDLESS
+            },
+            1,
+        );
+        let start = gate.open();
+        let after = |seconds| gate.take(start + Duration::from_secs_f64(seconds));
+        assert!(
+            after(1.0).is_some() && after(1.9).is_some(),
+            "the warm-up has no limit"
+        );
+        assert!(after(4.9).is_some());
+        assert!(after(4.9).is_none(), "one event was asked for");
+        assert!(after(5.0).is_none());
+    }
+
+    #[test]
+    fn arrivals_keep_their_rate_and_the_queue_knows_them() {
+        let limits = Limits {
+            per_second: Some(1_000.0),
+            time: Some(Duration::from_secs(10)),
+            ..ENDLESS
+        };
+        let gate = Gate::new(limits, 1);
+        let start = gate.open();
+        let dues: Vec<Instant> =
+            std::iter::from_fn(|| gate.take(start).and_then(|ticket| ticket.due)).collect();
+        assert!((9_600..10_400).contains(&dues.len()), "{}", dues.len());
+        assert!(dues.is_sorted());
+        let mut queue = Queue::new(&limits).unwrap();
+        let due_by = |seconds| {
+            let by = start + Duration::from_secs(seconds);
+            dues.iter().filter(|due| **due <= by).count() as u64
+        };
+        assert_eq!(queue.length(Duration::from_secs(4), &gate), due_by(4));
+        for _ in 0..due_by(4) {
+            gate.begin();
+        }
+        assert_eq!(queue.length(Duration::from_secs(4), &gate), 0);
+        assert_eq!(
+            queue.length(Duration::from_secs(6), &gate),
+            due_by(6) - due_by(4)
+        );
+    }
+
+    #[test]
+    fn a_huge_rate_costs_no_huge_count() {
+        let limits = Limits {
+            per_second: Some(2e9),
+            ..ENDLESS
+        };
+        let gate = Gate::new(limits, 1);
+        let length = Queue::new(&limits)
+            .unwrap()
+            .length(Duration::from_secs(60), &gate);
+        assert!((length as f64 / 1.2e11 - 1.0).abs() < 0.01, "{length}");
+    }
+
+    #[test]
+    fn a_failure_ends_every_wait_and_gives_no_more_tickets() {
+        let gate = Gate::new(ENDLESS, 2);
+        gate.ready();
+        let soon = Instant::now() + Duration::from_millis(5);
+        assert!(!gate.wait_until_ready(2, soon));
+        gate.fail("first".to_owned());
+        gate.fail("second".to_owned());
+        let late = Instant::now() + Duration::from_secs(60);
+        assert!(!gate.wait_until_ready(2, late));
+        assert!(!gate.wait_until_open());
+        assert_eq!(gate.wait_until_finished(late), None);
+        assert_eq!(gate.failure().as_deref(), Some("first"));
+        gate.open();
+        assert_eq!(gate.take(Instant::now()), None);
+    }
+}

@@ -1,0 +1,222 @@
+use dbduel_wire::ServerError;
+use dbduel_wire::server::{Act, Answer};
+
+use super::*;
+use crate::bridge::bulk_insert::BulkInsert;
+use crate::bridge::gate::Limits;
+use crate::bridge::ledger::Stretch;
+use crate::stand_in::{Role, StandIn};
+use crate::workloads::{find, parameters};
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    server: StandIn,
+}
+
+impl Bench {
+    fn new(role: Role) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = StandIn::start(&folder.path().join("s.sock"), role).unwrap();
+        Bench {
+            _folder: folder,
+            server,
+        }
+    }
+
+    fn run_of(&self, workload: &'static dyn Workload, clients: u32) -> SqlRun {
+        SqlRun {
+            workload,
+            parameters: parameters::resolve(workload, &Parameters::new()).unwrap(),
+            addresses: vec![self.server.address()],
+            credentials: Credentials::new("anna".to_owned(), "s3cret".to_owned()),
+            tls: TlsMode::Off,
+            database: "sbtest".to_owned(),
+            clients,
+            ignored: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
+            reconnect_every: 0,
+            seed: 1,
+        }
+    }
+}
+
+fn events(count: u64) -> Limits {
+    Limits {
+        events: Some(count),
+        time: Some(Duration::from_secs(60)),
+        per_second: None,
+        warm_up: Duration::ZERO,
+        seed: 1,
+    }
+}
+
+/// What came of the run, or why it failed.
+fn drive(run: SqlRun, limits: Limits) -> Result<(Counts, Vec<u64>), String> {
+    let (clients, threads) = (run.clients, 2);
+    let gate = Arc::new(Gate::new(limits, clients));
+    let ledger = Arc::new(Ledger::new(clients, threads));
+    let loads = start(run, threads, &gate, &ledger).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    if gate.wait_until_ready(clients, deadline) {
+        gate.open();
+        loads.ring();
+        let _ = gate.wait_until_finished(deadline);
+    }
+    if let Some(why) = gate.failure() {
+        return Err(why);
+    }
+    let mut stretch = Stretch::default();
+    ledger.take(&mut stretch);
+    let shares = ledger.shares().iter().map(|share| share.events).collect();
+    Ok((stretch.counts, shares))
+}
+
+fn workload(name: &str) -> &'static dyn Workload {
+    find(name).unwrap()
+}
+
+fn failing_once(code: u16, sqlstate: &[u8; 5]) -> Role {
+    let act = |answer| Act {
+        after: Duration::ZERO,
+        answer,
+    };
+    let error = ServerError {
+        code,
+        sqlstate: *sqlstate,
+        message: "told to".to_owned(),
+    };
+    let mut acts = vec![act(Answer::Error(error))];
+    acts.extend(std::iter::repeat_n(act(Answer::Proper), 9));
+    Role::Scripted(acts)
+}
+
+#[test]
+fn the_number_of_events_is_exact_and_statements_are_counted_by_effect() {
+    let bench = Bench::new(Role::Null);
+    let (counts, shares) =
+        drive(bench.run_of(workload("oltp-read-only"), 5), events(1_000)).unwrap();
+    assert_eq!(counts.events, 1_000);
+    // The null server says of BEGIN and COMMIT that they changed a row.
+    assert_eq!(
+        (counts.reads, counts.writes, counts.others),
+        (14_000, 2_000, 0)
+    );
+    assert_eq!(shares.iter().sum::<u64>(), 1_000);
+    assert!(shares.iter().all(|events| *events > 0), "{shares:?}");
+}
+
+#[test]
+fn an_ignored_error_is_rolled_back_and_the_event_begun_again() {
+    let bench = Bench::new(failing_once(1213, b"40001"));
+    let (counts, _) = drive(bench.run_of(workload("oltp-point-select"), 1), events(40)).unwrap();
+    assert_eq!((counts.events, counts.reads), (40, 40));
+    assert!(counts.errors >= 4, "{counts:?}");
+    let rollbacks = bench
+        .server
+        .heard()
+        .iter()
+        .filter(|sql| *sql == "ROLLBACK")
+        .count();
+    assert_eq!(rollbacks as u64, counts.errors);
+    assert_eq!(counts.others, 0, "a rollback is no statement of the event");
+}
+
+#[test]
+fn any_other_error_ends_the_run() {
+    let bench = Bench::new(failing_once(1062, b"23000"));
+    let run = bench.run_of(workload("oltp-point-select"), 3);
+    let why = drive(run, events(40)).unwrap_err();
+    assert!(
+        why.contains("errno = 1062") && why.contains("23000"),
+        "{why}"
+    );
+    assert!(!why.contains("s3cret"), "{why}");
+    let all = SqlRun {
+        ignored: IgnoredErrors::All,
+        ..bench.run_of(workload("oltp-point-select"), 1)
+    };
+    assert!(drive(all, events(40)).unwrap().0.errors >= 4);
+}
+
+#[test]
+fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
+    let close = Act {
+        after: Duration::ZERO,
+        answer: Answer::Close,
+    };
+    let proper = Act {
+        after: Duration::ZERO,
+        answer: Answer::Proper,
+    };
+    let acts = [vec![proper; 10], vec![close]].concat();
+    let bench = Bench::new(Role::Scripted(acts));
+    let run = bench.run_of(workload("oltp-point-select"), 1);
+    let why = drive(run, events(40)).unwrap_err();
+    assert!(why.contains("on socket"), "{why}");
+    let listed = SqlRun {
+        ignored: IgnoredErrors::Codes(vec![2013]),
+        ..bench.run_of(workload("oltp-point-select"), 1)
+    };
+    let (counts, _) = drive(listed, events(40)).unwrap();
+    assert_eq!(
+        (counts.events, counts.reads, counts.reconnects),
+        (40, 40, 3)
+    );
+}
+
+#[test]
+fn a_client_connects_anew_after_so_many_events() {
+    let bench = Bench::new(Role::Null);
+    let run = SqlRun {
+        reconnect_every: 5,
+        ..bench.run_of(workload("oltp-point-select"), 1)
+    };
+    let (counts, _) = drive(run, events(100)).unwrap();
+    assert_eq!((counts.events, counts.reconnects), (100, 20));
+    assert_eq!(bench.server.connections(), 21);
+}
+
+#[test]
+fn an_event_that_runs_at_the_end_of_the_time_is_finished_and_counted() {
+    let slow = Act {
+        after: Duration::from_millis(400),
+        answer: Answer::Proper,
+    };
+    let bench = Bench::new(Role::Scripted(vec![slow]));
+    let limits = Limits {
+        events: None,
+        time: Some(Duration::from_millis(200)),
+        ..events(0)
+    };
+    let (counts, _) = drive(bench.run_of(workload("oltp-point-select"), 3), limits).unwrap();
+    assert_eq!(counts.events, 3);
+}
+
+#[test]
+fn rows_that_were_kept_back_are_sent_at_the_end() {
+    let bench = Bench::new(Role::Scripted(Vec::new()));
+    let (counts, _) = drive(bench.run_of(&BulkInsert, 2), events(60_000)).unwrap();
+    assert_eq!(counts.events, 60_000);
+    let heard = bench.server.heard();
+    assert!(heard.len() >= 2, "{}", heard.len());
+    assert!(heard.iter().all(|sql| sql.len() <= 512 << 10));
+    let rows: usize = heard.iter().map(|sql| sql.matches("),(").count() + 1).sum();
+    assert_eq!(rows, 60_000);
+    assert!(
+        heard
+            .iter()
+            .any(|sql| sql.starts_with("INSERT INTO sbtest1 VALUES (1,1),(2,2)"))
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_before_the_run_begins() {
+    let bench = Bench::new(Role::Null);
+    let nowhere = SqlRun {
+        addresses: vec![Address::Unix {
+            path: "/nonexistent/s.sock".into(),
+        }],
+        ..bench.run_of(workload("oltp-point-select"), 2)
+    };
+    let why = drive(nowhere, events(1)).unwrap_err();
+    assert!(why.contains("on socket '/nonexistent/s.sock'"), "{why}");
+}

@@ -1,0 +1,206 @@
+//! Runs a test of the machine: one thread per worker, which takes events until there are no more.
+//!
+//! Knows no test; sleeps until an event is due and reads the clock around it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use super::gate::{Gate, Ticket};
+use super::ledger::{Counts, Ledger};
+use crate::machine::{Machine, Next};
+
+/// How often a sleeping worker looks whether it is still wanted.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Starts the workers, which wait until the gate opens. They end by themselves; nobody joins them, because a worker may
+/// be inside an event for as long as it likes and a run may be forced to end before.
+///
+/// # Errors
+/// When the system gives no thread. Those that were started end without having done anything.
+pub fn start(
+    test: &Arc<dyn Machine>,
+    workers: u32,
+    stack_bytes: usize,
+    run_gate: &Arc<Gate>,
+    ledger: &Arc<Ledger>,
+) -> io::Result<()> {
+    for number in 0..workers {
+        let (test, gate, ledger) = (Arc::clone(test), Arc::clone(run_gate), Arc::clone(ledger));
+        let started = Builder::new()
+            .name(format!("worker-{number}"))
+            .stack_size(stack_bytes)
+            .spawn(move || {
+                // Ends the worker for the gate, also when it panics.
+                let _presence = Presence(&gate);
+                work(&*test, number, &gate, &ledger);
+            });
+        if let Err(error) = started {
+            run_gate.fail(format!("cannot start worker {number}: {error}"));
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+struct Presence<'a>(&'a Gate);
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0
+                .fail("a worker panicked; this is a fault of dbduel".to_owned());
+        }
+        self.0.finish();
+    }
+}
+
+fn work(test: &dyn Machine, number: u32, gate: &Gate, ledger: &Ledger) {
+    let mut worker = match test.worker(number) {
+        Ok(worker) => worker,
+        Err(why) => return gate.fail(why),
+    };
+    gate.ready();
+    if !gate.wait_until_open() {
+        return;
+    }
+    let mut now = Instant::now();
+    while let Some(Ticket {
+        number: ticket,
+        due,
+    }) = gate.take(now)
+    {
+        if let Some(due) = due {
+            if !sleep_until(due, gate) {
+                break;
+            }
+            now = Instant::now();
+        }
+        let due = due.unwrap_or(now);
+        gate.begin();
+        let mut counts = Counts::default();
+        let next = worker.event(ticket, &mut counts);
+        gate.done();
+        match next {
+            Ok(Next::Done) => {
+                now = Instant::now();
+                let latency = now.saturating_duration_since(due).as_nanos();
+                ledger.event(number, counts, u64::try_from(latency).unwrap_or(u64::MAX));
+            }
+            Ok(Next::NoMore) => break,
+            Err(why) => return gate.fail(why),
+        }
+    }
+    let mut counts = Counts::default();
+    if let Err(why) = worker.finish(&mut counts) {
+        gate.fail(why);
+    }
+    ledger.add(number, counts);
+}
+
+/// False when the run ended before.
+fn sleep_until(due: Instant, gate: &Gate) -> bool {
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        if gate.is_closed() {
+            return false;
+        }
+        std::thread::sleep(left.min(PAUSE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gate::Limits;
+    use super::super::ledger::Stretch;
+    use super::*;
+    use crate::machine::Worker;
+
+    /// Sleeps in each event; worker 1 has only three of them.
+    struct Sleepers(Duration);
+
+    struct Sleeper {
+        length: Duration,
+        left: u64,
+    }
+
+    impl Machine for Sleepers {
+        fn worker(&self, number: u32) -> Result<Box<dyn Worker + '_>, String> {
+            let left = if number == 1 { 3 } else { u64::MAX };
+            Ok(Box::new(Sleeper {
+                length: self.0,
+                left,
+            }))
+        }
+    }
+
+    impl Worker for Sleeper {
+        fn event(&mut self, _number: u64, counts: &mut Counts) -> Result<Next, String> {
+            if self.left == 0 {
+                return Ok(Next::NoMore);
+            }
+            self.left -= 1;
+            counts.writes += 1;
+            std::thread::sleep(self.length);
+            Ok(Next::Done)
+        }
+
+        fn finish(&mut self, counts: &mut Counts) -> Result<(), String> {
+            counts.others += 1;
+            Ok(())
+        }
+    }
+
+    fn run(limits: Limits, length: Duration) -> (Stretch, Vec<u64>, Duration) {
+        let test: Arc<dyn Machine> = Arc::new(Sleepers(length));
+        let (gate, ledger) = (Arc::new(Gate::new(limits, 2)), Arc::new(Ledger::new(2, 2)));
+        start(&test, 2, 1 << 20, &gate, &ledger).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        assert!(gate.wait_until_ready(2, deadline));
+        let began = gate.open();
+        let ended = gate.wait_until_finished(deadline).unwrap();
+        let mut stretch = Stretch::default();
+        ledger.take(&mut stretch);
+        let events = ledger.shares().iter().map(|share| share.events).collect();
+        (stretch, events, ended - began)
+    }
+
+    #[test]
+    fn workers_end_at_the_limit_or_when_they_have_no_more() {
+        let limits = Limits {
+            events: Some(20),
+            time: None,
+            per_second: None,
+            warm_up: Duration::ZERO,
+            seed: 1,
+        };
+        let (stretch, events, _) = run(limits, Duration::from_millis(2));
+        assert_eq!(events[1], 3);
+        // The ticket that worker 1 could not use is gone.
+        assert_eq!(stretch.counts.events, 19);
+        assert_eq!((stretch.counts.writes, stretch.counts.others), (19, 2));
+    }
+
+    #[test]
+    fn an_event_that_runs_at_the_end_is_finished_and_the_wait_for_a_due_one_counts() {
+        let limits = Limits {
+            events: None,
+            time: Some(Duration::from_millis(300)),
+            per_second: Some(1_000.0),
+            warm_up: Duration::ZERO,
+            seed: 1,
+        };
+        // One worker that takes 10 ms for what falls due every millisecond.
+        let (stretch, _, took) = run(limits, Duration::from_millis(10));
+        assert!(took >= Duration::from_millis(300), "{took:?}");
+        assert!(
+            stretch.latency_ns_max > 150_000_000,
+            "{}",
+            stretch.latency_ns_max
+        );
+    }
+}

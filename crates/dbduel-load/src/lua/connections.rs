@@ -1,0 +1,395 @@
+//! The connections and statements of one client, and what their errors mean to a script.
+
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use dbduel_wire::{Capabilities, LoginError, ServerError, Summary, Value};
+
+use super::rows::Rows;
+use super::state::Context;
+use crate::address::Address;
+use crate::conn::{Conn, LostError, Statement, StatementError};
+use crate::executor::{Reactor, Token, turn};
+
+/// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
+/// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
+const BROKEN: [u16; 4] = [2006, 2011, 2013, 2055];
+const SERVER_GONE: u16 = 2006;
+const SERVER_LOST: u16 = 2013;
+/// `CR_CONNECTION_ERROR` and `CR_CONN_HOST_ERROR`.
+const NO_SOCKET: u16 = 2002;
+const NO_HOST: u16 = 2003;
+/// `CR_MALFORMED_PACKET`.
+const MALFORMED: u16 = 2027;
+
+/// Pause between two attempts to be connected again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
+
+/// A connection that belongs to whoever drives the client, which the first connection of the script takes.
+pub(super) type Lent<'a> = Option<&'a mut Conn>;
+
+enum Slot {
+    Own(Box<Conn>),
+    Lent,
+    /// Of a dry run.
+    Imagined,
+    Closed,
+}
+
+struct Prepared {
+    connection: usize,
+    statement: Statement,
+}
+
+/// The connections of one client.
+pub(super) struct Connections {
+    context: Rc<Context>,
+    reactor: Rc<Reactor>,
+    token: Token,
+    /// By number; the first, 0, stays empty.
+    slots: Vec<Slot>,
+    /// By number; the first, 0, stays empty.
+    statements: Vec<Option<Prepared>>,
+    lent_is_taken: bool,
+    /// Why a connection was of no use any more, last.
+    pub(super) lost: Option<LostError>,
+}
+
+/// Why a statement failed.
+pub(super) enum Failure {
+    /// The API was used in a wrong way.
+    Misuse(&'static str),
+    /// The server or the connection says no.
+    Error {
+        error: ServerError,
+        /// The connection was made again.
+        reconnected: bool,
+    },
+}
+
+impl Connections {
+    pub(super) fn new(context: Rc<Context>, reactor: Rc<Reactor>, token: Token) -> Self {
+        Connections {
+            context,
+            reactor,
+            token,
+            slots: vec![Slot::Closed],
+            statements: vec![None],
+            lent_is_taken: false,
+            lost: None,
+        }
+    }
+
+    /// Connects; the error says where to.
+    pub(super) async fn connect(
+        &mut self,
+        lent: &Lent<'_>,
+    ) -> Result<usize, (Address, ServerError)> {
+        let slot = if self.context.settings.dry_run {
+            Slot::Imagined
+        } else if lent.is_some() && !self.lent_is_taken {
+            self.lent_is_taken = true;
+            Slot::Lent
+        } else {
+            match self.open().await {
+                Ok(conn) => Slot::Own(Box::new(conn)),
+                Err((address, lost)) => {
+                    let error = connect_error(&address, &lost);
+                    self.lost = Some(lost);
+                    return Err((address, error));
+                }
+            }
+        };
+        // Places of closed connections are not used again: results and statements know connections by their numbers.
+        self.slots.push(slot);
+        Ok(self.slots.len() - 1)
+    }
+
+    async fn open(&self) -> Result<Conn, (Address, LostError)> {
+        let settings = &self.context.settings;
+        let servers = &settings.servers;
+        let number = self.context.connections.fetch_add(1, Ordering::Relaxed);
+        let Some(address) = servers
+            .addresses
+            .get(number % servers.addresses.len().max(1))
+        else {
+            let nowhere = Address::Unix {
+                path: std::path::PathBuf::new(),
+            };
+            let error = std::io::Error::new(ErrorKind::NotFound, "no address of a server is given");
+            return Err((nowhere, error.into()));
+        };
+        let opening = Conn::open_wanting(
+            Capabilities::MULTI_STATEMENTS,
+            Rc::clone(&self.reactor),
+            self.token,
+            address,
+            servers.credentials.clone(),
+            &servers.database,
+            &servers.tls,
+        );
+        let within = settings.limits.connecting;
+        let deadline = Instant::now() + within;
+        self.reactor.wake_at(self.token, deadline);
+        let opened = {
+            let mut opening = std::pin::pin!(opening);
+            std::future::poll_fn(|context| match opening.as_mut().poll(context) {
+                std::task::Poll::Pending if Instant::now() >= deadline => {
+                    let late = format!("no answer within {} s", within.as_secs_f64());
+                    std::task::Poll::Ready(Err(
+                        std::io::Error::new(ErrorKind::TimedOut, late).into()
+                    ))
+                }
+                polled => polled,
+            })
+            .await
+        };
+        opened.map_err(|lost| (address.clone(), lost))
+    }
+
+    /// Closes; false when there was nothing to close.
+    pub(super) fn disconnect(&mut self, connection: usize) -> bool {
+        let Some(slot) = self.slots.get_mut(connection) else {
+            return false;
+        };
+        // One that is lent stays with its owner, and can be taken again.
+        if matches!(slot, Slot::Lent) {
+            self.lent_is_taken = false;
+        }
+        let was = std::mem::replace(slot, Slot::Closed);
+        for statement in &mut self.statements {
+            if statement
+                .as_ref()
+                .is_some_and(|statement| statement.connection == connection)
+            {
+                *statement = None;
+            }
+        }
+        !matches!(was, Slot::Closed)
+    }
+
+    pub(super) fn is_open(&self, connection: usize) -> bool {
+        !matches!(self.slots.get(connection), None | Some(Slot::Closed))
+    }
+
+    pub(super) fn is_lent(&self, connection: usize) -> bool {
+        matches!(self.slots.get(connection), Some(Slot::Lent))
+    }
+
+    /// Makes a connection again, once. Statements of the old one are gone.
+    pub(super) async fn reconnect(
+        &mut self,
+        lent: &mut Lent<'_>,
+        connection: usize,
+    ) -> Result<(), (Address, ServerError)> {
+        for statement in &mut self.statements {
+            if statement
+                .as_ref()
+                .is_some_and(|statement| statement.connection == connection)
+            {
+                *statement = None;
+            }
+        }
+        if matches!(self.slots[connection], Slot::Imagined) {
+            return Ok(());
+        }
+        let fresh = self.open().await;
+        let conn = fresh.map_err(|(address, lost)| {
+            let error = connect_error(&address, &lost);
+            (address, error)
+        })?;
+        match (&mut self.slots[connection], lent) {
+            (Slot::Lent, Some(place)) => **place = conn,
+            (slot, _) => *slot = Slot::Own(Box::new(conn)),
+        }
+        Ok(())
+    }
+
+    /// Runs a text query; its rows are kept in `rows`.
+    pub(super) async fn query(
+        &mut self,
+        lent: &mut Lent<'_>,
+        connection: usize,
+        sql: &[u8],
+        rows: &mut Rows,
+    ) -> Result<Summary, Failure> {
+        let outcome = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
+            (Some(Slot::Own(conn)), _) => conn.query_into(sql, rows).await,
+            (Some(Slot::Lent), Some(conn)) => conn.query_into(sql, rows).await,
+            (Some(Slot::Imagined), _) => return Ok(Summary::default()),
+            _ => return Err(CLOSED),
+        };
+        match outcome {
+            Ok(summary) => Ok(summary),
+            Err(error) => Err(self.failed(lent, connection, error).await),
+        }
+    }
+
+    /// Prepares a statement; returns its number and how many values it needs.
+    pub(super) async fn prepare(
+        &mut self,
+        lent: &mut Lent<'_>,
+        connection: usize,
+        sql: &str,
+    ) -> Result<(usize, usize), Failure> {
+        let protocol = self.context.settings.protocol;
+        let prepared = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
+            (Some(Slot::Own(conn)), _) => conn.prepare(sql, protocol).await,
+            (Some(Slot::Lent), Some(conn)) => conn.prepare(sql, protocol).await,
+            (Some(Slot::Imagined), _) => Ok(Statement::text(sql)),
+            _ => return Err(CLOSED),
+        };
+        match prepared {
+            Ok(statement) => {
+                let parameters = statement.parameters();
+                self.statements.push(Some(Prepared {
+                    connection,
+                    statement,
+                }));
+                Ok((self.statements.len() - 1, parameters))
+            }
+            Err(error) => Err(self.failed(lent, connection, error).await),
+        }
+    }
+
+    /// Executes a prepared statement and skips its rows.
+    #[inline]
+    pub(super) async fn execute(
+        &mut self,
+        lent: &mut Lent<'_>,
+        statement: usize,
+        values: &[Value<'_>],
+    ) -> Result<Summary, Failure> {
+        let Some(Some(prepared)) = self.statements.get_mut(statement) else {
+            return Err(CLOSED);
+        };
+        let connection = prepared.connection;
+        if prepared.statement.parameters() != values.len() {
+            return Err(Failure::Misuse("the statement's parameters are not bound"));
+        }
+        let outcome = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
+            (Some(Slot::Own(conn)), _) => conn.execute(&mut prepared.statement, values).await,
+            (Some(Slot::Lent), Some(conn)) => conn.execute(&mut prepared.statement, values).await,
+            (Some(Slot::Imagined), _) => return Ok(Summary::default()),
+            _ => return Err(CLOSED),
+        };
+        match outcome {
+            Ok(summary) => Ok(summary),
+            Err(error) => Err(self.failed(lent, connection, error).await),
+        }
+    }
+
+    /// The connection that a statement belongs to; 0 for none.
+    pub(super) fn connection_of(&self, statement: usize) -> usize {
+        let prepared = self.statements.get(statement).and_then(Option::as_ref);
+        prepared.map_or(0, |prepared| prepared.connection)
+    }
+
+    /// Lets the server forget a statement. A connection that breaks over it says so at its next statement.
+    pub(super) async fn close(&mut self, lent: &mut Lent<'_>, statement: usize) {
+        let Some(prepared) = self.statements.get_mut(statement).and_then(Option::take) else {
+            return;
+        };
+        let _ = match (self.slots.get_mut(prepared.connection), lent.as_deref_mut()) {
+            (Some(Slot::Own(conn)), _) => conn.close(prepared.statement).await,
+            (Some(Slot::Lent), Some(conn)) => conn.close(prepared.statement).await,
+            _ => Ok(()),
+        };
+    }
+
+    /// After an error: a broken connection is made again when its number is to be ignored.
+    #[cold]
+    async fn failed(
+        &mut self,
+        lent: &mut Lent<'_>,
+        connection: usize,
+        error: StatementError,
+    ) -> Failure {
+        let error = match error {
+            StatementError::Server(error) => {
+                return Failure::Error {
+                    error,
+                    reconnected: false,
+                };
+            }
+            StatementError::Lost(lost) => {
+                let error = lost_error(&lost);
+                self.lost = Some(lost);
+                error
+            }
+        };
+        let mut reconnected = false;
+        if BROKEN.contains(&error.code) && self.context.settings.ignored_errors.contains(error.code)
+        {
+            let deadline = Instant::now() + self.context.settings.limits.reconnecting;
+            while !reconnected && Instant::now() < deadline {
+                reconnected = self.reconnect(lent, connection).await.is_ok();
+                let again = Instant::now() + RECONNECT_PAUSE;
+                self.reactor.wake_at(self.token, again);
+                while !reconnected && Instant::now() < again {
+                    turn().await;
+                }
+            }
+        }
+        if reconnected {
+            self.lost = None;
+        } else if !self.is_lent(connection) {
+            self.disconnect(connection);
+        }
+        Failure::Error { error, reconnected }
+    }
+}
+
+const CLOSED: Failure = Failure::Misuse("attempt to use an already closed connection");
+
+/// The number and text that libmysqlclient would give to a connection that broke.
+fn lost_error(lost: &LostError) -> ServerError {
+    let (code, message) = match lost {
+        LostError::Io(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::BrokenPipe | ErrorKind::NotConnected
+            ) =>
+        {
+            (SERVER_GONE, "MySQL server has gone away".to_owned())
+        }
+        LostError::Io(_) => (
+            SERVER_LOST,
+            "Lost connection to MySQL server during query".to_owned(),
+        ),
+        other => (MALFORMED, other.to_string()),
+    };
+    ServerError {
+        code,
+        sqlstate: *b"HY000",
+        message,
+    }
+}
+
+/// The number and text that libmysqlclient would give to a connection that cannot be made.
+fn connect_error(address: &Address, lost: &LostError) -> ServerError {
+    let (code, message) = match lost {
+        LostError::Login(LoginError::Refused(error)) => return error.clone(),
+        LostError::Io(error) => match address {
+            Address::Unix { path } => (
+                NO_SOCKET,
+                format!(
+                    "Can't connect to local MySQL server through socket '{}' ({error})",
+                    path.display()
+                ),
+            ),
+            Address::Tcp { host, port } => (
+                NO_HOST,
+                format!("Can't connect to MySQL server on '{host}:{port}' ({error})"),
+            ),
+        },
+        other => (SERVER_LOST, other.to_string()),
+    };
+    ServerError {
+        code,
+        sqlstate: *b"HY000",
+        message,
+    }
+}

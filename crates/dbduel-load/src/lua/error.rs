@@ -1,0 +1,124 @@
+//! Why a script cannot go on.
+
+use std::fmt;
+use std::time::Duration;
+
+use dbduel_wire::ServerError;
+
+use crate::conn::LostError;
+
+/// A line of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as Lua calls it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// Why a script cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// There is no such file and no such module.
+    #[error(
+        "cannot find script `{name}`: there is no such file, and no module of that name in {searched}"
+    )]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// Where modules are looked for.
+        searched: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read script `{path}`: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The script is no Lua.
+    #[error("{message}")]
+    Syntax {
+        /// Where and what, in Lua's words.
+        message: String,
+    },
+    /// The script raised an error.
+    #[error("{}{message}", prefix(place.as_ref(), message))]
+    Raised {
+        /// What it says; it usually begins with the place.
+        message: String,
+        /// Where in the script it came up.
+        place: Option<Place>,
+        /// The calls that led there, innermost first, one per line.
+        trace: String,
+        /// The server's error behind it, if it was one.
+        sql: Option<ServerError>,
+    },
+    /// The script lacks a function.
+    #[error("cannot find the {function}() function in {script}")]
+    Lacks {
+        /// The function.
+        function: String,
+        /// The script.
+        script: String,
+    },
+    /// The clients were not ready in time.
+    #[error("the clients failed to initialize within {} seconds", within.as_secs_f64())]
+    NotReady {
+        /// The time that they had.
+        within: Duration,
+    },
+    /// A connection is of no use any more, where nothing else can be used.
+    #[error(transparent)]
+    Lost(#[from] LostError),
+    /// A thread or an event loop cannot be had, or a thread broke.
+    #[error("cannot run the script's clients: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// The place, when the message does not say it itself.
+fn prefix(place: Option<&Place>, message: &str) -> String {
+    match place {
+        Some(place) if !message.contains(&format!("{place}:")) => format!("{place}: "),
+        _ => String::new(),
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.file, self.line)
+    }
+}
+
+impl ScriptError {
+    /// The calls that led to the error, when it was raised in the script.
+    #[must_use]
+    pub fn trace(&self) -> Option<&str> {
+        match self {
+            ScriptError::Raised { trace, .. } if !trace.trim().is_empty() => Some(trace.trim()),
+            _ => None,
+        }
+    }
+}
+
+impl From<mlua::Error> for ScriptError {
+    fn from(error: mlua::Error) -> Self {
+        match error {
+            mlua::Error::SyntaxError { message, .. } => ScriptError::Syntax { message },
+            error => {
+                let text = error.to_string();
+                let (message, trace) = match text.split_once("\nstack traceback:") {
+                    Some((message, trace)) => (message.to_owned(), trace.to_owned()),
+                    None => (text, String::new()),
+                };
+                ScriptError::Raised {
+                    message,
+                    place: None,
+                    trace,
+                    sql: None,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! What the prelude calls and gets at once: random numbers, rows, buffers, counters, messages.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mlua::{IntoLua, Lua, MultiValue, Table, Value};
+
+use super::answer::{OPS, mark};
+use super::counts::{Counter, Meter};
+use super::options::{DeclaredOption, options_text};
+use super::random::{Dice, Which};
+use super::rows::Rows;
+use super::script::Script;
+use super::settings::{Message, Sink};
+
+/// A statement of rows is sent before it grows beyond this, bytes; as large as sysbench's.
+const BULK_BYTES: usize = 512 << 10;
+
+/// Something that Lua's collector found unused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unused {
+    Connection(usize),
+    Statement(usize),
+}
+
+/// What the natives of one state share with the session that drives it.
+pub(super) struct Shared {
+    pub(super) dice: RefCell<Dice>,
+    /// By number of the connection.
+    pub(super) rows: RefCell<Vec<Rows>>,
+    /// By number of the connection.
+    bulks: RefCell<Vec<Option<Bulk>>>,
+    /// By number of the statement: which parameters are of type double.
+    pub(super) doubles: RefCell<Vec<Vec<bool>>>,
+    pub(super) unused: RefCell<Vec<Unused>>,
+    pub(super) meter: RefCell<Arc<Meter>>,
+    pub(super) sink: Sink,
+    pub(super) script: Script,
+    pub(super) driver_used: Arc<AtomicBool>,
+    /// The server's error that the script saw last, and the function that libmysqlclient's users would have called.
+    pub(super) last_error: RefCell<Option<(dbduel_wire::ServerError, &'static str)>>,
+    pub(super) declared: RefCell<Vec<DeclaredOption>>,
+}
+
+/// Rows on their way to one large INSERT.
+struct Bulk {
+    prefix: Vec<u8>,
+    text: Vec<u8>,
+    rows: usize,
+}
+
+/// Lua owns it; when it goes, the thing that it stands for is not used any more.
+struct Handle {
+    thing: Unused,
+    shared: Rc<Shared>,
+}
+
+impl mlua::UserData for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.unused.borrow_mut().push(self.thing);
+    }
+}
+
+pub(super) fn handle(lua: &Lua, shared: &Rc<Shared>, thing: Unused) -> mlua::Result<Value> {
+    lua.create_userdata(Handle {
+        thing,
+        shared: Rc::clone(shared),
+    })?
+    .into_lua(lua)
+}
+
+/// The element at `index`, after making room.
+pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+/// The table that the prelude is given.
+pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
+    let host = lua.create_table()?;
+    host.set("mark", mark())?;
+    let op = lua.create_table()?;
+    for (number, (_, name)) in OPS.iter().enumerate() {
+        op.set(*name, number)?;
+    }
+    host.set("op", op)?;
+    host.set("random", random(lua, shared)?)?;
+    messages(lua, shared, &host)?;
+    results(lua, shared, &host)?;
+    bulk(lua, shared, &host)?;
+
+    let own = Rc::clone(shared);
+    let read = move |lua: &Lua, path: String| match own.script.require(&path) {
+        Ok(text) => lua.create_string(text),
+        Err(error) => Err(mlua::Error::runtime(error)),
+    };
+    host.set("read", lua.create_function(read)?)?;
+    let own = Rc::clone(shared);
+    let count = move |_: &Lua, (code, count): (u32, u64)| {
+        if let Some(counter) = Counter::from_code(code) {
+            own.meter.borrow().add(counter, count);
+        }
+        Ok(())
+    };
+    host.set("count", lua.create_function(count)?)?;
+    let own = Rc::clone(shared);
+    let driver_used = move |_: &Lua, ()| {
+        own.driver_used.store(true, Ordering::Relaxed);
+        Ok(())
+    };
+    host.set("driver_used", lua.create_function(driver_used)?)?;
+    Ok(host)
+}
+
+fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let ranges = [
+        ("default", Which::Default),
+        ("uniform", Which::Uniform),
+        ("gaussian", Which::Gaussian),
+        ("special", Which::Special),
+        ("pareto", Which::Pareto),
+        ("zipfian", Which::Zipfian),
+    ];
+    for (name, which) in ranges {
+        let own = Rc::clone(shared);
+        let draw = move |_: &Lua, (low, high): (f64, f64)| {
+            Ok(own.dice.borrow_mut().draw(which, low, high) as f64)
+        };
+        table.set(name, lua.create_function(draw)?)?;
+    }
+    let own = Rc::clone(shared);
+    table.set(
+        "unique",
+        lua.create_function(move |_, ()| Ok(own.dice.borrow().unique()))?,
+    )?;
+    let own = Rc::clone(shared);
+    table.set(
+        "uniform_double",
+        lua.create_function(move |_, ()| Ok(own.dice.borrow_mut().uniform_double()))?,
+    )?;
+    let own = Rc::clone(shared);
+    table.set(
+        "halves",
+        lua.create_function(move |_, ()| Ok(own.dice.borrow_mut().halves()))?,
+    )?;
+    let own = Rc::clone(shared);
+    let text = RefCell::new(Vec::new());
+    let string = move |lua: &Lua, template: mlua::String| {
+        let mut text = text.borrow_mut();
+        own.dice.borrow_mut().fill(&template.as_bytes(), &mut text);
+        lua.create_string(&*text)
+    };
+    table.set("string", lua.create_function(string)?)?;
+    let own = Rc::clone(shared);
+    let varstring = move |lua: &Lua, (min, max): (u32, u32)| {
+        let mut text = Vec::new();
+        own.dice.borrow_mut().varstring(min, max, &mut text);
+        lua.create_string(text)
+    };
+    table.set("varstring", lua.create_function(varstring)?)?;
+    Ok(table)
+}
+
+fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
+    let own = Rc::clone(shared);
+    let print = move |_: &Lua, text: mlua::String| {
+        own.sink.show(Message::Print(&text.as_bytes()));
+        Ok(())
+    };
+    host.set("print", lua.create_function(print)?)?;
+    let own = Rc::clone(shared);
+    let fatal = move |_: &Lua, text: String| {
+        own.sink.show(Message::Fatal(&text));
+        Ok(())
+    };
+    host.set("fatal", lua.create_function(fatal)?)?;
+    let own = Rc::clone(shared);
+    let alert = move |_: &Lua, text: String| {
+        own.sink.show(Message::Alert(&text));
+        Ok(())
+    };
+    host.set("alert", lua.create_function(alert)?)?;
+    let own = Rc::clone(shared);
+    let fatal_sql = move |_: &Lua, (_connection, query): (usize, mlua::String)| {
+        if let Some((error, function)) = &*own.last_error.borrow() {
+            let text = match query.to_string_lossy() {
+                query if query == "<prepared statement>" => {
+                    format!(
+                        "{function}() returned error {} ({})",
+                        error.code, error.message
+                    )
+                }
+                query => format!(
+                    "{function}() returned error {} ({}) for query '{query}'",
+                    error.code, error.message
+                ),
+            };
+            own.sink.show(Message::Fatal(&text));
+        }
+        Ok(())
+    };
+    host.set("fatal_sql", lua.create_function(fatal_sql)?)?;
+    let own = Rc::clone(shared);
+    host.set(
+        "options_text",
+        lua.create_function(move |_, ()| Ok(options_text(&own.declared.borrow())))?,
+    )
+}
+
+fn results(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
+    let own = Rc::clone(shared);
+    let fetch_row = move |lua: &Lua, (connection, generation): (usize, u32)| {
+        let mut rows = own.rows.borrow_mut();
+        let row = lua.create_table()?;
+        let mut outcome = Ok(());
+        let next = at(&mut rows, connection).next_row(generation, |column, value| {
+            if let (Some(bytes), Ok(())) = (value, &outcome) {
+                outcome = lua
+                    .create_string(bytes)
+                    .and_then(|text| row.raw_set(column + 1, text));
+            }
+        });
+        outcome?;
+        match next {
+            Ok(true) => Ok((Value::Table(row), Value::Nil)),
+            Ok(false) => Ok((Value::Nil, Value::Nil)),
+            Err(why) => Ok((Value::Nil, why.into_lua(lua)?)),
+        }
+    };
+    host.set("fetch_row", lua.create_function(fetch_row)?)?;
+    let own = Rc::clone(shared);
+    let free_result = move |_: &Lua, (connection, generation): (usize, u32)| {
+        Ok(at(&mut own.rows.borrow_mut(), connection).free(generation))
+    };
+    host.set("free_result", lua.create_function(free_result)?)?;
+    let own = Rc::clone(shared);
+    let more_results = move |_: &Lua, connection: usize| {
+        Ok(at(&mut own.rows.borrow_mut(), connection).has_more_sets())
+    };
+    host.set("more_results", lua.create_function(more_results)?)?;
+    let own = Rc::clone(shared);
+    let next_result = move |_: &Lua, connection: usize| {
+        let next = at(&mut own.rows.borrow_mut(), connection).next_set();
+        Ok(next.map_or_else(MultiValue::new, |shape| {
+            [
+                shape.columns as f64,
+                shape.rows as f64,
+                f64::from(shape.generation),
+            ]
+            .map(Value::Number)
+            .into_iter()
+            .collect()
+        }))
+    };
+    host.set("next_result", lua.create_function(next_result)?)?;
+    let own = Rc::clone(shared);
+    let bind = move |_: &Lua, (statement, doubles): (usize, mlua::String)| {
+        let doubles = doubles
+            .as_bytes()
+            .iter()
+            .map(|&letter| letter == b'd')
+            .collect();
+        *at(&mut own.doubles.borrow_mut(), statement) = doubles;
+        Ok(())
+    };
+    host.set("bind", lua.create_function(bind)?)
+}
+
+fn bulk(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
+    let own = Rc::clone(shared);
+    let bulk_init = move |_: &Lua, (connection, prefix): (usize, mlua::String)| {
+        let prefix = prefix.as_bytes().to_vec();
+        if prefix.len() >= BULK_BYTES {
+            return Ok(false);
+        }
+        let mut text = Vec::with_capacity(BULK_BYTES);
+        text.extend_from_slice(&prefix);
+        *at(&mut own.bulks.borrow_mut(), connection) = Some(Bulk {
+            prefix,
+            text,
+            rows: 0,
+        });
+        Ok(true)
+    };
+    host.set("bulk_init", lua.create_function(bulk_init)?)?;
+    // True: it does not fit, so take the statement and come again. None: there is no beginning.
+    let own = Rc::clone(shared);
+    let bulk_next = move |_: &Lua, (connection, tuple): (usize, mlua::String)| {
+        let mut bulks = own.bulks.borrow_mut();
+        let Some(bulk) = at(&mut bulks, connection) else {
+            return Ok(None);
+        };
+        let tuple = tuple.as_bytes();
+        if bulk.rows > 0 && bulk.text.len() + tuple.len() + 1 >= BULK_BYTES {
+            return Ok(Some(true));
+        }
+        if bulk.rows > 0 {
+            bulk.text.push(b',');
+        }
+        bulk.text.extend_from_slice(&tuple);
+        bulk.rows += 1;
+        Ok(Some(false))
+    };
+    host.set("bulk_next", lua.create_function(bulk_next)?)?;
+    let own = Rc::clone(shared);
+    let bulk_take = move |lua: &Lua, connection: usize| {
+        let mut bulks = own.bulks.borrow_mut();
+        let Some(bulk) = at(&mut bulks, connection)
+            .as_mut()
+            .filter(|bulk| bulk.rows > 0)
+        else {
+            return Ok(None);
+        };
+        let statement = lua.create_string(&bulk.text)?;
+        bulk.text.clear();
+        bulk.text.extend_from_slice(&bulk.prefix);
+        bulk.rows = 0;
+        Ok(Some(statement))
+    };
+    host.set("bulk_take", lua.create_function(bulk_take)?)?;
+    let own = Rc::clone(shared);
+    let bulk_done = move |_: &Lua, connection: usize| {
+        *at(&mut own.bulks.borrow_mut(), connection) = None;
+        Ok(())
+    };
+    host.set("bulk_done", lua.create_function(bulk_done)?)
+}
+
+impl Shared {
+    pub(super) fn new(
+        dice: Dice,
+        sink: Sink,
+        script: Script,
+        driver_used: Arc<AtomicBool>,
+        meter: Arc<Meter>,
+    ) -> Rc<Self> {
+        Rc::new(Shared {
+            dice: RefCell::new(dice),
+            rows: RefCell::default(),
+            bulks: RefCell::default(),
+            doubles: RefCell::default(),
+            unused: RefCell::default(),
+            meter: RefCell::new(meter),
+            sink,
+            script,
+            driver_used,
+            last_error: RefCell::default(),
+            declared: RefCell::default(),
+        })
+    }
+}

@@ -1,0 +1,251 @@
+-- How Rust and a script talk: the script asks by yielding, Rust resumes it with the answer.
+--
+-- Every chunk of the prelude is called with the table of native functions. Whatever waits for a server, for time or for
+-- other clients is an `ask`; natives answer at once.
+
+local host = ...
+local yield, raw_resume, create = coroutine.yield, coroutine.resume, coroutine.create
+local running = coroutine.running
+local MARK = host.mark
+local op = host.op
+
+-- A script may have coroutines of its own. What they ask is passed on to whoever resumed them, up to the one that Rust
+-- resumes; a plain yield ends there as always.
+local function pass(co, ok, mark, ...)
+   while ok and mark == MARK do
+      return pass(co, raw_resume(co, yield(MARK, ...)))
+   end
+   return ok, mark, ...
+end
+
+function coroutine.resume(co, ...)
+   return pass(co, raw_resume(co, ...))
+end
+
+local function unwrapped(ok, ...)
+   if not ok then
+      error((...), 0)
+   end
+   return ...
+end
+
+function coroutine.wrap(f)
+   local co = create(f)
+   return function(...)
+      return unwrapped(pass(co, raw_resume(co, ...)))
+   end
+end
+
+-- The first place in the script itself, for errors that do not name one.
+local function place()
+   for level = 3, 40 do
+      local info = debug.getinfo(level, "Sl")
+      if not info then
+         return nil
+      end
+      if info.what ~= "C" and info.source:sub(1, 1) == "@" then
+         return info.short_src, info.currentline
+      end
+   end
+end
+
+-- Errors that are tables carry the wish to restart the event, or are the script's own business.
+local function describe(err)
+   if type(err) == "table" and err.dbduel_trace == nil and err.errcode ~= nil then
+      return err
+   end
+   local file, line = place()
+   local text
+   if type(err) == "table" and err.sql_errmsg ~= nil then
+      text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno), tostring(err.sql_state),
+                           tostring(err.sql_errmsg))
+   elseif type(err) == "string" then
+      text = err
+   else
+      text = "(error object is a " .. type(err) .. " value)"
+   end
+   return { dbduel_trace = debug.traceback("", 2), text = text, file = file, line = line }
+end
+host.describe = describe
+
+local function finish(ok, ...)
+   if ok then
+      return MARK, op.done, ...
+   end
+   local err = ...
+   if err.dbduel_trace == nil then
+      -- The wish to restart, outside of an event.
+      err = { dbduel_trace = "", text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno),
+                                                      tostring(err.sql_state), tostring(err.sql_errmsg)) }
+   end
+   return MARK, op.failed, err.text, err.dbduel_trace, err.file, err.line
+end
+
+-- What Rust makes a coroutine of.
+function host.guarded(f, ...)
+   return finish(xpcall(f, describe, ...))
+end
+
+-- Modules and files: read by Rust, which keeps what it read, and run by Lua, so that they may ask as well.
+local raw_require = require
+
+local function compile(path)
+   local chunk, why = loadstring(host.read(path), "@" .. path)
+   if not chunk then
+      error(why, 0)
+   end
+   return chunk
+end
+
+function require(name)
+   local loaded = package.loaded[name]
+   if loaded ~= nil then
+      return loaded
+   end
+   local path = not package.preload[name] and package.searchpath(name, package.path)
+   if not path then
+      return raw_require(name)
+   end
+   local chunk = compile(path)
+   package.loaded[name] = true
+   local result = chunk(name)
+   if result ~= nil then
+      package.loaded[name] = result
+   end
+   return package.loaded[name]
+end
+
+function dofile(path)
+   return compile(path)()
+end
+
+-- The loop of events, which a script may replace.
+function thread_run(thread_id)
+   while yield(MARK, op.next) do
+      local ok, result
+      repeat
+         ok, result = xpcall(event, describe, thread_id)
+         if not ok then
+            if result.errcode ~= sysbench.error.RESTART_EVENT or result.dbduel_trace ~= nil then
+               if not yield(MARK, op.event_failed, result.text, result.dbduel_trace, result.file, result.line,
+                            host.sql_failure ~= nil) then
+                  error(result.text, 0)
+               end
+               host.sql_failure = nil
+               -- The owner wants to go on with the next event.
+               ok, result = true, nil
+            else
+               yield(MARK, op.restart, result.connection and result.connection.id or 0)
+               local hook = sysbench.hooks.before_restart_event
+               if hook then
+                  hook(result)
+               end
+            end
+         end
+      until ok
+      if result then
+         yield(MARK, op.abandon)
+         break
+      end
+   end
+end
+
+function host.thread_main(thread_id)
+   if thread_init then
+      thread_init(thread_id)
+   end
+   yield(MARK, op.ready)
+   thread_run(thread_id)
+   yield(MARK, op.finished)
+   if thread_done then
+      thread_done(thread_id)
+   end
+end
+
+function host.call_global(name, ...)
+   local f = _G[name]
+   if type(f) == "function" then
+      return f(...)
+   end
+end
+
+-- Standard output: whole lines, through Rust.
+function print(...)
+   local parts = {}
+   for i = 1, select("#", ...) do
+      parts[i] = tostring((select(i, ...)))
+   end
+   host.print(table.concat(parts, "\t") .. "\n")
+end
+
+function io.write(...)
+   host.print(table.concat({ ... }))
+   return io.stdout
+end
+
+-- The real one may belong to somebody else.
+local stdout = {}
+function stdout:write(...)
+   io.write(...)
+   return self
+end
+function stdout.flush()
+   return true
+end
+stdout.setvbuf, stdout.close = stdout.flush, stdout.flush
+io.stdout = stdout
+
+-- A pause must not hold up the other clients of the thread.
+local ffi = require("ffi")
+
+ffi.cdef [[
+typedef enum { SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT, SB_CNT_BYTES_READ,
+               SB_CNT_BYTES_WRITTEN, SB_CNT_MAX } sb_counter_type;
+typedef sb_counter_type sb_counter_type_t;
+]]
+
+local c = {}
+
+function c.sb_counter_inc(_, kind)
+   host.count(tonumber(kind), 1)
+end
+
+function c.sb_more_events()
+   return yield(MARK, op.more)
+end
+
+function c.sb_event_start()
+   yield(MARK, op.start)
+end
+
+function c.sb_event_stop()
+   yield(MARK, op.stop)
+end
+
+function c.usleep(microseconds)
+   yield(MARK, op.sleep, tonumber(microseconds) / 1e6)
+   return 0
+end
+
+function c.sleep(seconds)
+   yield(MARK, op.sleep, tonumber(seconds))
+   return 0
+end
+
+c.SB_CNT_EVENT = ffi.C.SB_CNT_TRX
+ffi.C = setmetatable(c, { __index = ffi.C })
+host.c = c
+
+-- A child process is waited for without holding up the others; what it prints goes where the script's prints go.
+local raw_execute = os.execute
+function os.execute(command)
+   if command == nil then
+      return raw_execute()
+   end
+   local seconds = command:match("^%s*sleep%s+([%d.]+)%s*$")
+   if seconds then
+      yield(MARK, op.sleep, tonumber(seconds))
+      return 0
+   end
+   return yield(MARK, op.execute_command, command)
+end

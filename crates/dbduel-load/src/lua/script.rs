@@ -1,0 +1,205 @@
+//! A script's text, and where the modules that it requires are looked for.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::ScriptError;
+
+/// Where packages of sysbench put the scripts that come with it.
+const INSTALLED: [&str; 2] = ["/usr/local/share/sysbench", "/usr/share/sysbench"];
+
+/// A script. Clones share what was read.
+#[derive(Debug, Clone)]
+pub struct Script {
+    name: String,
+    text: Arc<[u8]>,
+    search_path: String,
+    required: Arc<Mutex<Vec<ScriptFile>>>,
+}
+
+/// A file that belongs to a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptFile {
+    /// Its path, as it was found.
+    pub path: String,
+    /// Its content.
+    pub text: Vec<u8>,
+}
+
+impl Script {
+    /// The script of that name: a file, else a module on the search path, so `oltp_read_write` finds the one that
+    /// sysbench installed.
+    ///
+    /// # Errors
+    /// [`ScriptError::NotFound`] or [`ScriptError::Read`].
+    pub fn find(name: &str) -> Result<Self, ScriptError> {
+        let path = Path::new(name);
+        if path.is_file() {
+            let text = read(name)?;
+            let directory = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            return Ok(Self::new(name, text, directory));
+        }
+        let search_path = search_path(None);
+        let module = name.replace('.', "/");
+        let found = search_path
+            .split(';')
+            .map(|template| template.replace('?', &module))
+            .find(|candidate| Path::new(candidate).is_file());
+        match found {
+            Some(path) => {
+                let text = read(&path)?;
+                let directory = Path::new(&path).parent().map(Path::to_owned);
+                Ok(Self::new(&path, text, directory.as_deref()))
+            }
+            None => Err(ScriptError::NotFound {
+                name: name.to_owned(),
+                searched: search_path,
+            }),
+        }
+    }
+
+    /// A script that is in no file, such as one from standard input. Modules are looked for in the working directory.
+    #[must_use]
+    pub fn from_text(name: &str, text: Vec<u8>) -> Self {
+        Self::new(name, text, None)
+    }
+
+    fn new(name: &str, text: Vec<u8>, directory: Option<&Path>) -> Self {
+        Script {
+            name: name.to_owned(),
+            text: text.into(),
+            search_path: search_path(directory),
+            required: Arc::default(),
+        }
+    }
+
+    /// The path that the script was found under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Templates of the paths of modules, separated by semicolons, as Lua's `package.path` has them.
+    pub(super) fn search_path(&self) -> &str {
+        &self.search_path
+    }
+
+    /// The text; a first line that begins with `#` is for the shell and is left empty.
+    pub(super) fn code(&self) -> &[u8] {
+        without_shebang(&self.text)
+    }
+
+    /// Reads a file that the script asks for, and keeps it.
+    pub(super) fn require(&self, path: &str) -> Result<Vec<u8>, ScriptError> {
+        let mut required = self.required.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = required.iter().find(|file| file.path == path) {
+            return Ok(without_shebang(&known.text).to_vec());
+        }
+        let text = read(path)?;
+        let code = without_shebang(&text).to_vec();
+        required.push(ScriptFile {
+            path: path.to_owned(),
+            text,
+        });
+        Ok(code)
+    }
+
+    /// The script and everything that it has required so far.
+    #[must_use]
+    pub fn files(&self) -> Vec<ScriptFile> {
+        let main = ScriptFile {
+            path: self.name.clone(),
+            text: self.text.to_vec(),
+        };
+        let required = self.required.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(main)
+            .chain(required.iter().cloned())
+            .collect()
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>, ScriptError> {
+    std::fs::read(path).map_err(|source| ScriptError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The line break stays, so that lines keep their numbers.
+fn without_shebang(text: &[u8]) -> &[u8] {
+    if text.first() != Some(&b'#') {
+        return text;
+    }
+    let end = text.iter().position(|&byte| byte == b'\n');
+    end.map_or(&[], |end| &text[end..])
+}
+
+/// The script's own directory, the working directory, the places where Lua modules are installed, and sysbench's.
+/// `LUA_PATH` comes first; where it says `;;`, these are meant.
+fn search_path(directory: Option<&Path>) -> String {
+    let mut directories: Vec<PathBuf> = directory.into_iter().map(Path::to_owned).collect();
+    directories.push(PathBuf::from("."));
+    if let Some(home) = std::env::home_dir() {
+        directories.push(home.join(".luarocks/share/lua/5.1"));
+    }
+    directories.extend(["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"].map(PathBuf::from));
+    directories.extend(INSTALLED.map(PathBuf::from));
+    let templates = directories.iter().flat_map(|directory| {
+        let directory = directory.display();
+        [
+            format!("{directory}/?.lua"),
+            format!("{directory}/?/init.lua"),
+        ]
+    });
+    let ours = templates.collect::<Vec<_>>().join(";");
+    match std::env::var("LUA_PATH") {
+        Ok(wanted) if wanted.contains(";;") => wanted.replace(";;", &format!(";{ours};")),
+        Ok(wanted) => wanted,
+        Err(_) => ours,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_the_shell_is_left_empty() {
+        let script = Script::from_text("s", b"#!/usr/bin/env sysbench\nreturn 1\n".to_vec());
+        assert_eq!(script.code(), b"\nreturn 1\n");
+        assert_eq!(
+            Script::from_text("s", b"return 1".to_vec()).code(),
+            b"return 1"
+        );
+    }
+
+    #[test]
+    fn a_script_is_found_by_path_and_brings_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.lua");
+        std::fs::write(&path, "return 1").unwrap();
+        std::fs::write(directory.path().join("helper.lua"), "return 2").unwrap();
+        let script = Script::find(path.to_str().unwrap()).unwrap();
+        assert!(
+            script
+                .search_path()
+                .starts_with(directory.path().to_str().unwrap())
+        );
+        script
+            .require(directory.path().join("helper.lua").to_str().unwrap())
+            .unwrap();
+        let files: Vec<_> = script.files().into_iter().map(|file| file.text).collect();
+        assert_eq!(files, [b"return 1".to_vec(), b"return 2".to_vec()]);
+    }
+
+    #[test]
+    fn a_missing_script_says_where_it_was_looked_for() {
+        let error = Script::find("no_such_script").unwrap_err().to_string();
+        assert!(
+            error.contains("no_such_script") && error.contains("share/sysbench"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use std::time::{Duration, Instant};
+
+use mlua::{
+    Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value, VmState,
+};
+
+use super::answer::{Answer, Asked};
+use super::counts::Meter;
+use super::error::ScriptError;
+use super::natives::{self, Shared};
+use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
+use super::random::Dice;
+use super::settings::Settings;
+
+/// The prelude, in the order in which the parts need each other.
+const PRELUDE: [(&str, &str); 6] = [
+    ("api", include_str!("prelude/api.lua")),
+    ("main", include_str!("prelude/main.lua")),
+    ("random", include_str!("prelude/random.lua")),
+    ("sql", include_str!("prelude/sql.lua")),
+    ("legacy", include_str!("prelude/legacy.lua")),
+    ("report", include_str!("prelude/report.lua")),
+];
+
+/// The version of sysbench whose API this is.
+const VERSION: &str = "1.0.20";
+
+/// Instructions between two looks at how long a script has been computing.
+const INSTRUCTIONS_PER_LOOK: u32 = 1 << 20;
+
+/// What all states of a script have in common.
+pub(crate) struct Context {
+    pub(super) settings: Settings,
+    /// `sysbench.opt`, complete.
+    pub(super) opt: BTreeMap<String, OptionValue>,
+    /// Options that a script which declares none gets as global texts.
+    pub(super) globals: BTreeMap<String, String>,
+    /// Options as they were written, when nobody has loaded the script yet to learn their types.
+    pub(super) written: Vec<(String, Option<String>)>,
+    /// What the script declares; empty until it was loaded once.
+    pub(super) declared: Vec<DeclaredOption>,
+    /// Behind `sysbench.rand.unique`.
+    pub(super) sequence: Arc<AtomicU32>,
+    /// Counts connections, so that each goes to the next address.
+    pub(super) connections: Arc<AtomicUsize>,
+    pub(super) driver_used: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// For a script whose options are known to be right. What it declares decides their types, so they are given to
+    /// every state when it has loaded the script.
+    pub(crate) fn new(settings: Settings, written: &[(String, Option<String>)]) -> Self {
+        Context {
+            opt: settings.options.clone(),
+            globals: BTreeMap::new(),
+            declared: Vec::new(),
+            written: written.to_vec(),
+            settings,
+            sequence: Arc::default(),
+            connections: Arc::default(),
+            driver_used: Arc::default(),
+        }
+    }
+
+    /// With a sequence that others draw from as well.
+    pub(crate) fn with_sequence(self, sequence: Arc<AtomicU32>) -> Self {
+        Context { sequence, ..self }
+    }
+
+    /// The context with the written options in the types that the script declares.
+    pub(super) fn completed(
+        &self,
+        declared: Option<Vec<DeclaredOption>>,
+    ) -> Result<Self, OptionError> {
+        let is_legacy = declared.is_none();
+        let declared = declared.unwrap_or_default();
+        let resolved = options::resolve(&declared, &self.written)?;
+        let mut opt = self.opt.clone();
+        opt.extend(
+            resolved
+                .values
+                .into_iter()
+                .map(|option| (option.key, option.value)),
+        );
+        let unknown = resolved.unknown.into_iter().filter(|_| is_legacy);
+        let text = |text: Option<String>| text.unwrap_or_else(|| "on".to_owned());
+        Ok(Context {
+            settings: self.settings.clone(),
+            opt,
+            globals: unknown
+                .map(|(name, value)| (options::key(&name), text(value)))
+                .collect(),
+            declared,
+            written: Vec::new(),
+            sequence: Arc::clone(&self.sequence),
+            connections: Arc::clone(&self.connections),
+            driver_used: Arc::clone(&self.driver_used),
+        })
+    }
+}
+
+/// A state of its own, in which one coroutine runs at a time.
+pub(super) struct State {
+    lua: Lua,
+    host: Table,
+    coroutine: Option<Thread>,
+    /// Looks since the script was resumed last.
+    looks: Rc<Cell<u32>>,
+    pub(super) shared: Rc<Shared>,
+}
+
+impl State {
+    /// A state with the API in it and without the script. `tid` is the client's number.
+    pub(super) fn new(context: &Context, tid: u32, meter: Arc<Meter>) -> Result<Self, ScriptError> {
+        let settings = &context.settings;
+        // SAFETY: scripts get all libraries, debug and ffi among them, because sysbench gives them; a script can break
+        // the process as it can there, and is trusted as much as a program that one runs.
+        let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
+        lua.set_memory_limit(settings.limits.memory_bytes)?;
+        // Compiled code cannot be interrupted, and what a script does between two statements is too little for it.
+        lua.load("require('jit').off()").exec()?;
+        let looks = bound_computing(&lua, settings.limits.computing)?;
+        let shared = Shared::new(
+            Dice::new(&settings.shapes, Arc::clone(&context.sequence)),
+            settings.sink.clone(),
+            settings.script.clone(),
+            Arc::clone(&context.driver_used),
+            meter,
+        );
+        let host = natives::table(&lua, &shared)?;
+        let state = State {
+            lua,
+            host,
+            coroutine: None,
+            looks,
+            shared,
+        };
+        state.describe_command_line(settings, tid)?;
+        for (name, text) in PRELUDE {
+            let chunk = state.lua.load(text).set_name(format!("=dbduel {name}"));
+            chunk.call::<()>(&state.host)?;
+        }
+        let package: Table = state.lua.globals().get("package")?;
+        package.set("path", settings.script.search_path())?;
+        Ok(state)
+    }
+
+    fn describe_command_line(&self, settings: &Settings, tid: u32) -> mlua::Result<()> {
+        let cmdline = self.lua.create_table()?;
+        let argv = self.lua.create_table()?;
+        for (number, word) in settings.argv.iter().enumerate() {
+            argv.set(number, word.as_str())?;
+        }
+        cmdline.set("argv", argv)?;
+        cmdline.set("command", settings.command.as_deref())?;
+        cmdline.set("script_path", settings.script.name())?;
+        let sysbench = self.lua.create_table()?;
+        sysbench.set("cmdline", cmdline)?;
+        sysbench.set("tid", tid)?;
+        sysbench.set("version", VERSION)?;
+        sysbench.set("version_string", format!("sysbench {VERSION}"))?;
+        self.lua.globals().set("sysbench", sysbench)
+    }
+
+    /// Fills `sysbench.opt` and the globals that stand for options.
+    pub(super) fn set_options(&self, context: &Context) -> Result<(), ScriptError> {
+        let opt = self.lua.create_table()?;
+        for (name, value) in &context.opt {
+            let value = match value {
+                OptionValue::Bool(on) => Value::Boolean(*on),
+                OptionValue::Number(number) => Value::Number(*number),
+                OptionValue::Text(text) => Value::String(self.lua.create_string(text)?),
+                OptionValue::List(list) => Value::Table(
+                    self.lua
+                        .create_sequence_from(list.iter().map(String::as_str))?,
+                ),
+            };
+            if name == "threads" {
+                self.lua.globals().set("num_threads", &value)?;
+            }
+            opt.set(name.as_str(), value)?;
+        }
+        let sysbench: Table = self.lua.globals().get("sysbench")?;
+        sysbench.set("opt", opt)?;
+        for (name, text) in &context.globals {
+            self.lua.globals().set(name.as_str(), text.as_str())?;
+        }
+        (*self.shared.declared.borrow_mut()).clone_from(&context.declared);
+        Ok(())
+    }
+
+    /// The script's text as a function.
+    pub(super) fn script(&self) -> Result<Function, ScriptError> {
+        let script = &self.shared.script;
+        let chunk = self
+            .lua
+            .load(script.code())
+            .set_name(format!("@{}", script.name()));
+        Ok(chunk.set_mode(mlua::ChunkMode::Text).into_function()?)
+    }
+
+    /// A function of the prelude.
+    pub(super) fn host_function(&self, name: &str) -> Result<Function, ScriptError> {
+        Ok(self.host.get(name)?)
+    }
+
+    pub(super) fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// True when the script defines a global function of that name.
+    pub(super) fn defines(&self, function: &str) -> bool {
+        let value = self.lua.globals().get::<Value>(function);
+        matches!(value, Ok(Value::Function(_)))
+    }
+
+    /// True when `sysbench.hooks` has a function of that name.
+    pub(super) fn has_hook(&self, name: &str) -> bool {
+        let hooks = self
+            .lua
+            .globals()
+            .get::<Table>("sysbench")
+            .and_then(|table| table.get::<Table>("hooks"));
+        let hook = hooks.and_then(|hooks| hooks.get::<Value>(name));
+        matches!(hook, Ok(Value::Function(_)))
+    }
+
+    /// True unless the script's own validation refuses the text.
+    pub(super) fn accepts(&self, name: &str, text: &str) -> bool {
+        let validate = self.host_function("validate_option");
+        validate.is_ok_and(|validate| validate.call::<bool>((name, text)).unwrap_or(false))
+    }
+
+    /// What the script declares; `None` when it declares nothing at all.
+    pub(super) fn declared_options(&self) -> Result<Option<Vec<DeclaredOption>>, ScriptError> {
+        let list: Option<Vec<Table>> = self.host_function("declared_options")?.call(())?;
+        let read = |table: Table| {
+            Ok(DeclaredOption {
+                name: table.get("name")?,
+                description: table.get("description")?,
+                kind: OptionKind::from_code(table.get("kind")?),
+                default: table.get("default")?,
+            })
+        };
+        let list = list.map(|list| list.into_iter().map(read).collect::<mlua::Result<Vec<_>>>());
+        Ok(list.transpose()?)
+    }
+
+    /// Makes the next resumption run `function`. What ran before is given up.
+    pub(super) fn begin(
+        &mut self,
+        function: Function,
+        words: impl mlua::IntoLuaMulti,
+    ) -> Result<Answer, ScriptError> {
+        let guarded = self.host_function("guarded")?;
+        self.coroutine = Some(self.lua.create_thread(guarded)?);
+        let mut words = words.into_lua_multi(&self.lua)?;
+        words.push_front(Value::Function(function));
+        Ok(Answer::Words(words))
+    }
+
+    /// Lets the script go on with an answer until it asks for something.
+    #[inline]
+    pub(super) fn resume(&self, answer: Answer) -> Result<Asked, ScriptError> {
+        let Some(coroutine) = &self.coroutine else {
+            return Err(mlua::Error::runtime("nothing runs in this state").into());
+        };
+        self.looks.set(0);
+        let words: MultiValue = match answer {
+            Answer::Flag(flag) => coroutine.resume(flag)?,
+            Answer::Rows(shape) => {
+                coroutine.resume((true, shape.columns, shape.rows, shape.generation))?
+            }
+            Answer::Words(words) => coroutine.resume(words)?,
+        };
+        Asked::read(words).ok_or_else(|| {
+            mlua::Error::runtime("the script yields where no coroutine of its own runs").into()
+        })
+    }
+}
+
+/// Interrupts a script that computes for too long. The clock is only read once per many instructions, so the bound is a
+/// little late and costs nearly nothing.
+fn bound_computing(lua: &Lua, bound: Duration) -> mlua::Result<Rc<Cell<u32>>> {
+    let looks = Rc::new(Cell::new(0));
+    let (counted, since) = (Rc::clone(&looks), Cell::new(Instant::now()));
+    let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_LOOK);
+    lua.set_global_hook(triggers, move |_, _| {
+        if counted.replace(counted.get() + 1) == 0 {
+            since.set(Instant::now());
+        } else if since.get().elapsed() > bound {
+            return Err(mlua::Error::runtime(format!(
+                "the script has computed for more than {} s without asking the server for anything",
+                bound.as_secs_f64()
+            )));
+        }
+        Ok(VmState::Continue)
+    })?;
+    Ok(looks)
+}

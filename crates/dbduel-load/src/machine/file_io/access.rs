@@ -1,0 +1,249 @@
+//! Reads, writes and syncs in one of three ways.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt as _;
+use std::ptr::NonNull;
+
+use dbduel_record::seed::named_seed;
+use nix::libc::c_void;
+use nix::sys::mman::{MapFlags, MsFlags, ProtFlags, mmap, msync, munmap};
+
+use super::aio::Queue;
+use super::files::{FileError, Files};
+use super::{FileIoSpec, Method, proof};
+use crate::random::Random;
+
+/// `O_DIRECT` asks for memory that begins at a multiple of the device's block.
+const ALIGNMENT: usize = 4096;
+
+/// Memory for one access.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    random: Random,
+}
+
+impl Buffer {
+    /// A worker's.
+    pub(super) fn new(spec: &FileIoSpec, worker: u32) -> Self {
+        let bytes = spec.files.block_bytes * spec.merged_blocks.max(1);
+        let mut buffer = Self::of_bytes(bytes);
+        buffer.random = Random::new(named_seed(spec.seed, &format!("content/{worker}")));
+        let Buffer { memory, random } = &mut buffer;
+        // Devices and file systems that compress or compare must not gain from zeros.
+        random.fill_digits(memory);
+        buffer
+    }
+
+    /// Of a given size.
+    pub(super) fn of_bytes(bytes: u64) -> Self {
+        Buffer {
+            memory: vec![0; bytes as usize + ALIGNMENT],
+            random: Random::new(0),
+        }
+    }
+
+    /// The first so many bytes.
+    pub(super) fn bytes(&mut self, bytes: u64) -> &mut [u8] {
+        let start = self.memory.as_ptr().align_offset(ALIGNMENT);
+        &mut self.memory[start..start + bytes as usize]
+    }
+
+    /// The content of a write.
+    pub(super) fn content(&mut self, offset: u64, bytes: u64, proved: Option<u64>) -> &mut [u8] {
+        // Another number in each block; drawing all of it would measure the generator.
+        let number = self.random.bits().to_le_bytes();
+        let content = self.bytes(bytes);
+        let length = content.len().min(number.len());
+        content[..length].copy_from_slice(&number[..length]);
+        if let Some(block_bytes) = proved {
+            proof::put(content, offset, block_bytes);
+        }
+        content
+    }
+}
+
+/// One worker's way to the files.
+pub(super) struct Access<'a> {
+    files: &'a Files,
+    /// Size of a block, when blocks are proved.
+    proved: Option<u64>,
+    way: Way,
+}
+
+enum Way {
+    Plain,
+    Queued(Queue),
+    Mapped(Vec<Map>),
+}
+
+impl<'a> Access<'a> {
+    pub(super) fn new(spec: &FileIoSpec, files: &'a Files) -> Result<Self, FileError> {
+        let way = match spec.method {
+            Method::Plain => Way::Plain,
+            Method::Queued { backlog } => {
+                let bytes = spec.files.block_bytes * spec.merged_blocks.max(1);
+                Way::Queued(Queue::new(backlog, bytes)?)
+            }
+            Method::Mapped => {
+                let maps = (0..spec.files.count).map(|number| {
+                    let (path, file) = files.get(number);
+                    Map::new(file, spec.files.file_bytes())
+                        .map_err(|source| FileError::access("map", path, 0, source))
+                });
+                Way::Mapped(maps.collect::<Result<_, _>>()?)
+            }
+        };
+        Ok(Access {
+            files,
+            proved: spec.files.is_proved.then_some(spec.files.block_bytes),
+            way,
+        })
+    }
+
+    pub(super) fn read(
+        &mut self,
+        file: u32,
+        offset: u64,
+        bytes: u64,
+        buffer: &mut Buffer,
+    ) -> Result<(), FileError> {
+        let (path, handle) = self.files.get(file);
+        let failed = |source| FileError::access("read from", path, offset, source);
+        let block = match &mut self.way {
+            Way::Plain => {
+                let block = buffer.bytes(bytes);
+                handle.read_exact_at(block, offset).map_err(failed)?;
+                block
+            }
+            // A proof can only be looked at when the block is there.
+            Way::Queued(queue) => match self.proved {
+                None => return queue.read(handle, offset, bytes).map_err(failed),
+                Some(_) => {
+                    let block = buffer.bytes(bytes);
+                    queue.settle().map_err(failed)?;
+                    handle.read_exact_at(block, offset).map_err(failed)?;
+                    block
+                }
+            },
+            Way::Mapped(maps) => {
+                let block = buffer.bytes(bytes);
+                maps[file as usize].read(offset, block);
+                block
+            }
+        };
+        let wrong = self
+            .proved
+            .and_then(|block_bytes| proof::first_wrong(block, offset, block_bytes));
+        match wrong {
+            Some(offset) => Err(FileError::Proof { file, offset }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        file: u32,
+        offset: u64,
+        bytes: u64,
+        buffer: &mut Buffer,
+    ) -> Result<(), FileError> {
+        let (path, handle) = self.files.get(file);
+        let failed = |source| FileError::access("write to", path, offset, source);
+        let block = buffer.content(offset, bytes, self.proved);
+        match &mut self.way {
+            Way::Plain => handle.write_all_at(block, offset).map_err(failed),
+            Way::Queued(queue) => queue.write(handle, offset, block).map_err(failed),
+            Way::Mapped(maps) => {
+                maps[file as usize].write(offset, block);
+                Ok(())
+            }
+        }
+    }
+
+    /// Syncs a file. Requests of this worker that are still queued are waited for before.
+    pub(super) fn sync(&mut self, file: u32, is_data_only: bool) -> Result<(), FileError> {
+        let (path, handle) = self.files.get(file);
+        let failed = |source| FileError::access("sync", path, 0, source);
+        match &mut self.way {
+            Way::Plain => {}
+            Way::Queued(queue) => queue.settle().map_err(failed)?,
+            Way::Mapped(maps) => return maps[file as usize].sync().map_err(failed),
+        }
+        if is_data_only {
+            handle.sync_data().map_err(failed)
+        } else {
+            handle.sync_all().map_err(failed)
+        }
+    }
+
+    /// Waits for everything that is queued.
+    pub(super) fn settle(&mut self) -> Result<(), FileError> {
+        let Way::Queued(queue) = &mut self.way else {
+            return Ok(());
+        };
+        let (path, _) = self.files.get(0);
+        queue
+            .settle()
+            .map_err(|source| FileError::access("wait for requests to", path, 0, source))
+    }
+}
+
+/// A file as memory.
+struct Map {
+    start: NonNull<c_void>,
+    bytes: usize,
+}
+
+impl Map {
+    fn new(file: &std::fs::File, bytes: u64) -> io::Result<Self> {
+        let length = usize::try_from(bytes)
+            .ok()
+            .and_then(NonZeroUsize::new)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours. Its content may be
+        // changed by other workers at any time, so it is only copied from and to, never borrowed.
+        let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, file, 0) }?;
+        Ok(Map {
+            start,
+            bytes: length.get(),
+        })
+    }
+
+    /// The address of a stretch inside of the map.
+    fn at(&self, offset: u64, length: usize) -> *mut u8 {
+        let offset = offset as usize;
+        assert!(
+            offset + length <= self.bytes,
+            "a request goes over the end of its file"
+        );
+        // SAFETY: just compared with the length of the mapping.
+        unsafe { self.start.as_ptr().cast::<u8>().add(offset) }
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) {
+        let from = self.at(offset, into.len());
+        // SAFETY: the stretch lies in the mapping and does not overlap memory of ours.
+        unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) {
+        let into = self.at(offset, from.len());
+        // SAFETY: as in `read`.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), into, from.len()) };
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // SAFETY: start and length are those of the mapping.
+        Ok(unsafe { msync(self.start, self.bytes, MsFlags::MS_SYNC) }?)
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: start and length are those of the mapping, and nothing points into it.
+        let _ = unsafe { munmap(self.start, self.bytes) };
+    }
+}

@@ -1,0 +1,235 @@
+//! The files themselves: made, opened, looked at, taken away.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::libc;
+
+use super::access::Buffer;
+use super::{FileSet, Mode};
+use crate::random::Random;
+
+/// Bytes written at once when files are made.
+const PIECE: u64 = 1 << 20;
+
+/// What is wrong with the files.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// One cannot be opened.
+    #[error("Cannot open file '{}' errno = {errno} ({source})", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The system's number of the error.
+        errno: i32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// One is smaller than it must be.
+    #[error("Size of file '{}' is {found_bytes} bytes, but at least {wanted_bytes} bytes are expected", path.display())]
+    TooSmall {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        found_bytes: u64,
+        /// The size that it must have.
+        wanted_bytes: u64,
+    },
+    /// An access failed.
+    #[error("cannot {what} file '{}' at offset {offset}: {source}", path.display())]
+    Access {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Where in it, bytes.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel gives no queue.
+    #[error("cannot have a queue for {backlog} requests: {source}; is fs.aio-max-nr large enough?")]
+    Queue {
+        /// Requests.
+        backlog: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A block does not hold what was written.
+    #[error(
+        "Validation failed on file {file}, block offset {offset}: the proof of its content is wrong; were the files made with --validate?"
+    )]
+    Proof {
+        /// Number of the file.
+        file: u32,
+        /// Where in it, bytes.
+        offset: u64,
+    },
+}
+
+impl FileError {
+    pub(super) fn access(what: &'static str, path: &Path, offset: u64, source: io::Error) -> Self {
+        FileError::Access {
+            what,
+            path: path.to_owned(),
+            offset,
+            source,
+        }
+    }
+}
+
+/// What making the files took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Created {
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// How long it took, with the syncs.
+    pub time: Duration,
+}
+
+fn path(set: &FileSet, file: u32) -> PathBuf {
+    set.folder.join(format!("test_file.{file}"))
+}
+
+fn open_one(set: &FileSet, file: u32, is_created: bool) -> Result<(PathBuf, File), FileError> {
+    let path = path(set, file);
+    let mut flags = 0;
+    for (is_wanted, flag) in [
+        (set.flags.sync, libc::O_SYNC),
+        (set.flags.dsync, libc::O_DSYNC),
+        (set.flags.direct, libc::O_DIRECT),
+    ] {
+        if is_wanted {
+            flags |= flag;
+        }
+    }
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(is_created)
+        .truncate(false)
+        .custom_flags(flags)
+        .open(&path);
+    match opened {
+        Ok(file) => Ok((path, file)),
+        Err(source) => Err(FileError::Open {
+            path,
+            errno: source.raw_os_error().unwrap_or_default(),
+            source,
+        }),
+    }
+}
+
+/// Makes the files, fills them and syncs them. What is there already is kept and only made longer, as sysbench does.
+/// `on_file` is told each file's name before it is made.
+///
+/// # Errors
+/// [`FileError`]; files may then exist in part, and [`remove`] takes them away.
+pub fn create(
+    set: &FileSet,
+    seed: u64,
+    mut on_file: impl FnMut(&str),
+) -> Result<Created, FileError> {
+    let began = Instant::now();
+    let mut random = Random::new(seed);
+    let mut bytes = 0;
+    // Whole blocks, because each gets a proof of its own when proofs are wanted.
+    let piece = (PIECE / set.block_bytes.max(1)).max(1) * set.block_bytes;
+    let mut buffer = Buffer::of_bytes(piece);
+    for number in 0..set.count {
+        on_file(&format!("test_file.{number}"));
+        let (path, file) = open_one(set, number, true)?;
+        let failed = |what, offset, source| FileError::access(what, &path, offset, source);
+        let size = set.file_bytes();
+        let mut offset = file
+            .metadata()
+            .map_err(|source| failed("look at", 0, source))?
+            .len();
+        if set.is_proved {
+            offset = 0;
+        }
+        while offset < size {
+            let length = piece.min(size - offset);
+            let block = buffer.bytes(length);
+            random.fill_digits(block);
+            if set.is_proved {
+                super::proof::put(block, offset, set.block_bytes);
+            }
+            file.write_all_at(block, offset)
+                .map_err(|source| failed("write to", offset, source))?;
+            offset += length;
+            bytes += length;
+        }
+        file.sync_all()
+            .map_err(|source| failed("sync", offset, source))?;
+    }
+    Ok(Created {
+        bytes,
+        time: began.elapsed(),
+    })
+}
+
+/// Removes the files, as far as they exist.
+///
+/// # Errors
+/// When the system refuses.
+pub fn remove(set: &FileSet) -> Result<(), FileError> {
+    for number in 0..set.count {
+        let path = path(set, number);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(FileError::access("remove", &path, 0, source));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The open files of a run.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) open: Vec<(PathBuf, File)>,
+}
+
+impl Files {
+    /// Opens the files. Those of [`Mode::SequentialWrite`] are made, the others must be there and large enough.
+    pub(super) fn open(set: &FileSet, mode: Mode, is_mapped: bool) -> Result<Self, FileError> {
+        let is_created = mode == Mode::SequentialWrite;
+        let wanted = set.file_bytes();
+        let mut open = Vec::new();
+        for number in 0..set.count {
+            let (path, file) = open_one(set, number, is_created)?;
+            if is_created {
+                // Only what is there can be mapped.
+                let length = if is_mapped { wanted } else { 0 };
+                file.set_len(0)
+                    .and_then(|()| file.set_len(length))
+                    .map_err(|source| FileError::access("cut", &path, 0, source))?;
+            } else {
+                let found = file
+                    .metadata()
+                    .map_err(|source| FileError::access("look at", &path, 0, source))?
+                    .len();
+                if found < wanted {
+                    return Err(FileError::TooSmall {
+                        path,
+                        found_bytes: found,
+                        wanted_bytes: wanted,
+                    });
+                }
+            }
+            open.push((path, file));
+        }
+        Ok(Files { open })
+    }
+
+    /// A file by its number.
+    pub(super) fn get(&self, file: u32) -> (&Path, &File) {
+        let (path, file) = &self.open[file as usize];
+        (path, file)
+    }
+}

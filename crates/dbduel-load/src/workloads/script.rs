@@ -1,0 +1,229 @@
+//! A script written for sysbench as a workload: its `event` is the transaction, its `prepare` fills the tables.
+//!
+//! Knows no particular script. What the script declares as its options become parameters with the prefix `options.`;
+//! the digest of all its files is a parameter too, so that a plan cannot be carried out with another script.
+
+mod client;
+mod data;
+mod settings;
+
+use dbduel_record::plan::Parameters;
+use serde_json::Value;
+
+use super::parameters::{Default, Kind, ParameterError, ParameterSpec, check_all};
+use super::{OwnData, Table, Workload};
+use crate::conn::LostError;
+use crate::executor::Task;
+use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError};
+use crate::worker::Seat;
+use client::{ClientOptions, ScriptClient};
+pub use settings::digest;
+use settings::{OPTION, find, settings};
+
+/// Name of the workload; an experiment names the script instead.
+pub const NAME: &str = "script";
+
+/// The workload.
+#[derive(Debug)]
+pub struct Script;
+
+impl Workload for Script {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "A script written for sysbench, run unmodified: its event is the transaction."
+    }
+
+    /// Those that do not depend on the script.
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let text = |name, default, about| ParameterSpec {
+            name,
+            kind: Kind::Text,
+            default: Default::Text(default),
+            about,
+        };
+        let number = |name, min, max, default, about| ParameterSpec {
+            name,
+            kind: Kind::Number { min, max },
+            default: Default::Number(default),
+            about,
+        };
+        vec![
+            text(
+                "script",
+                "",
+                "The script: a file, or the name of one that sysbench installed.",
+            ),
+            text(
+                "digest",
+                "",
+                "BLAKE3 of the script and the modules that it requires.",
+            ),
+            ParameterSpec {
+                name: "threads",
+                kind: Kind::Integer {
+                    min: 1,
+                    max: 65_536,
+                },
+                default: Default::Integer(1),
+                about: "What the script is told as the number of clients.",
+            },
+            text(
+                "ignore_errors",
+                "1213,1020,1205",
+                "Errors after which an event is tried again, or `all`.",
+            ),
+            ParameterSpec {
+                name: "statements",
+                kind: Kind::Choice(&["prepared", "text"]),
+                default: Default::Text("prepared"),
+                about: "How prepared statements travel.",
+            },
+            ParameterSpec {
+                name: "rand_type",
+                kind: Kind::Choice(&["uniform", "gaussian", "special", "pareto", "zipfian"]),
+                default: Default::Text("special"),
+                about: "The distribution behind sysbench.rand.default.",
+            },
+            number(
+                "rand_pareto_h",
+                0.000_001,
+                0.999_999,
+                0.2,
+                "Share of the range that gets the other share of draws.",
+            ),
+            number("rand_zipfian_exp", 0.0, 10.0, 0.8, "Exponent of zipfian."),
+            ParameterSpec {
+                name: "rand_spec_iter",
+                kind: Kind::Integer { min: 1, max: 1000 },
+                default: Default::Integer(12),
+                about: "Uniform numbers per draw of gaussian and special.",
+            },
+            number(
+                "rand_spec_pct",
+                0.0,
+                100.0,
+                1.0,
+                "Width of the band of special, percent.",
+            ),
+            number(
+                "rand_spec_res",
+                0.0,
+                99.999,
+                75.0,
+                "Draws of special that fall into the band, percent.",
+            ),
+        ]
+    }
+
+    /// Loads the script to learn what it declares.
+    fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        let (options, fixed): (Parameters, Parameters) = given
+            .clone()
+            .into_iter()
+            .partition(|(name, _)| name.starts_with(OPTION));
+        let mut resolved = check_all(self, &fixed)?;
+        let refuse = |parameter: &str, why: String| ParameterError {
+            parameter: parameter.to_owned(),
+            why,
+            nearest: None,
+        };
+        let script = find(&resolved)
+            .map_err(|error| refuse("script", format!("cannot be used: {error}")))?;
+        let broken = |error: ScriptError| refuse("script", format!("cannot be used: {error}"));
+        let mut host =
+            Host::load(settings(&resolved, script.clone(), "run", None)).map_err(broken)?;
+        if !host.defines("event") {
+            return Err(refuse(
+                "script",
+                "has no function `event`, so it has no transactions".to_owned(),
+            ));
+        }
+        let written: Vec<(String, Option<String>)> = options
+            .iter()
+            .map(|(name, value)| (name[OPTION.len()..].replace('-', "_"), Some(text(value))))
+            .collect();
+        host.set_options(&written).map_err(|error| {
+            let name = match &error {
+                OptionError::Unknown { name, .. } | OptionError::Invalid { name, .. } => name,
+            };
+            refuse(
+                &format!("{OPTION}{name}"),
+                format!("cannot be used: {error}"),
+            )
+        })?;
+        let declared = host.declared_options().unwrap_or_default();
+        for option in declared {
+            let key = option.name.replace('-', "_");
+            let last = written.iter().rev().find(|(name, _)| *name == key);
+            let text = last.map_or_else(|| option.default.clone(), |(_, text)| text.clone());
+            let value = option
+                .kind
+                .read(text.as_deref())
+                .unwrap_or(OptionValue::Text(String::new()));
+            resolved.insert(format!("{OPTION}{key}"), json(option.kind, value));
+        }
+        for (name, text) in &written {
+            resolved
+                .entry(format!("{OPTION}{name}"))
+                .or_insert_with(|| text.clone().unwrap_or_default().into());
+        }
+        let found = digest(&script.files());
+        let wanted = resolved
+            .get("digest")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !wanted.is_empty() && wanted != found {
+            return Err(refuse(
+                "digest",
+                format!(
+                    "is {wanted}, but the script's files now have {found}; the plan was made for others"
+                ),
+            ));
+        }
+        resolved.insert("digest".to_owned(), found.into());
+        Ok(resolved)
+    }
+
+    /// Only the script knows them, and only by making them.
+    fn tables(&self, _parameters: &Parameters) -> Vec<Table> {
+        Vec::new()
+    }
+
+    fn own_data(&self) -> Option<&dyn OwnData> {
+        Some(self)
+    }
+
+    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+        let options = ClientOptions::new(parameters, &seat);
+        seat.boxed::<ScriptClient>(options)
+    }
+}
+
+/// An option's value as a command line has it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "on".to_owned(),
+        Value::Bool(false) => "off".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+fn json(kind: OptionKind, value: OptionValue) -> Value {
+    match value {
+        OptionValue::Bool(on) => on.into(),
+        // Whole numbers stay whole in a plan.
+        OptionValue::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            (number as i64).into()
+        }
+        OptionValue::Number(number) => number.into(),
+        OptionValue::List(list) => list.join(",").into(),
+        OptionValue::Text(text) => {
+            debug_assert!(!matches!(kind, OptionKind::Bool));
+            text.into()
+        }
+    }
+}

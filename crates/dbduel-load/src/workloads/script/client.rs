@@ -1,0 +1,169 @@
+//! One client: the script's coroutine, driven one event at a time.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use dbduel_record::plan::Parameters;
+
+use super::settings::{Server, find, settings, written_options};
+use crate::blocking::Credentials;
+use crate::conn::{Conn, LostError, StatementError};
+use crate::executor::{Reactor, Token};
+use crate::lua::{Context, Event, Resume, ScriptError, Session};
+use crate::tally::Class;
+use crate::worker::{Begin, Client, Seat};
+
+/// What a client needs to begin.
+pub(super) struct ClientOptions {
+    context: Result<Context, ScriptError>,
+    number: u32,
+    reactor: Rc<Reactor>,
+    token: Token,
+}
+
+impl ClientOptions {
+    pub(super) fn new(parameters: &Parameters, seat: &Seat) -> Self {
+        let order = &seat.group.opening().order;
+        let credentials = Credentials::new(order.user.clone(), order.password.clone());
+        let server = Server {
+            address: &order.address,
+            credentials: &credentials,
+            database: &order.database,
+            tls: &order.tls,
+        };
+        let context = find(parameters).map(|script| {
+            Context::new(
+                settings(parameters, script, "run", Some(&server)),
+                &written_options(parameters),
+            )
+        });
+        ClientOptions {
+            context,
+            number: seat.client,
+            reactor: Rc::clone(&seat.reactor),
+            token: seat.token,
+        }
+    }
+}
+
+/// The stream of events of one client.
+pub(super) struct ScriptClient {
+    session: Session,
+    /// What the script last asked for has not been answered; this is the answer.
+    resume: Option<Resume>,
+    /// An event has begun, so the next question for one means that it is done.
+    in_event: bool,
+}
+
+impl Client for ScriptClient {
+    type Options = ClientOptions;
+
+    async fn open(
+        conn: &mut Conn,
+        options: ClientOptions,
+        sequence: Arc<AtomicU32>,
+    ) -> Result<Self, StatementError> {
+        let ClientOptions {
+            context,
+            number,
+            reactor,
+            token,
+        } = options;
+        let context = context.map(|context| Rc::new(context.with_sequence(sequence)));
+        let opening = async {
+            let mut session = Session::new(context?, number, Arc::default(), reactor, token)?;
+            session.load(&mut Some(&mut *conn)).await?;
+            let mut resume = session.begin(number)?;
+            while !matches!(
+                session.go_on(resume, &mut Some(&mut *conn)).await?,
+                Event::Ready
+            ) {
+                resume = Resume::with(false);
+            }
+            Ok::<_, ScriptError>(session)
+        };
+        match opening.await {
+            Ok(session) => Ok(ScriptClient {
+                session,
+                resume: Some(Resume::with(true)),
+                in_event: false,
+            }),
+            Err(ScriptError::Lost(lost)) => Err(lost.into()),
+            Err(error) => Err(script(&error)),
+        }
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        self.session.seed(begin.seed);
+    }
+
+    fn draw(&mut self) -> Class {
+        Class(0)
+    }
+
+    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+        let mut resume = self.resume.take().unwrap_or_else(|| Resume::with(true));
+        loop {
+            let event = match self.session.go_on(resume, &mut Some(&mut *conn)).await {
+                Ok(event) => event,
+                Err(error) => return Err(self.failure(error)),
+            };
+            resume = Resume::with(true);
+            match event {
+                Event::Next | Event::Stop if self.in_event => {
+                    self.in_event = false;
+                    self.resume = Some(resume);
+                    return Ok(());
+                }
+                Event::Next | Event::Start => self.in_event = true,
+                Event::More | Event::Stop | Event::Ready => {}
+                Event::Restart(error) => {
+                    self.resume = Some(resume);
+                    return Err(match (self.session.take_lost(), error) {
+                        (Some(lost), _) => lost.into(),
+                        (None, Some(error)) => error.into(),
+                        (None, None) => ended("asked for a restart without an error"),
+                    });
+                }
+                Event::Failed(error) => {
+                    self.in_event = false;
+                    self.resume = Some(resume);
+                    return Err(self.failure(*error));
+                }
+                Event::Abandon | Event::Finished | Event::Done(_) => {
+                    return Err(ended("left its loop of events; under load it must go on"));
+                }
+            }
+        }
+    }
+}
+
+impl ScriptClient {
+    /// An error of the server fails the transaction; a broken connection or a fault of the script ends the client.
+    fn failure(&mut self, error: ScriptError) -> StatementError {
+        if let Some(lost) = self.session.take_lost() {
+            return lost.into();
+        }
+        match error {
+            ScriptError::Raised {
+                sql: Some(error), ..
+            } => error.into(),
+            ScriptError::Lost(lost) => lost.into(),
+            error => script(&error),
+        }
+    }
+}
+
+fn script(error: &ScriptError) -> StatementError {
+    let why = match error.trace() {
+        Some(trace) => format!("{error}\n{trace}"),
+        None => error.to_string(),
+    };
+    LostError::Script { why }.into()
+}
+
+fn ended(what: &str) -> StatementError {
+    let why = format!("it {what}");
+    LostError::Script { why }.into()
+}

@@ -1,0 +1,103 @@
+//! The script's own commands make its tables and take them away.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use dbduel_record::plan::Parameters;
+
+use super::Script;
+use super::settings::{Server, find, settings, written_options};
+use crate::blocking::TlsMode;
+use crate::fill::{FillError, FillReport, FillWatch, Place};
+use crate::lua::{Host, ScriptError};
+use crate::workloads::OwnData;
+use crate::workloads::parameters::Resolved;
+
+/// Pause between two looks at whether the work is still wanted.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl OwnData for Script {
+    fn fill(
+        &self,
+        parameters: &Parameters,
+        place: &Place<'_>,
+        watch: &FillWatch,
+    ) -> Result<FillReport, FillError> {
+        let began = Instant::now();
+        run("prepare", parameters, place, watch)?;
+        Ok(FillReport {
+            rows: 0,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError> {
+        run("cleanup", parameters, place, &FillWatch::default())
+    }
+}
+
+/// Runs a command on a thread of its own, which is left alone when time is up or the work is not wanted any more: it
+/// ends when its server does.
+fn run(
+    command: &'static str,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    watch: &FillWatch,
+) -> Result<(), FillError> {
+    let failed = |error: &ScriptError| FillError::Script {
+        command,
+        why: match error.trace() {
+            Some(trace) => format!("{error}\n{trace}"),
+            None => error.to_string(),
+        },
+    };
+    let script = find(parameters).map_err(|error| failed(&error))?;
+    let server = Server {
+        address: place.address,
+        credentials: place.credentials,
+        database: place.database,
+        tls: &TlsMode::Off,
+    };
+    let settings = settings(parameters, script, command, Some(&server));
+    let options = written_options(parameters);
+    let clients = Resolved(parameters).count("threads") as u32;
+    let (sender, receiver) = channel();
+    let work = move || -> Result<bool, ScriptError> {
+        let mut host = Host::load(settings)?;
+        if let Err(error) = host.set_options(&options) {
+            return Err(std::io::Error::other(error.to_string()).into());
+        }
+        host.run_command(command, clients)
+    };
+    let thread = std::thread::Builder::new().name(format!("script-{command}"));
+    let spawned = thread.spawn(move || {
+        // Nobody listens when the work was given up.
+        let _ = sender.send(work());
+    });
+    spawned.map_err(|error| failed(&error.into()))?;
+    let deadline = Instant::now() + place.deadline;
+    loop {
+        match receiver.recv_timeout(PAUSE) {
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => {
+                let why = "it returned false".to_owned();
+                return Err(FillError::Script { command, why });
+            }
+            Ok(Err(error)) => return Err(failed(&error)),
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = "it panicked; this is a fault of dbduel".to_owned();
+                return Err(FillError::Script { command, why });
+            }
+            Err(RecvTimeoutError::Timeout) if watch.cancelled.load(Ordering::Relaxed) => {
+                return Err(FillError::Cancelled);
+            }
+            Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                return Err(FillError::TimeUp {
+                    seconds: place.deadline.as_secs_f64(),
+                });
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}

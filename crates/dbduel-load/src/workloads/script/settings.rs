@@ -1,0 +1,170 @@
+//! From the parameters of a plan to what a script is run with.
+
+use dbduel_record::plan::Parameters;
+use serde_json::Value;
+
+use crate::address::Address;
+use crate::blocking::{Credentials, TlsMode};
+use crate::conn::Protocol;
+use crate::distributions::Shape;
+use crate::lua::{
+    IgnoredErrors, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers,
+    Settings, Shapes, Sink,
+};
+use crate::workloads::parameters::Resolved;
+
+/// What the names of the script's own options begin with among the parameters.
+pub(super) const OPTION: &str = "options.";
+
+/// One server, as a contender has it.
+pub(super) struct Server<'a> {
+    pub(super) address: &'a Address,
+    pub(super) credentials: &'a Credentials,
+    pub(super) database: &'a str,
+    pub(super) tls: &'a TlsMode,
+}
+
+/// The script that the parameters name.
+pub(super) fn find(parameters: &Parameters) -> Result<Script, ScriptError> {
+    Script::find(Resolved(parameters).text("script"))
+}
+
+/// BLAKE3 over the files, each with its name without directories and its length, hexadecimal.
+#[must_use]
+pub fn digest(files: &[ScriptFile]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for ScriptFile { path, text } in files {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        hasher.update(format!("{name} {}\n", text.len()).as_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// What a script is run with; without a server, when it is only to be looked at.
+pub(super) fn settings(
+    parameters: &Parameters,
+    script: Script,
+    command: &str,
+    server: Option<&Server<'_>>,
+) -> Settings {
+    let resolved = Resolved(parameters);
+    let number = |name: &str| (name.to_owned(), OptionValue::Number(resolved.number(name)));
+    let mut options = std::collections::BTreeMap::from([
+        number("threads"),
+        ("percentile".to_owned(), OptionValue::Number(95.0)),
+        (
+            "db_driver".to_owned(),
+            OptionValue::Text("mysql".to_owned()),
+        ),
+        (
+            "rand_type".to_owned(),
+            OptionValue::Text(resolved.text("rand_type").to_owned()),
+        ),
+        number("rand_pareto_h"),
+        number("rand_spec_iter"),
+        number("rand_spec_pct"),
+        number("rand_spec_res"),
+    ]);
+    for name in ["time", "events", "rate", "report_interval"] {
+        options.insert(name.to_owned(), OptionValue::Number(0.0));
+    }
+    if let Some(server) = server {
+        options.insert(
+            "mysql_db".to_owned(),
+            OptionValue::Text(server.database.to_owned()),
+        );
+        options.insert(
+            "mysql_user".to_owned(),
+            OptionValue::Text(server.credentials.user.clone()),
+        );
+    }
+    Settings {
+        script,
+        argv: vec!["sysbench".to_owned()],
+        command: Some(command.to_owned()),
+        options,
+        servers: Servers {
+            addresses: server.iter().map(|server| server.address.clone()).collect(),
+            credentials: server
+                .map(|server| server.credentials.clone())
+                .unwrap_or_default(),
+            database: server
+                .map(|server| server.database.to_owned())
+                .unwrap_or_default(),
+            tls: server.map_or(TlsMode::Off, |server| server.tls.clone()),
+        },
+        shapes: shapes(resolved),
+        seed: 0,
+        ignored_errors: ignored_errors(resolved.text("ignore_errors")),
+        protocol: match resolved.text("statements") {
+            "text" => Protocol::Text,
+            _ => Protocol::Prepared,
+        },
+        dry_run: false,
+        limits: Limits::default(),
+        sink: Sink::new(to_standard_error),
+    }
+}
+
+/// Standard output belongs to the answers of the load process.
+fn to_standard_error(message: Message<'_>) {
+    use std::io::Write as _;
+    let mut out = std::io::stderr().lock();
+    // Nobody to tell when that fails.
+    let _ = match message {
+        Message::Print(bytes) => out.write_all(bytes),
+        Message::Fatal(text) => writeln!(out, "FATAL: {text}"),
+        Message::Alert(text) => writeln!(out, "ALERT: {text}"),
+    };
+}
+
+fn shapes(resolved: Resolved<'_>) -> Shapes {
+    let iterations = resolved.count("rand_spec_iter") as u32;
+    let gaussian = Shape::Gaussian { iterations };
+    let special = Shape::Special {
+        iterations,
+        band_percent: resolved.number("rand_spec_pct"),
+        band_share_percent: resolved.number("rand_spec_res"),
+    };
+    let pareto = Shape::Pareto {
+        h: resolved.number("rand_pareto_h"),
+    };
+    let zipfian = Shape::Zipfian {
+        exponent: resolved.number("rand_zipfian_exp"),
+    };
+    let default = match resolved.text("rand_type") {
+        "uniform" => Shape::Uniform,
+        "gaussian" => gaussian,
+        "pareto" => pareto,
+        "zipfian" => zipfian,
+        _ => special,
+    };
+    Shapes {
+        default,
+        gaussian,
+        special,
+        pareto,
+        zipfian,
+    }
+}
+
+fn ignored_errors(text: &str) -> IgnoredErrors {
+    if text.trim() == "all" {
+        return IgnoredErrors::All;
+    }
+    IgnoredErrors::Codes(
+        text.split(',')
+            .filter_map(|code| code.trim().parse().ok())
+            .collect(),
+    )
+}
+
+/// The script's own options, as a command line would have them.
+pub(super) fn written_options(parameters: &Parameters) -> Vec<(String, Option<String>)> {
+    let own = parameters
+        .iter()
+        .filter_map(|(name, value)| Some((name.strip_prefix(OPTION)?, value)));
+    own.map(|(name, value): (&str, &Value)| (name.to_owned(), Some(super::text(value))))
+        .collect()
+}

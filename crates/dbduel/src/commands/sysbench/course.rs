@@ -1,0 +1,309 @@
+//! The course of a run: it begins, is reported about, and ends. Knows no test.
+
+use std::time::{Duration, Instant};
+
+use dbduel_load::bridge::ledger::{Share, Stretch};
+
+use super::Stop;
+use super::general::General;
+use super::page::{self, Style, View};
+
+/// The exit code of a run that was forced to end, or did not get ready.
+const TIMED_OUT: u8 = 2;
+/// Longest time without a look at the run.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// A load that is ready to begin.
+pub trait Load {
+    /// Lets it begin.
+    fn begin(&mut self);
+
+    /// Waits until it has ended or failed, but not longer than `until`; true when it has.
+    fn wait(&mut self, until: Instant) -> bool;
+
+    /// Begins no event any more.
+    fn stop(&mut self);
+
+    /// Why it failed, if it did.
+    fn failure(&mut self) -> Option<String>;
+
+    /// Moves what was counted since the last call into `fresh`.
+    fn take(&mut self, fresh: &mut Stretch);
+
+    /// What each client did since the last reset.
+    fn shares(&mut self) -> Vec<Share>;
+
+    /// Begins the shares anew.
+    fn reset_shares(&mut self);
+
+    /// Clients that have not ended.
+    fn running(&mut self) -> u32;
+
+    /// Events that are due and not begun after so long, and those that are running.
+    fn queue(&mut self, elapsed: Duration) -> (u64, u32);
+
+    /// Which lines the reports have.
+    fn style(&self) -> Style;
+
+    /// Gives a report to whoever wants to print it instead; false when nobody does.
+    ///
+    /// # Errors
+    /// What a script raises.
+    fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop> {
+        let _ = (kind, stat);
+        Ok(false)
+    }
+}
+
+/// Which report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// An intermediate line.
+    Intermediate,
+    /// At a checkpoint.
+    Checkpoint,
+    /// At the end.
+    Final,
+}
+
+/// Drives a load that is ready to its end and says what came of it; returns the exit code.
+///
+/// # Errors
+/// Why it failed. There are no final figures then, since they would be those of another run than was asked for.
+pub fn run(general: &General, load: &mut dyn Load) -> Result<u8, Stop> {
+    general.voice.notice("Threads started!\n");
+    let warm_up = general.limits.warm_up;
+    if !warm_up.is_zero() {
+        let seconds = warm_up.as_secs();
+        general
+            .voice
+            .notice(&format!("Warming up for {seconds} seconds...\n"));
+    }
+    load.begin();
+    let began = Instant::now();
+    let mut course = Course {
+        general,
+        load,
+        began,
+        interval: Stretch::default(),
+        interval_began: began,
+        whole: Stretch::default(),
+        whole_began: began,
+        fresh: Stretch::default(),
+    };
+    course.follow()
+}
+
+struct Course<'a> {
+    general: &'a General,
+    load: &'a mut dyn Load,
+    began: Instant,
+    interval: Stretch,
+    interval_began: Instant,
+    /// Since the last checkpoint, or the end of the warm-up.
+    whole: Stretch,
+    whole_began: Instant,
+    fresh: Stretch,
+}
+
+impl Course<'_> {
+    fn follow(&mut self) -> Result<u8, Stop> {
+        let general = self.general;
+        let began = self.began;
+        let warm_up = general.limits.warm_up;
+        let mut warm_up_end = Some(began + warm_up).filter(|_| !warm_up.is_zero());
+        let mut next_interval = general.report_interval.map(|interval| began + interval);
+        let mut checkpoints = general.checkpoints.iter().map(|at| began + *at);
+        let mut next_checkpoint = checkpoints.next();
+        let shutdown = general.forced_shutdown.map(|after| began + after);
+        loop {
+            let dues = [warm_up_end, next_interval, next_checkpoint, shutdown];
+            let due = dues.into_iter().flatten().min();
+            let until = due.unwrap_or_else(|| Instant::now() + PAUSE);
+            if self.load.wait(until) {
+                break;
+            }
+            let now = Instant::now();
+            let is_due = |at: Option<Instant>| at.is_some_and(|at| now >= at);
+            if is_due(shutdown) {
+                return self.force_end(now);
+            }
+            if is_due(warm_up_end) {
+                warm_up_end = None;
+                self.forget(now);
+            }
+            if is_due(next_checkpoint) {
+                next_checkpoint = checkpoints.next();
+                self.checkpoint(now)?;
+            }
+            if is_due(next_interval) {
+                // A late line does not move the ones after it.
+                next_interval = next_interval
+                    .zip(general.report_interval)
+                    .map(|(at, interval)| at + interval);
+                self.intermediate(now)?;
+            }
+        }
+        if let Some(why) = self.load.failure() {
+            return Err(Stop::Fatal(why));
+        }
+        self.end(Instant::now(), None)?;
+        Ok(0)
+    }
+
+    /// Takes over what was counted since the last look.
+    fn collect(&mut self) {
+        self.load.take(&mut self.fresh);
+        self.interval.merge(&self.fresh);
+        self.whole.merge(&self.fresh);
+    }
+
+    /// The warm-up is over: what was counted in it counts for nothing.
+    fn forget(&mut self, now: Instant) {
+        self.load.take(&mut self.fresh);
+        self.load.reset_shares();
+        self.interval.clear();
+        self.whole.clear();
+        self.interval_began = now;
+        self.whole_began = now;
+    }
+
+    /// Since the beginning, without the warm-up; inside of it, with it.
+    fn elapsed(&self, now: Instant) -> Duration {
+        let since = now - self.began;
+        since
+            .checked_sub(self.general.limits.warm_up)
+            .unwrap_or(since)
+    }
+
+    fn intermediate(&mut self, now: Instant) -> Result<(), Stop> {
+        self.collect();
+        let running = self.load.running();
+        let queue = self.load.queue(now - self.began);
+        let queue = self.general.limits.per_second.map(|_| queue);
+        let view = View {
+            stretch: &self.interval,
+            length_s: (now - self.interval_began).as_secs_f64(),
+            elapsed_s: (now - self.began).as_secs_f64(),
+            running,
+            percentile: self.general.percentile,
+        };
+        let mut stat = stat(&view);
+        let (length, busy) = queue.unwrap_or_default();
+        stat.extend([
+            ("queue_length", length as f64),
+            ("concurrency", f64::from(busy)),
+        ]);
+        if !self.load.report(Report::Intermediate, &stat)? {
+            let text = page::interval(self.load.style(), &view, queue);
+            self.general.voice.notice(text.trim_end_matches('\n'));
+        }
+        self.interval.clear();
+        self.interval_began = now;
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, now: Instant) -> Result<(), Stop> {
+        let seconds = (now - self.began).as_secs_f64();
+        self.general
+            .voice
+            .notice(&format!("[ {seconds:.0}s ] Checkpoint report:"));
+        self.collect();
+        self.block(now, Report::Checkpoint, None)?;
+        self.load.reset_shares();
+        self.whole.clear();
+        self.whole_began = now;
+        Ok(())
+    }
+
+    fn end(&mut self, now: Instant, unfinished: Option<u32>) -> Result<(), Stop> {
+        self.general.voice.debug("Done.");
+        self.collect();
+        if self.general.histogram {
+            let text = page::histogram(&self.whole);
+            self.general.voice.notice(text.trim_end_matches('\n'));
+        }
+        self.block(now, Report::Final, unfinished)?;
+        if self.general.voice.verbosity >= 5 {
+            let shares = self.load.shares();
+            for line in page::clients(&shares) {
+                self.general.voice.debug(&line);
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, now: Instant, kind: Report, unfinished: Option<u32>) -> Result<(), Stop> {
+        let running = match kind {
+            Report::Final => 0,
+            _ => self.load.running(),
+        };
+        let view = View {
+            stretch: &self.whole,
+            length_s: (now - self.whole_began).as_secs_f64(),
+            elapsed_s: self.elapsed(now).as_secs_f64(),
+            running,
+            percentile: self.general.percentile,
+        };
+        if !self.load.report(kind, &stat(&view))? {
+            let shares = self.load.shares();
+            let text = page::cumulative(self.load.style(), &view, &shares, unfinished);
+            // The voice ends the last line itself.
+            let text = text.strip_suffix('\n').unwrap_or(&text);
+            self.general.voice.notice(text);
+        }
+        Ok(())
+    }
+
+    fn force_end(&mut self, now: Instant) -> Result<u8, Stop> {
+        self.load.stop();
+        self.general
+            .voice
+            .fatal("The --max-time limit has expired, forcing shutdown...");
+        let (_, busy) = self.load.queue(now - self.began);
+        self.end(now, Some(busy))?;
+        Ok(TIMED_OUT)
+    }
+}
+
+/// The figures as hooks of scripts know them; latencies in seconds.
+fn stat<'a>(view: &View<'_>) -> Vec<(&'a str, f64)> {
+    let Stretch {
+        counts,
+        latency_ns_sum,
+        latency_ns_min,
+        latency_ns_max,
+        ..
+    } = view.stretch;
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let percentile_ns = match view.percentile {
+        0 => 0,
+        percent => view.stretch.quantile_ns(percent),
+    };
+    let min_ns = if counts.events == 0 {
+        0
+    } else {
+        *latency_ns_min
+    };
+    vec![
+        ("threads_running", f64::from(view.running)),
+        ("time_interval", view.length_s),
+        ("time_total", view.elapsed_s),
+        ("latency_pct", seconds(percentile_ns)),
+        ("latency_min", seconds(min_ns)),
+        ("latency_max", seconds(*latency_ns_max)),
+        (
+            "latency_avg",
+            seconds(*latency_ns_sum) / counts.events.max(1) as f64,
+        ),
+        ("latency_sum", seconds(*latency_ns_sum)),
+        ("events", counts.events as f64),
+        ("reads", counts.reads as f64),
+        ("writes", counts.writes as f64),
+        ("other", counts.others as f64),
+        ("errors", counts.errors as f64),
+        ("reconnects", counts.reconnects as f64),
+        ("bytes_read", counts.bytes_read as f64),
+        ("bytes_written", counts.bytes_written as f64),
+    ]
+}

@@ -1,0 +1,571 @@
+//! The SQL tests that sysbench brings as scripts, run natively: their names, options and commands.
+//!
+//! A script that is named by its path is run as a script, also when it is one of these.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
+use dbduel_load::bridge::sql::SqlRun;
+use dbduel_load::fill::{self, Stage};
+use dbduel_load::lua::Script;
+use dbduel_load::stand_in::{Role, StandIn};
+use dbduel_load::workloads::{self, Workload, parameters};
+use dbduel_record::plan::Parameters;
+use serde_json::Value;
+
+use super::given::{Given, Written};
+use super::server::Servers;
+use super::table::{self, Spec};
+use super::{Job, Stop, no_command, run as runs, test_help};
+
+/// The seed of the content of tables: a prepared table is the same every time.
+const CONTENT_SEED: u64 = 1;
+/// Time for one statement of a command that measures nothing.
+const STATEMENT: Duration = Duration::from_secs(24 * 3600);
+/// Bytes that a temporary table may have in memory while a table is read in.
+const WARM_UP_BYTES: u64 = 2 << 30;
+
+/// A test.
+#[derive(Debug)]
+pub struct Native {
+    /// Its name, with underscores.
+    pub name: &'static str,
+    /// The name of the workload; none for bulk_insert.
+    workload: Option<&'static str>,
+    /// What it takes besides the options of all of them.
+    specs: &'static [Spec],
+    /// Names that it had in version 0.5.
+    old_names: &'static [&'static str],
+}
+
+const fn oltp(
+    name: &'static str,
+    workload: &'static str,
+    old_names: &'static [&'static str],
+) -> Native {
+    Native {
+        name,
+        workload: Some(workload),
+        specs: &[],
+        old_names,
+    }
+}
+
+/// The tests.
+pub const NATIVES: &[Native] = &[
+    oltp("oltp_read_only", "oltp-read-only", &[]),
+    oltp(
+        "oltp_read_write",
+        "oltp-read-write",
+        &["oltp", "parallel_prepare"],
+    ),
+    oltp("oltp_write_only", "oltp-write-only", &[]),
+    oltp(
+        "oltp_point_select",
+        "oltp-point-select",
+        &["oltp_simple", "select"],
+    ),
+    oltp("oltp_update_index", "oltp-update-index", &["update_index"]),
+    oltp(
+        "oltp_update_non_index",
+        "oltp-update-non-index",
+        &["update_non_index"],
+    ),
+    oltp("oltp_insert", "oltp-insert", &["insert"]),
+    oltp("oltp_delete", "oltp-delete", &["delete"]),
+    Native {
+        name: "select_random_points",
+        workload: Some("select-random-points"),
+        specs: table::RANDOM_POINTS,
+        old_names: &[],
+    },
+    Native {
+        name: "select_random_ranges",
+        workload: Some("select-random-ranges"),
+        specs: table::RANDOM_RANGES,
+        old_names: &[],
+    },
+    Native {
+        name: "bulk_insert",
+        workload: None,
+        specs: &[],
+        old_names: &[],
+    },
+];
+
+impl Native {
+    /// What it does, in a sentence.
+    pub fn about(&self) -> &'static str {
+        self.as_workload().map_or_else(|_| "", Workload::about)
+    }
+
+    fn as_workload(&self) -> Result<&'static dyn Workload, Stop> {
+        match self.workload {
+            Some(name) => workloads::find(name).map_err(|error| Stop::Fatal(error.to_string())),
+            None => Ok(&BulkInsert),
+        }
+    }
+
+    fn all_specs(&self) -> [&'static [Spec]; 2] {
+        [table::OLTP, self.specs]
+    }
+
+    fn is_random_select(&self) -> bool {
+        !self.specs.is_empty()
+    }
+}
+
+/// The native test of that name. A path means the script there; where there is none, the native test with the script's
+/// name, since people's commands name scripts where another machine had them.
+pub fn find(test: &str) -> Option<&'static Native> {
+    let named = |name: &str| NATIVES.iter().find(|native| native.name == name);
+    if let Some(native) = named(test) {
+        return Some(native);
+    }
+    if Path::new(test).exists() || (test.contains(['/', '.']) && Script::find(test).is_ok()) {
+        return None;
+    }
+    let stem = Path::new(test).file_stem()?.to_str()?;
+    named(stem).or_else(|| {
+        NATIVES
+            .iter()
+            .find(|native| native.old_names.contains(&stem))
+    })
+}
+
+/// Carries out the command of the job; returns the exit code.
+///
+/// # Errors
+/// What is wrong with the options, or failed.
+pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
+    let name = native.name;
+    let Some(workload) = native.workload else {
+        return bulk_insert(job);
+    };
+    let Some(command) = job.command.as_deref() else {
+        return Err(Stop::Fatal(format!(
+            "{name}: Command is required. Supported commands: prepare, prewarm, warmup, run, cleanup, help"
+        )));
+    };
+    let specs = native.all_specs();
+    if command == "help" {
+        return Ok(test_help(name, &specs, job.general.voice));
+    }
+    let (rest, instead) = translate(rest, native.is_random_select());
+    let given = Given::read_all(&specs, rest)?;
+    let workload = instead
+        .filter(|_| workload == "oltp-read-write")
+        .unwrap_or(workload);
+    let servers = Servers::read(&job.given, job.general.voice)?;
+    match command {
+        "prepare" => prepare(native, job, &given, &servers),
+        "prewarm" => warm_up(job, &given, &servers, "Prewarming"),
+        "warmup" => warm_up(job, &given, &servers, "Preloading"),
+        "cleanup" => cleanup(native, job, &given, &servers),
+        "run" => {
+            let workload =
+                workloads::find(workload).map_err(|error| Stop::Fatal(error.to_string()))?;
+            let parameters = parameters_of(workload, job, &given, servers.is_prepared)?;
+            let reconnect_every = given.count("reconnect")?;
+            drive(job, servers, workload, parameters, reconnect_every)
+        }
+        other => Err(no_command(name, other)),
+    }
+}
+
+/// Options of version 0.5 under their names of today, and the workload that they ask for instead of `oltp`.
+fn translate(options: Vec<Written>, is_random: bool) -> (Vec<Written>, Option<&'static str>) {
+    let mut workload = None;
+    let is_on = |value: &Option<String>| !matches!(value.as_deref(), Some("off" | "false" | "0"));
+    let mut translated = Vec::new();
+    for (name, value) in options {
+        let new = match name.as_str() {
+            "oltp_read_only" | "oltp_write_only" => {
+                if is_on(&value) {
+                    let is_read = name == "oltp_read_only";
+                    workload = Some(if is_read {
+                        "oltp-read-only"
+                    } else {
+                        "oltp-write-only"
+                    });
+                }
+                continue;
+            }
+            // MyISAM alone looked at it, and sets no such limit any more.
+            "myisam_max_rows" => continue,
+            "oltp_tables_count" => "tables".to_owned(),
+            "mysql_table_engine" => "mysql_storage_engine".to_owned(),
+            "mysql_table_options" => "create_table_options".to_owned(),
+            "random_ranges_delta" if is_random => "delta".to_owned(),
+            _ => match name.strip_prefix("oltp_") {
+                Some(rest) => rest.to_owned(),
+                None => name,
+            },
+        };
+        translated.push((new, value));
+    }
+    (translated, workload)
+}
+
+/// The parameters of the workload, complete.
+fn parameters_of(
+    workload: &dyn Workload,
+    job: &Job,
+    given: &Given,
+    is_prepared: bool,
+) -> Result<Parameters, Stop> {
+    let mut all: BTreeMap<&str, Value> = BTreeMap::new();
+    for (option, parameter) in [
+        ("tables", "tables"),
+        ("table-size", "table_size"),
+        ("range-size", "range_size"),
+        ("point-selects", "point_selects"),
+        ("simple-ranges", "simple_ranges"),
+        ("sum-ranges", "sum_ranges"),
+        ("order-ranges", "order_ranges"),
+        ("distinct-ranges", "distinct_ranges"),
+        ("index-updates", "index_updates"),
+        ("non-index-updates", "non_index_updates"),
+        ("delete-inserts", "delete_inserts"),
+        ("random-points", "random_points"),
+        ("number-of-ranges", "number_of_ranges"),
+        ("delta", "delta"),
+    ] {
+        if given.values().contains_key(&option.replace('-', "_")) {
+            all.insert(parameter, given.count(option)?.into());
+        }
+    }
+    for name in [
+        "range-selects",
+        "skip-trx",
+        "auto-inc",
+        "secondary",
+        "create-secondary",
+    ] {
+        all.insert(name, given.switch(name).into());
+    }
+    let general = &job.given;
+    all.insert("engine", given.text("mysql-storage-engine").into());
+    all.insert(
+        "create_table_options",
+        given.text("create-table-options").into(),
+    );
+    all.insert(
+        "protocol",
+        if is_prepared { "prepared" } else { "text" }.into(),
+    );
+    all.insert("rand_type", general.text("rand-type").into());
+    all.insert("rand_spec_iter", general.count("rand-spec-iter")?.into());
+    all.insert("rand_spec_pct", general.count("rand-spec-pct")?.into());
+    all.insert("rand_spec_res", general.count("rand-spec-res")?.into());
+    all.insert("rand_pareto_h", general.number("rand-pareto-h").into());
+    all.insert(
+        "rand_zipfian_exp",
+        general.number("rand-zipfian-exp").into(),
+    );
+    // Each test takes all options and looks at some of them.
+    let known = workload.parameters();
+    let wanted = all
+        .into_iter()
+        .map(|(name, value)| (name.replace('-', "_"), value))
+        .filter(|(name, _)| known.iter().any(|spec| spec.name == name));
+    parameters::resolve(workload, &wanted.collect()).map_err(|error| Stop::Fatal(error.to_string()))
+}
+
+fn options() -> ConnectOptions {
+    ConnectOptions {
+        statement_deadline: STATEMENT,
+        ..ConnectOptions::default()
+    }
+}
+
+fn fatal(error: &dyn std::fmt::Display) -> Stop {
+    Stop::Fatal(error.to_string())
+}
+
+/// Does the work for all tables, each client every so many of them, as its number says. The first error ends it.
+fn for_tables(
+    job: &Job,
+    servers: &Servers,
+    tables: u64,
+    work: impl Fn(&mut Connection, u64) -> Result<(), Stop> + Sync,
+) -> Result<(), Stop> {
+    let workers = u64::from(job.general.threads).min(tables);
+    if job.general.threads > 1 {
+        job.general.voice.notice("Initializing worker threads...\n");
+    }
+    let first_error = Mutex::new(None);
+    let is_over = || {
+        let error = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+        error.is_some()
+    };
+    let member = |worker: u64| -> Result<(), Stop> {
+        let mut connection = servers.connect(worker as usize, &options())?;
+        for number in (worker + 1..=tables).step_by(workers.max(1) as usize) {
+            if is_over() {
+                break;
+            }
+            work(&mut connection, number)?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let (member, first_error) = (&member, &first_error);
+            scope.spawn(move || {
+                if let Err(error) = member(worker) {
+                    let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert(error);
+                }
+            });
+        }
+    });
+    let first = first_error
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    first.map_or(Ok(()), Err)
+}
+
+fn prepare(
+    native: &'static Native,
+    job: &Job,
+    given: &Given,
+    servers: &Servers,
+) -> Result<u8, Stop> {
+    // The scripts with one table prepare as many as they are told to.
+    let workload = match native.is_random_select() {
+        true => workloads::find("oltp-read-only").map_err(|error| fatal(&error))?,
+        false => native.as_workload()?,
+    };
+    let parameters = parameters_of(workload, job, given, servers.is_prepared)?;
+    let voice = job.general.voice;
+    let tables = Mutex::new(
+        workload
+            .tables(&parameters)
+            .into_iter()
+            .map(Some)
+            .collect::<Vec<_>>(),
+    );
+    let count = tables.lock().unwrap_or_else(PoisonError::into_inner).len();
+    for_tables(job, servers, count as u64, |connection, number| {
+        let taken = {
+            let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+            tables[number as usize - 1].take()
+        };
+        let Some(table) = taken else { return Ok(()) };
+        let (name, rows) = (table.name.clone(), table.rows);
+        let on_stage = |stage| {
+            voice.notice(&match stage {
+                Stage::Creating => format!("Creating table '{name}'..."),
+                Stage::Filling => format!("Inserting {rows} records into '{name}'"),
+                Stage::Finishing => format!("Creating a secondary index on '{name}'..."),
+            });
+        };
+        fill::fill_table(connection, &servers.database, table, CONTENT_SEED, on_stage)
+            .map_err(|error| fatal(&error))
+    })?;
+    Ok(0)
+}
+
+/// Reads all rows and the secondary index of each table.
+fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Result<u8, Stop> {
+    let (tables, rows) = (given.count("tables")?, given.count("table-size")?);
+    let key = match given.switch("secondary") {
+        true => "",
+        false => " FORCE KEY (PRIMARY)",
+    };
+    for_tables(job, servers, tables, |connection, number| {
+        job.general
+            .voice
+            .notice(&format!("{verb} table sbtest{number}"));
+        for sql in [
+            format!("SET tmp_table_size = {WARM_UP_BYTES}"),
+            format!("SET max_heap_table_size = {WARM_UP_BYTES}"),
+        ] {
+            connection.execute(&sql).map_err(|error| fatal(&error))?;
+        }
+        for sql in [
+            format!("ANALYZE TABLE sbtest{number}"),
+            format!("SELECT AVG(id) FROM (SELECT * FROM sbtest{number}{key} LIMIT {rows}) t"),
+            format!(
+                "SELECT COUNT(*) FROM (SELECT * FROM sbtest{number} WHERE k LIKE '%0%' LIMIT {rows}) t"
+            ),
+        ] {
+            connection.execute(&sql).map_err(|error| fatal(&error))?;
+        }
+        Ok(())
+    })?;
+    Ok(0)
+}
+
+fn cleanup(
+    native: &'static Native,
+    job: &Job,
+    given: &Given,
+    servers: &Servers,
+) -> Result<u8, Stop> {
+    let tables = given.count("tables")?;
+    if native.is_random_select() && tables > 1 {
+        return Err(Stop::Fatal(format!(
+            "{}: this benchmark does not support --tables > 1; oltp_read_only cleanup drops them all",
+            native.name
+        )));
+    }
+    drop_tables(job, servers, tables)
+}
+
+fn drop_tables(job: &Job, servers: &Servers, tables: u64) -> Result<u8, Stop> {
+    let mut connection = servers.connect(0, &options())?;
+    for number in 1..=tables {
+        job.general
+            .voice
+            .notice(&format!("Dropping table 'sbtest{number}'..."));
+        connection
+            .execute(&format!("DROP TABLE IF EXISTS sbtest{number}"))
+            .map_err(|error| fatal(&error))?;
+    }
+    Ok(0)
+}
+
+/// The test whose tables belong to clients; it takes no options, and like its script it lets all pass.
+fn bulk_insert(job: &Job) -> Result<u8, Stop> {
+    let name = "bulk_insert";
+    let command = super::command(name, job)?;
+    if !matches!(command, "prepare" | "run" | "cleanup") {
+        return Err(no_command(name, command));
+    }
+    let servers = Servers::read(&job.given, job.general.voice)?;
+    let tables = job.general.threads;
+    match command {
+        "prepare" => {
+            let mut connection = servers.connect(0, &options())?;
+            for number in 1..=tables {
+                job.general
+                    .voice
+                    .notice(&format!("Creating table 'sbtest{number}'..."));
+                connection
+                    .execute(&bulk_insert::create_table(number))
+                    .map_err(|error| fatal(&error))?;
+            }
+            Ok(0)
+        }
+        "cleanup" => drop_tables(job, &servers, u64::from(tables)),
+        _ => drive(job, servers, &BulkInsert, Parameters::new(), 0),
+    }
+}
+
+fn drive(
+    job: &Job,
+    servers: Servers,
+    workload: &'static dyn Workload,
+    parameters: Parameters,
+    reconnect_every: u64,
+) -> Result<u8, Stop> {
+    let Servers {
+        addresses,
+        credentials,
+        database,
+        tls,
+        ignored,
+        is_prepared: _,
+        is_dry,
+    } = servers;
+    let mut run = SqlRun {
+        workload,
+        parameters,
+        addresses,
+        credentials,
+        tls,
+        database,
+        clients: job.general.threads,
+        ignored,
+        reconnect_every,
+        seed: job.general.seed,
+    };
+    // Stands in for the servers until the run is over.
+    let mut stand_in = None;
+    if is_dry {
+        let path = std::env::temp_dir().join(format!("dbduel-dry-{}.sock", std::process::id()));
+        let started = StandIn::start(&path, Role::Null).map_err(|error| {
+            Stop::Fatal(format!("cannot start the stand-in of a dry run: {error}"))
+        })?;
+        run.addresses = vec![stand_in.insert(started).address()];
+        run.tls = dbduel_load::blocking::TlsMode::Off;
+    }
+    let outcome = runs::sql(&job.general, run, load_threads(job.general.threads), is_dry);
+    drop(stand_in);
+    outcome
+}
+
+/// Threads of the system that carry so many clients: a quarter of the machine, since the server may be on it too.
+pub fn load_threads(clients: u32) -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(processors / 4)
+        .unwrap_or(u32::MAX)
+        .clamp(1, clients)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_today_and_of_yesterday_are_found() {
+        assert_eq!(
+            find("oltp_read_write").map(|native| native.name),
+            Some("oltp_read_write")
+        );
+        assert_eq!(
+            find("/nonexistent/oltp.lua").map(|native| native.name),
+            Some("oltp_read_write")
+        );
+        assert_eq!(
+            find("/nonexistent/select.lua").map(|native| native.name),
+            Some("oltp_point_select")
+        );
+        assert!(find("/nonexistent/tpcc.lua").is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("oltp.lua");
+        std::fs::write(&own, "").unwrap();
+        assert!(
+            find(own.to_str().unwrap()).is_none(),
+            "a script that is there is run"
+        );
+    }
+
+    #[test]
+    fn options_of_yesterday_are_translated() {
+        let written = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        let (options, workload) = translate(
+            vec![
+                written("oltp_tables_count", "3"),
+                written("oltp_table_size", "500"),
+                written("mysql_table_engine", "myisam"),
+                written("oltp_read_only", "on"),
+                written("skip_trx", "on"),
+            ],
+            false,
+        );
+        let expected = [
+            ("tables", "3"),
+            ("table_size", "500"),
+            ("mysql_storage_engine", "myisam"),
+            ("skip_trx", "on"),
+        ];
+        assert_eq!(options, expected.map(|(name, value)| written(name, value)));
+        assert_eq!(workload, Some("oltp-read-only"));
+    }
+
+    #[test]
+    fn every_native_test_has_its_workload() {
+        for native in NATIVES {
+            assert!(native.as_workload().is_ok(), "{}", native.name);
+            assert!(native.about().ends_with('.'), "{}", native.name);
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! What a run is told about, in sysbench's words and columns. Pure functions: other people's parsers read this text.
+
+use std::fmt::Write as _;
+
+use dbduel_load::bridge::ledger::{Counts, Share, Stretch};
+
+use super::general::General;
+
+const MIB: f64 = (1 << 20) as f64;
+const NS_PER_MS: f64 = 1e6;
+const NS_PER_S: f64 = 1e9;
+
+/// Which lines a test has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Statements.
+    Sql,
+    /// Events alone.
+    Events,
+    /// Events, with the processor's speed.
+    Cpu,
+    /// Operations and bytes.
+    Memory,
+    /// Reads, writes and syncs.
+    Files,
+}
+
+/// A stretch of a run and its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// What was counted.
+    pub stretch: &'a Stretch,
+    /// Length of the stretch, seconds.
+    pub length_s: f64,
+    /// Since the beginning of the run, without the warm-up, seconds.
+    pub elapsed_s: f64,
+    /// Clients that have not ended.
+    pub running: u32,
+    /// Percentile of the latencies; 0 for none.
+    pub percentile: u32,
+}
+
+impl View<'_> {
+    fn per_s(&self, count: u64) -> f64 {
+        // Nothing that is timed takes no time; a caller without a clock gets no infinity.
+        count as f64 / self.length_s.max(1e-9)
+    }
+
+    fn percentile_ms(&self) -> f64 {
+        match self.percentile {
+            0 => 0.0,
+            percent => self.stretch.quantile_ns(percent) as f64 / NS_PER_MS,
+        }
+    }
+}
+
+/// The lines between the banner and the beginning.
+pub fn options(general: &General) -> String {
+    let mut text = format!(
+        "Running the test with following options:\nNumber of threads: {}\n",
+        general.threads
+    );
+    let mut line = |is_shown: bool, line: String| {
+        if is_shown {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    };
+    let limits = &general.limits;
+    let warm_up = limits.warm_up.as_secs();
+    line(warm_up > 0, format!("Warmup time: {warm_up}s"));
+    let rate = limits.per_second.unwrap_or_default();
+    line(
+        rate > 0.0,
+        format!("Target transaction rate: {rate:.0}/sec"),
+    );
+    let interval = general.report_interval.unwrap_or_default().as_secs();
+    line(
+        interval > 0,
+        format!("Report intermediate results every {interval} second(s)"),
+    );
+    let checkpoints: Vec<String> = general
+        .checkpoints
+        .iter()
+        .map(|at| at.as_secs().to_string())
+        .collect();
+    line(
+        !checkpoints.is_empty(),
+        format!("Report checkpoint(s) at {} seconds", checkpoints.join(", ")),
+    );
+    line(general.debug, "Debug mode enabled.\n".to_owned());
+    line(general.validate, "Validation checks: on.\n".to_owned());
+    let source = match general.seed_given {
+        0 => "current time".to_owned(),
+        seed => format!("seed ({seed})."),
+    };
+    line(
+        true,
+        format!("Initializing random number generator from {source}\n"),
+    );
+    if let Some(at) = general.forced_shutdown {
+        line(
+            true,
+            format!("Forcing shutdown in {:.0} seconds", at.as_secs_f64()),
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// One intermediate report, newline included; with a rate, the queue's line too.
+pub fn interval(style: Style, view: &View<'_>, queue: Option<(u64, u32)>) -> String {
+    let View {
+        stretch,
+        elapsed_s,
+        running,
+        percentile,
+        ..
+    } = view;
+    let counts = &stretch.counts;
+    let latency = view.percentile_ms();
+    let per_s = |count| view.per_s(count);
+    let at = format!("[ {elapsed_s:.0}s ]");
+    let mut text = match style {
+        Style::Sql => format!(
+            "{at} thds: {running} tps: {:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) lat (ms,{percentile}%): {latency:.2} err/s: {:.2} reconn/s: {:.2}\n",
+            per_s(counts.events),
+            per_s(counts.reads + counts.writes + counts.others),
+            per_s(counts.reads),
+            per_s(counts.writes),
+            per_s(counts.others),
+            per_s(counts.errors),
+            per_s(counts.reconnects),
+        ),
+        Style::Events | Style::Cpu => format!(
+            "{at} thds: {running} eps: {:.2} lat (ms,{percentile}%): {latency:.2}\n",
+            per_s(counts.events)
+        ),
+        Style::Memory => format!(
+            "{at} {:.2} MiB/sec\n",
+            per_s(counts.bytes_read + counts.bytes_written) / MIB
+        ),
+        Style::Files => format!(
+            "{at} reads: {:.2} MiB/s writes: {:.2} MiB/s fsyncs: {:.2}/s latency (ms,{percentile}%): {latency:.3}\n",
+            per_s(counts.bytes_read) / MIB,
+            per_s(counts.bytes_written) / MIB,
+            per_s(counts.others),
+        ),
+    };
+    if let Some((length, busy)) = queue {
+        let comma = if style == Style::Sql { "," } else { "" };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{at} queue length: {length}{comma} concurrency: {busy}"
+        );
+    }
+    text
+}
+
+/// The block at the end of a run or at a checkpoint. `unfinished` is told after a forced shutdown.
+pub fn cumulative(
+    style: Style,
+    view: &View<'_>,
+    shares: &[Share],
+    unfinished: Option<u32>,
+) -> String {
+    let mut text = what_was_done(style, view);
+    // Writing to a string does not fail.
+    if let Some(count) = unfinished {
+        let _ = write!(
+            text,
+            "\nNumber of unfinished transactions on forced shutdown: {count}\n"
+        );
+    }
+    let counts = &view.stretch.counts;
+    let _ = write!(
+        text,
+        "\nGeneral statistics:\n    total time:                          {:.4}s\n    total number of events:              {}\n\n",
+        view.elapsed_s, counts.events
+    );
+    text.push_str(&latency(view));
+    text.push_str(&fairness(shares));
+    text
+}
+
+fn what_was_done(style: Style, view: &View<'_>) -> String {
+    let counts = &view.stretch.counts;
+    match style {
+        Style::Sql => statements(view, counts),
+        Style::Events => String::new(),
+        Style::Cpu => format!(
+            "CPU speed:\n    events per second: {:8.2}\n",
+            view.per_s(counts.events)
+        ),
+        Style::Memory => {
+            let bytes = counts.bytes_read + counts.bytes_written;
+            let mut text = format!(
+                "Total operations: {} ({:8.2} per second)\n\n",
+                counts.events,
+                view.per_s(counts.events)
+            );
+            if bytes > 0 {
+                let _ = write!(
+                    text,
+                    "{:.2} MiB transferred ({:.2} MiB/sec)\n\n",
+                    bytes as f64 / MIB,
+                    view.per_s(bytes) / MIB
+                );
+            }
+            text
+        }
+        Style::Files => format!(
+            "\nFile operations:\n    reads/s:                      {:.2}\n    writes/s:                     {:.2}\n    fsyncs/s:                     {:.2}\n\n\
+             Throughput:\n    read, MiB/s:                  {:.2}\n    written, MiB/s:               {:.2}\n",
+            view.per_s(counts.reads),
+            view.per_s(counts.writes),
+            view.per_s(counts.others),
+            view.per_s(counts.bytes_read) / MIB,
+            view.per_s(counts.bytes_written) / MIB,
+        ),
+    }
+}
+
+fn statements(view: &View<'_>, counts: &Counts) -> String {
+    let queries = counts.reads + counts.writes + counts.others;
+    let mut text = format!(
+        "SQL statistics:\n    queries performed:\n        read:                            {}\n        write:                           {}\n        \
+         other:                           {}\n        total:                           {queries}\n",
+        counts.reads, counts.writes, counts.others
+    );
+    for (label, count) in [
+        ("transactions:", counts.events),
+        ("queries:", queries),
+        ("ignored errors:", counts.errors),
+        ("reconnects:", counts.reconnects),
+    ] {
+        let _ = writeln!(
+            text,
+            "    {label:<36} {count:<6} ({:.2} per sec.)",
+            view.per_s(count)
+        );
+    }
+    text
+}
+
+fn latency(view: &View<'_>) -> String {
+    let stretch = view.stretch;
+    let events = stretch.counts.events;
+    let sum_ms = stretch.latency_ns_sum as f64 / NS_PER_MS;
+    let (min_ns, mean_ms) = match events {
+        0 => (0, 0.0),
+        _ => (stretch.latency_ns_min, sum_ms / events as f64),
+    };
+    let mut text = "Latency (ms):\n".to_owned();
+    let line = |label: &str, value: &str| format!("         {label:<24}{value:>20}\n");
+    let number = |label: &str, ms: f64| line(label, &format!("{ms:.2}"));
+    text += &number("min:", min_ns as f64 / NS_PER_MS);
+    text += &number("avg:", mean_ms);
+    text += &number("max:", stretch.latency_ns_max as f64 / NS_PER_MS);
+    match view.percentile {
+        0 => text += &line("percentile stats:", "disabled"),
+        // One column less for the label, which makes room for `100`.
+        percent => {
+            let label = format!("{percent:>3}th percentile:");
+            let _ = writeln!(text, "        {label:<25}{:>20.2}", view.percentile_ms());
+        }
+    }
+    text += &number("sum:", sum_ms);
+    text.push('\n');
+    text
+}
+
+fn fairness(shares: &[Share]) -> String {
+    let events: Vec<f64> = shares.iter().map(|share| share.events as f64).collect();
+    let times: Vec<f64> = shares
+        .iter()
+        .map(|share| share.ns as f64 / NS_PER_S)
+        .collect();
+    let ((events, events_dev), (time, time_dev)) = (spread(&events), spread(&times));
+    format!(
+        "Threads fairness:\n    events (avg/stddev):           {events:.4}/{events_dev:.2}\n    execution time (avg/stddev):   {time:.4}/{time_dev:.2}\n\n"
+    )
+}
+
+/// Mean and standard deviation of all there is.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / count).sqrt())
+}
+
+/// A line per client, for the curious.
+pub fn clients(shares: &[Share]) -> Vec<String> {
+    let mut lines = vec!["Verbose per-thread statistics:\n".to_owned()];
+    for (number, share) in shares.iter().enumerate() {
+        let seconds = |ns: u64| ns as f64 / NS_PER_S;
+        let mean = seconds(share.ns) / share.events.max(1) as f64;
+        lines.push(format!(
+            "    thread #{number:3}: min: {:.4}s  avg: {mean:.4}s  max: {:.4}s  events: {}",
+            seconds(share.ns_min),
+            seconds(share.ns_max),
+            share.events
+        ));
+        lines.push(format!(
+            "                 total time taken by event execution: {:.4}s",
+            seconds(share.ns)
+        ));
+    }
+    lines
+}
+
+/// Bins of a histogram.
+const BINS: usize = 1024;
+/// The lowest and the highest bin, milliseconds.
+const BIN_RANGE_MS: (f64, f64) = (0.001, 100_000.0);
+/// Stars of the longest bar.
+const BAR: u64 = 40;
+
+/// The latencies in logarithmic bins, those that are empty left out.
+pub fn histogram(stretch: &Stretch) -> String {
+    let (low, high) = (BIN_RANGE_MS.0.ln(), BIN_RANGE_MS.1.ln());
+    let per_bin = (BINS - 1) as f64 / (high - low);
+    let mut bins = vec![0_u64; BINS];
+    for step in stretch.latencies.iter_recorded() {
+        let ms = step.value_iterated_to() as f64 / NS_PER_MS;
+        let bin = ((ms.ln() - low) * per_bin + 0.5).floor();
+        bins[bin.clamp(0.0, (BINS - 1) as f64) as usize] += step.count_at_value();
+    }
+    let most = bins.iter().copied().max().unwrap_or_default().max(1);
+    let mut text = "Latency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n".to_owned();
+    for (number, count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let ms = (number as f64 / per_bin + low).exp();
+        let stars = "*".repeat(((*count as f64 / most as f64) * BAR as f64 + 0.5) as usize);
+        let _ = writeln!(text, "{ms:12.3} |{stars:<40} {count}");
+    }
+    text.push_str(" \n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_load::bridge::ledger::Ledger;
+
+    fn stretch() -> (Stretch, Vec<Share>) {
+        let ledger = Ledger::new(2, 1);
+        let counts = Counts {
+            reads: 14,
+            writes: 4,
+            others: 2,
+            bytes_read: 1 << 20,
+            ..Counts::default()
+        };
+        for (client, ms) in [(0, 1), (0, 2), (1, 3), (0, 10)] {
+            ledger.event(client, counts, ms * 1_000_000);
+        }
+        let mut stretch = Stretch::default();
+        ledger.take(&mut stretch);
+        (stretch, ledger.shares())
+    }
+
+    fn view(stretch: &Stretch) -> View<'_> {
+        View {
+            stretch,
+            length_s: 2.0,
+            elapsed_s: 5.0,
+            running: 2,
+            percentile: 50,
+        }
+    }
+
+    #[test]
+    fn intermediate_lines_have_the_known_shapes() {
+        let (stretch, _) = stretch();
+        let view = view(&stretch);
+        assert_eq!(
+            interval(Style::Sql, &view, Some((3, 1))),
+            "[ 5s ] thds: 2 tps: 2.00 qps: 40.00 (r/w/o: 28.00/8.00/4.00) lat (ms,50%): 2.00 err/s: 0.00 reconn/s: 0.00\n\
+             [ 5s ] queue length: 3, concurrency: 1\n"
+        );
+        assert_eq!(
+            interval(Style::Cpu, &view, Some((3, 1))),
+            "[ 5s ] thds: 2 eps: 2.00 lat (ms,50%): 2.00\n[ 5s ] queue length: 3 concurrency: 1\n"
+        );
+        assert_eq!(
+            interval(Style::Memory, &view, None),
+            "[ 5s ] 2.00 MiB/sec\n"
+        );
+        assert_eq!(
+            interval(Style::Files, &view, None),
+            "[ 5s ] reads: 2.00 MiB/s writes: 0.00 MiB/s fsyncs: 4.00/s latency (ms,50%): 2.001\n"
+        );
+    }
+
+    #[test]
+    fn the_final_block_has_the_known_columns() {
+        let (stretch, shares) = stretch();
+        let text = cumulative(Style::Sql, &view(&stretch), &shares, Some(1));
+        let expected = "\
+SQL statistics:
+    queries performed:
+        read:                            56
+        write:                           16
+        other:                           8
+        total:                           80
+    transactions:                        4      (2.00 per sec.)
+    queries:                             80     (40.00 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+Number of unfinished transactions on forced shutdown: 1
+
+General statistics:
+    total time:                          5.0000s
+    total number of events:              4
+
+Latency (ms):
+         min:                                    1.00
+         avg:                                    4.00
+         max:                                   10.00
+         50th percentile:                        2.00
+         sum:                                   16.00
+
+Threads fairness:
+    events (avg/stddev):           2.0000/1.00
+    execution time (avg/stddev):   0.0080/0.01
+
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_histogram_has_the_known_bins_and_all_counts() {
+        let (stretch, _) = stretch();
+        let text = histogram(&stretch);
+        let rows: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
+        assert_eq!(rows.len(), 4, "{text}");
+        assert!(
+            rows[0].starts_with("       0.991 |") || rows[0].starts_with("       1.009 |"),
+            "{text}"
+        );
+        assert!(
+            rows[0].ends_with(&format!("{} 1", "*".repeat(40))),
+            "{text}"
+        );
+        assert!(text.ends_with("\n \n"));
+    }
+
+    #[test]
+    fn a_run_without_events_has_no_infinities() {
+        let stretch = Stretch::default();
+        let view = View {
+            length_s: 0.0,
+            ..view(&stretch)
+        };
+        for style in [
+            Style::Sql,
+            Style::Events,
+            Style::Cpu,
+            Style::Memory,
+            Style::Files,
+        ] {
+            let text = cumulative(style, &view, &[], None) + &interval(style, &view, None);
+            assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+        }
+    }
+}

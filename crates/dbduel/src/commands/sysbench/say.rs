@@ -1,0 +1,45 @@
+//! The only voice of the command: what is printed depends on `--verbosity`, and everything goes to standard output,
+//! where sysbench's messages go too.
+
+use crate::console;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voice {
+    /// 0 fatal, 1 alerts, 2 warnings, 3 notices, 4 information, 5 debugging.
+    pub verbosity: u64,
+}
+
+impl Voice {
+    fn say(self, level: u64, text: &str) {
+        if self.verbosity >= level {
+            // A run goes on when nobody reads about it.
+            let _ = console::print(text);
+        }
+    }
+
+    /// Something that ends the run.
+    pub fn fatal(self, text: &str) {
+        self.say(0, &format!("FATAL: {text}\n"));
+    }
+
+    /// Wrong use of the script interface.
+    pub fn alert(self, text: &str) {
+        self.say(1, &format!("ALERT: {text}\n"));
+    }
+
+    /// Something that is probably not meant so.
+    pub fn warning(self, text: &str) {
+        self.say(2, &format!("WARNING: {text}\n"));
+    }
+
+    /// A line of what was asked for.
+    pub fn notice(self, line: &str) {
+        self.say(3, &format!("{line}\n"));
+    }
+
+    /// For the curious.
+    pub fn debug(self, text: &str) {
+        self.say(5, &format!("DEBUG: {text}\n"));
+    }
+}

@@ -1,0 +1,348 @@
+//! Everything that is no built-in test: scripts, run by the Lua host.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dbduel_load::bridge::ledger::{Counts, Share, Stretch};
+use dbduel_load::conn::Protocol;
+use dbduel_load::lua::{
+    self, CommandKind, Host, Limits, LoadSettings, Message, Script, ScriptError, Settings, Sink,
+    options_text,
+};
+
+use super::course::{self, Load, Report};
+use super::general::General;
+use super::given::Written;
+use super::native::load_threads;
+use super::page::Style;
+use super::run::announce;
+use super::say::Voice;
+use super::server::Servers;
+use super::{Job, Stop, no_command};
+
+/// The exit code of clients that did not get ready in time.
+const TIMED_OUT: u8 = 2;
+/// The largest script that is read from standard input, bytes.
+const SCRIPT_BYTES_MAX: u64 = 64 << 20;
+
+/// Carries out the command of the job with a script; returns the exit code.
+///
+/// # Errors
+/// What is wrong with the options or the script.
+pub fn run(name: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
+    let script = find(name)?;
+    let mut host = Host::load(settings(script, job)?).map_err(|error| told(&error))?;
+    host.set_options(&rest)
+        .map_err(|error| Stop::Usage(error.to_string()))?;
+    let Some(command) = job.command.as_deref() else {
+        // A script from standard input is often all there is to do.
+        if name == "-" && !host.defines("event") {
+            return Ok(0);
+        }
+        return Err(Stop::Usage(format!(
+            "The '{name}' test requires a command argument. See 'sysbench {name} help'"
+        )));
+    };
+    let voice = job.general.voice;
+    match (host.command(command), command) {
+        (Some(kind), _) => {
+            if kind == CommandKind::Parallel {
+                voice.notice("Initializing worker threads...\n");
+            }
+            let is_done = host
+                .run_command(command, job.general.threads)
+                .map_err(|error| told(&error))?;
+            Ok(u8::from(!is_done))
+        }
+        (None, "run") => drive(&mut host, &job.general),
+        (None, "help") => match host.declared_options() {
+            Some(declared) => {
+                let stem = Path::new(name).file_stem().unwrap_or_default();
+                let text = options_text(declared);
+                voice.notice(&format!(
+                    "{} options:\n{}",
+                    stem.to_string_lossy(),
+                    text.trim_end_matches('\n')
+                ));
+                voice.notice("");
+                Ok(0)
+            }
+            None => Err(no_command(name, command)),
+        },
+        (None, other) => Err(no_command(name, other)),
+    }
+}
+
+fn find(name: &str) -> Result<Script, Stop> {
+    if name != "-" {
+        return Script::find(name).map_err(|error| match error {
+            ScriptError::NotFound { searched, .. } => Stop::Fatal(format!(
+                "Cannot find benchmark '{name}': no such built-in test, file or module; modules were looked for in {searched}"
+            )),
+            other => told(&other),
+        });
+    }
+    let mut text = Vec::new();
+    io::stdin()
+        .lock()
+        .take(SCRIPT_BYTES_MAX)
+        .read_to_end(&mut text)
+        .map_err(|error| {
+            Stop::Fatal(format!("cannot read a script from standard input: {error}"))
+        })?;
+    Ok(Script::from_text("-", text))
+}
+
+/// An error with the calls that led to it.
+fn told(error: &ScriptError) -> Stop {
+    match error.trace() {
+        Some(trace) if !trace.is_empty() => Stop::Fatal(format!("{error}\n{trace}")),
+        _ => Stop::Fatal(error.to_string()),
+    }
+}
+
+fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
+    let servers = Servers::read(&job.given, job.general.voice)?;
+    let voice = job.general.voice;
+    let mut argv = vec!["sysbench".to_owned()];
+    // Scripts print what they like, and the password is none of it.
+    argv.extend(job.words.iter().map(|word| {
+        let is_password = word.replace('_', "-").starts_with("--mysql-password");
+        if is_password {
+            "--mysql-password=".to_owned()
+        } else {
+            word.clone()
+        }
+    }));
+    Ok(Settings {
+        script,
+        argv,
+        command: job.command.clone(),
+        options: options(job),
+        servers: lua::Servers {
+            addresses: servers.addresses,
+            credentials: servers.credentials,
+            database: servers.database,
+            tls: servers.tls,
+        },
+        shapes: job.general.shapes,
+        seed: job.general.seed,
+        ignored_errors: servers.ignored,
+        protocol: match servers.is_prepared {
+            true => Protocol::Prepared,
+            false => Protocol::Text,
+        },
+        dry_run: servers.is_dry,
+        limits: Limits::default(),
+        sink: Sink::new(move |message| show(voice, message)),
+    })
+}
+
+/// What scripts see in `sysbench.opt` besides their own options.
+fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
+    let mut options = job.given.values().clone();
+    let number = |value: u64| lua::OptionValue::Number(value as f64);
+    let limits = &job.general.limits;
+    // Old names count as the new ones.
+    options.insert("threads".to_owned(), number(u64::from(job.general.threads)));
+    options.insert("events".to_owned(), number(limits.events.unwrap_or(0)));
+    let time = limits.time.unwrap_or_default().as_secs();
+    options.insert("time".to_owned(), number(time));
+    options
+}
+
+fn show(voice: Voice, message: Message<'_>) {
+    match message {
+        Message::Print(bytes) => {
+            // A run goes on when nobody reads about it.
+            let mut output = io::stdout().lock();
+            let _ = output.write_all(bytes).and_then(|()| output.flush());
+        }
+        Message::Fatal(text) => voice.fatal(text),
+        Message::Alert(text) => voice.alert(text),
+    }
+}
+
+fn drive(host: &mut Host, general: &General) -> Result<u8, Stop> {
+    announce(general);
+    general.voice.notice("Initializing worker threads...\n");
+    let limits = &general.limits;
+    let started = host.start(LoadSettings {
+        clients: general.threads,
+        threads: load_threads(general.threads),
+        events: limits.events.unwrap_or(0),
+        time: limits.time,
+        warmup: limits.warm_up,
+        rate: limits.per_second,
+        init_timeout: general.init_timeout,
+    });
+    let load = match started {
+        Ok(load) => load,
+        Err(ScriptError::NotReady { .. }) => {
+            let seconds = general.init_timeout.as_secs();
+            general.voice.fatal(&format!(
+                "Worker threads failed to initialize within {seconds} seconds!"
+            ));
+            return Ok(TIMED_OUT);
+        }
+        Err(error @ ScriptError::Lacks { .. }) => return Err(told(&error)),
+        Err(error) => {
+            let (Stop::Usage(text) | Stop::Fatal(text)) = told(&error);
+            general.voice.fatal(&text);
+            return Err(Stop::Fatal("Thread initialization failed!".to_owned()));
+        }
+    };
+    let counts = load.counts();
+    let mut running = ScriptLoad {
+        host,
+        load: Some(load),
+        reporter: None,
+        base: counts.clone(),
+        last: counts,
+        ended: None,
+        failure: None,
+    };
+    let code = course::run(general, &mut running)?;
+    if code == 0 {
+        running.host.done().map_err(|error| told(&error))?;
+    }
+    Ok(code)
+}
+
+/// The clients of a script.
+struct ScriptLoad<'a> {
+    host: &'a mut Host,
+    /// None when it has ended.
+    load: Option<lua::Load>,
+    /// The state that intermediate reports are printed by.
+    reporter: Option<Host>,
+    /// At the last reset of the shares.
+    base: lua::Counts,
+    /// At the last look.
+    last: lua::Counts,
+    /// All that it did, once it has ended.
+    ended: Option<lua::Counts>,
+    failure: Option<String>,
+}
+
+impl ScriptLoad<'_> {
+    fn counts(&self) -> Option<lua::Counts> {
+        match &self.load {
+            Some(load) => Some(load.counts()),
+            None => self.ended.clone(),
+        }
+    }
+}
+
+/// The difference between two looks.
+fn stretch(counts: &lua::Counts, into: &mut Stretch) {
+    into.clear();
+    into.counts = Counts {
+        events: counts.events,
+        reads: counts.reads,
+        writes: counts.writes,
+        others: counts.other,
+        errors: counts.errors,
+        reconnects: counts.reconnects,
+        bytes_read: counts.bytes_read,
+        bytes_written: counts.bytes_written,
+    };
+    into.latency_ns_sum = counts.latency_ns_sum;
+    if !counts.latencies.is_empty() {
+        into.latency_ns_min = counts.latencies.min();
+        into.latency_ns_max = counts.latencies.max();
+    }
+    into.latencies = counts.latencies.clone();
+}
+
+impl Load for ScriptLoad<'_> {
+    fn begin(&mut self) {
+        if let Some(load) = &self.load {
+            load.begin();
+        }
+    }
+
+    fn wait(&mut self, until: Instant) -> bool {
+        self.load.as_mut().is_none_or(|load| load.wait(until))
+    }
+
+    fn stop(&mut self) {
+        if let Some(load) = &self.load {
+            load.stop();
+        }
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        // Asked when the load has ended, so this waits for nobody.
+        match self.load.take().map(lua::Load::finish) {
+            Some(Ok(counts)) => self.ended = Some(counts),
+            Some(Err(error)) => {
+                let (Stop::Usage(text) | Stop::Fatal(text)) = told(&error);
+                self.failure = Some(text);
+            }
+            None => {}
+        }
+        self.failure.clone()
+    }
+
+    fn take(&mut self, fresh: &mut Stretch) {
+        let Some(now) = self.counts() else {
+            return fresh.clear();
+        };
+        stretch(&now.since(&self.last), fresh);
+        self.last = now;
+    }
+
+    fn shares(&mut self) -> Vec<Share> {
+        let since = self.last.since(&self.base);
+        let share = |client: &lua::ClientCounts| Share {
+            events: client.events,
+            ns: client.busy_ns,
+            ..Share::default()
+        };
+        since.clients.iter().map(share).collect()
+    }
+
+    fn reset_shares(&mut self) {
+        self.base = self.last.clone();
+    }
+
+    fn running(&mut self) -> u32 {
+        self.counts().map_or(0, |counts| counts.running)
+    }
+
+    fn queue(&mut self, _elapsed: Duration) -> (u64, u32) {
+        self.counts()
+            .map_or((0, 0), |counts| (counts.queue_length, counts.concurrency))
+    }
+
+    fn style(&self) -> Style {
+        match self.host.used_driver() {
+            true => Style::Sql,
+            false => Style::Events,
+        }
+    }
+
+    fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop> {
+        let hook = match kind {
+            Report::Intermediate => "report_intermediate",
+            Report::Checkpoint | Report::Final => "report_cumulative",
+        };
+        if !self.host.has_hook(hook) {
+            return Ok(false);
+        }
+        let outcome = match kind {
+            Report::Final => self.host.call_report_hook(hook, stat),
+            Report::Intermediate | Report::Checkpoint => {
+                let reporter = match &mut self.reporter {
+                    Some(reporter) => reporter,
+                    empty => empty.insert(self.host.reporter().map_err(|error| told(&error))?),
+                };
+                reporter.call_report_hook(hook, stat)
+            }
+        };
+        outcome.map_err(|error| told(&error))?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,226 @@
+//! The options of MySQL and MariaDB: where servers are and how they are spoken to.
+
+use std::path::{Path, PathBuf};
+
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::lua::IgnoredErrors;
+
+use super::Stop;
+use super::given::Given;
+use super::say::Voice;
+
+/// Where servers put their socket unless told otherwise; a client that is told `localhost` looks there.
+const SOCKETS: [&str; 4] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+/// Where servers are and how they are spoken to. No debug output, because it holds a password.
+pub struct Servers {
+    /// Each new connection goes to the next one.
+    pub addresses: Vec<Address>,
+    /// Account.
+    pub credentials: Credentials,
+    /// Database.
+    pub database: String,
+    /// How much TLS.
+    pub tls: TlsMode,
+    /// Errors after which an event is begun again.
+    pub ignored: IgnoredErrors,
+    /// Whether statements are prepared.
+    pub is_prepared: bool,
+    /// Nothing is to reach a server.
+    pub is_dry: bool,
+}
+
+impl Servers {
+    /// Reads the options, and warns of those that have no effect.
+    ///
+    /// # Errors
+    /// A driver or value that there is not.
+    pub fn read(given: &Given, voice: Voice) -> Result<Self, Stop> {
+        let driver = given.text("db-driver");
+        if driver != "mysql" {
+            return Err(Stop::Fatal(format!(
+                "invalid database driver name: '{driver}'; dbduel speaks to MySQL and MariaDB only"
+            )));
+        }
+        let is_prepared = given.choice("db-ps-mode", &[("auto", true), ("disable", false)])?;
+        for name in [
+            "mysql-ssl-key",
+            "mysql-ssl-cert",
+            "mysql-ssl-cipher",
+            "mysql-compression",
+            "mysql-compression-algorithms",
+            "mysql-debug",
+        ] {
+            if given.is_written(name) && (given.switch(name) || !given.text(name).is_empty()) {
+                voice.warning(&format!("--{name} is not supported and has no effect"));
+            }
+        }
+        let password = if given.is_written("mysql-password") {
+            given.text("mysql-password").to_owned()
+        } else {
+            std::env::var("MYSQL_PWD").unwrap_or_default()
+        };
+        Ok(Servers {
+            addresses: addresses(given)?,
+            credentials: Credentials::new(given.text("mysql-user").to_owned(), password),
+            database: given.text("mysql-db").to_owned(),
+            tls: tls(given)?,
+            ignored: ignored(given)?,
+            is_prepared,
+            is_dry: given.switch("mysql-dry-run"),
+        })
+    }
+
+    /// A connection for commands that measure nothing, to the next server by `number`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn connect(&self, number: usize, options: &ConnectOptions) -> Result<Connection, Stop> {
+        let options = ConnectOptions {
+            database: Some(self.database.clone()),
+            tls: self.tls.clone(),
+            ..options.clone()
+        };
+        let address = &self.addresses[number % self.addresses.len()];
+        Connection::connect(address, &self.credentials, &options).map_err(|error| {
+            Stop::Fatal(format!(
+                "unable to connect to MySQL server, aborting: {error}"
+            ))
+        })
+    }
+}
+
+fn addresses(given: &Given) -> Result<Vec<Address>, Stop> {
+    let sockets = given.list("mysql-socket");
+    if !sockets.is_empty() {
+        let unix = |path: &String| Address::Unix {
+            path: PathBuf::from(path),
+        };
+        return Ok(sockets.iter().map(unix).collect());
+    }
+    let mut ports = Vec::new();
+    for text in given.list("mysql-port") {
+        let port: u16 = text.parse().map_err(|_| {
+            Stop::Fatal(format!(
+                "Invalid value for --mysql-port: '{text}'; it takes a port"
+            ))
+        })?;
+        ports.push(port);
+    }
+    let mut addresses = Vec::new();
+    for host in given.list("mysql-host") {
+        for &port in &ports {
+            let local = (host == "localhost").then(local_socket).flatten();
+            addresses.push(match local {
+                Some(path) => Address::Unix { path },
+                None => Address::Tcp {
+                    host: host.clone(),
+                    port,
+                },
+            });
+        }
+    }
+    if addresses.is_empty() {
+        return Err(Stop::Fatal(
+            "--mysql-host and --mysql-port name no server".to_owned(),
+        ));
+    }
+    Ok(addresses)
+}
+
+/// The socket of a server on this machine, if there is one.
+fn local_socket() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("MYSQL_UNIX_PORT") {
+        return Some(PathBuf::from(path));
+    }
+    let found = SOCKETS.iter().find(|path| Path::new(path).exists());
+    found.map(PathBuf::from)
+}
+
+fn tls(given: &Given) -> Result<TlsMode, Stop> {
+    let named = given.text("mysql-ssl-ca");
+    // The file that sysbench 1.0 looks for in the working directory.
+    let ca = PathBuf::from(if named.is_empty() {
+        "cacert.pem"
+    } else {
+        named
+    });
+    match given.text("mysql-ssl").to_ascii_lowercase().as_str() {
+        "off" | "disabled" | "false" | "0" => Ok(TlsMode::Off),
+        "on" | "true" | "1" | "" if ca.exists() => Ok(TlsMode::VerifyCa { ca }),
+        "on" | "true" | "1" | "" | "required" => Ok(TlsMode::Required),
+        "preferred" => Ok(TlsMode::Preferred),
+        "verify_ca" => Ok(TlsMode::VerifyCa { ca }),
+        "verify_identity" => Ok(TlsMode::VerifyIdentity { ca }),
+        other => Err(Stop::Fatal(format!(
+            "Invalid value for --mysql-ssl: '{other}'; it takes off, on, preferred, required, verify_ca or verify_identity"
+        ))),
+    }
+}
+
+fn ignored(given: &Given) -> Result<IgnoredErrors, Stop> {
+    let list = given.list("mysql-ignore-errors");
+    if list.iter().any(|word| word == "all") {
+        return Ok(IgnoredErrors::All);
+    }
+    let codes = list.iter().map(|text| {
+        text.parse::<u16>().map_err(|_| {
+            Stop::Fatal(format!(
+                "Invalid value for --mysql-ignore-errors: '{text}'; it takes error numbers, or all"
+            ))
+        })
+    });
+    Ok(IgnoredErrors::Codes(codes.collect::<Result<_, _>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{given::Words, table};
+    use super::*;
+
+    fn read(text: &str) -> Result<Servers, Stop> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let (given, _) = Given::read(table::GENERAL, Words::sort(&words)?.options)?;
+        Servers::read(&given, Voice { verbosity: 0 })
+    }
+
+    fn places(text: &str) -> Vec<String> {
+        let servers = read(text).unwrap();
+        servers.addresses.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn connections_take_the_next_port_and_then_the_next_host() {
+        assert_eq!(
+            places("--mysql-host=a,b --mysql-port=1,2"),
+            ["tcp://a:1", "tcp://a:2", "tcp://b:1", "tcp://b:2"]
+        );
+        assert_eq!(
+            places("--mysql-host=a --mysql-socket=/x,/y"),
+            ["unix:/x", "unix:/y"]
+        );
+    }
+
+    #[test]
+    fn values_without_sense_are_refused() {
+        for bad in [
+            "--db-driver=pgsql",
+            "--db-ps-mode=foo",
+            "--mysql-port=abc",
+            "--mysql-ssl=maybe",
+            "--mysql-ignore-errors=x",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        let Ok(servers) = read("--mysql-ignore-errors=all") else {
+            panic!("refused")
+        };
+        assert_eq!(servers.ignored, IgnoredErrors::All);
+    }
+}

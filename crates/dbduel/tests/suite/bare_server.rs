@@ -1,0 +1,200 @@
+//! A real server without a contest around it, for verbs that drive what runs already.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use serde_json::Value;
+
+use super::lab::home;
+
+/// A running server with an empty database `sbtest`; root needs no password. Dropping it kills it.
+pub struct BareServer {
+    folder: tempfile::TempDir,
+    child: Child,
+}
+
+impl BareServer {
+    /// Starts a server that is in the home already.
+    pub fn start(name: &str) -> Self {
+        let tree = Tree::open(name);
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        tree.initialise(&data);
+        let socket = folder.path().join("s.sock");
+        let mut command = tree.command(&data);
+        command
+            .arg(format!("--socket={}", socket.display()))
+            .arg(format!(
+                "--pid-file={}",
+                folder.path().join("pid").display()
+            ))
+            .args(["--skip-networking", "--innodb-buffer-pool-size=64M"])
+            .arg("--innodb-flush-log-at-trx-commit=2");
+        if tree.is_new_mysql() {
+            command.arg("--mysqlx=OFF");
+        }
+        let log = File::create(folder.path().join("log")).unwrap();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let server = BareServer { folder, child };
+        server.wait_until_ready(name);
+        server.query("CREATE DATABASE sbtest");
+        server
+    }
+
+    fn wait_until_ready(&self, name: &str) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while self.connect().is_err() {
+            assert!(Instant::now() < deadline, "{name} does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("s.sock")
+    }
+
+    fn connect(&self) -> Result<Connection, dbduel_load::blocking::ConnectError> {
+        let address = Address::Unix {
+            path: self.socket(),
+        };
+        let root = Credentials::new("root".to_owned(), String::new());
+        Connection::connect(&address, &root, &ConnectOptions::default())
+    }
+
+    /// The first value of the answer; empty when there is none.
+    pub fn query(&self, sql: &str) -> String {
+        let answer = self.connect().unwrap().query(sql).unwrap();
+        answer.text(0, 0).unwrap_or_default()
+    }
+}
+
+impl Drop for BareServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An unpacked server, as `build.json` describes it.
+struct Tree {
+    root: PathBuf,
+    build: Value,
+}
+
+impl Tree {
+    fn open(name: &str) -> Self {
+        let root = home().join("servers").join(name);
+        let text = std::fs::read_to_string(root.join("build.json")).unwrap();
+        Tree {
+            root: root.canonicalize().unwrap(),
+            build: serde_json::from_str(&text).unwrap(),
+        }
+    }
+
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        Some(self.root.join(self.build[key].as_str()?))
+    }
+
+    fn is_new_mysql(&self) -> bool {
+        self.build["product"] == "mysql" && self.build["version"]["major"].as_u64() >= Some(8)
+    }
+
+    fn command(&self, data: &Path) -> Command {
+        let libraries: Vec<String> = self.build["library_path"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| self.root.join(part.as_str().unwrap()).display().to_string())
+            .collect();
+        let libraries = libraries.join(":");
+        let daemon = self.path("daemon").unwrap();
+        let mut command = match self.path("loader") {
+            Some(loader) => {
+                let mut command = Command::new(loader);
+                command.args(["--library-path", &libraries]).arg(daemon);
+                command
+            }
+            None => {
+                let mut command = Command::new(daemon);
+                command.env("LD_LIBRARY_PATH", libraries);
+                command
+            }
+        };
+        let share = self.path("share").unwrap();
+        command
+            .arg("--no-defaults")
+            .arg(format!(
+                "--basedir={}",
+                self.path("basedir").unwrap().display()
+            ))
+            .arg(format!("--lc-messages-dir={}", share.display()))
+            .arg(format!("--character-sets-dir={}/charsets", share.display()))
+            .arg(format!("--datadir={}", data.display()))
+            .arg("--user=root");
+        if let Some(plugins) = self.path("plugins") {
+            command.arg(format!("--plugin-dir={}", plugins.display()));
+        }
+        command
+    }
+
+    fn initialise(&self, data: &Path) {
+        if self.is_new_mysql() {
+            let output = self
+                .command(data)
+                .arg("--initialize-insecure")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{output:?}");
+            return;
+        }
+        std::fs::create_dir_all(data.join("mysql")).unwrap();
+        let share = self.path("share").unwrap();
+        let is_mariadb = self.build["product"] == "mariadb";
+        let mut sql = if is_mariadb {
+            "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
+                .to_owned()
+        } else {
+            "USE mysql;\n".to_owned()
+        };
+        for part in ["system_tables", "performance_tables", "system_tables_data"] {
+            for product in ["mariadb", "mysql"] {
+                let file = share.join(format!("{product}_{part}.sql"));
+                if let Ok(bytes) = std::fs::read(&file) {
+                    sql += &String::from_utf8_lossy(&bytes);
+                    sql.push('\n');
+                    break;
+                }
+            }
+        }
+        let engine = if is_mariadb {
+            "--enforce-storage-engine="
+        } else {
+            "--default-storage-engine=MyISAM"
+        };
+        let mut child = self
+            .command(data)
+            .args(["--bootstrap", "--max-allowed-packet=8M", engine])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(sql.as_bytes())
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}

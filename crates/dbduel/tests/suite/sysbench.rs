@@ -1,0 +1,430 @@
+//! `dbduel sysbench` as people's scripts meet it, beside sysbench itself where that is installed.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::bare_server::BareServer;
+use super::lab::{program, with_servers};
+
+fn ours(folder: &Path, words: &[&str]) -> Output {
+    let mut command = program();
+    command.arg("sysbench").args(words).current_dir(folder);
+    command.env_remove("MYSQL_PWD").output().unwrap()
+}
+
+/// Sysbench 1.0.20, or a loud word that it is not there.
+fn theirs(folder: &Path, words: &[&str]) -> Option<Output> {
+    let version = Command::new("sysbench").arg("--version").output();
+    let is_there = version.is_ok_and(|output| output.stdout.starts_with(b"sysbench 1.0.20"));
+    if !is_there {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n!!! NOT COMPARED with sysbench 1.0.20, which is not installed: {}\n",
+            words.join(" ")
+        );
+        return None;
+    }
+    let mut command = Command::new("sysbench");
+    command
+        .args(words)
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null());
+    Some(command.output().unwrap())
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The lines with every number as `#` and every run of spaces as one, so that only words and order are left.
+fn shape(output: &Output) -> Vec<String> {
+    let text = text(output);
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let mut shaped = String::new();
+        let mut is_number = false;
+        for letter in line.chars() {
+            let continues = letter.is_ascii_digit() || (is_number && letter == '.');
+            if continues && !is_number {
+                shaped.push('#');
+            } else if !continues {
+                shaped.push(letter);
+            }
+            is_number = continues;
+        }
+        let words: Vec<&str> = shaped.split_whitespace().collect();
+        let line = match words.first() {
+            Some(&"sysbench") => "sysbench".to_owned(),
+            // Bins differ from run to run; their form is held by a test of its own.
+            Some(&"#") if shaped.contains('|') => "bin".to_owned(),
+            _ => words.join(" "),
+        };
+        if line != "bin" || lines.last().is_none_or(|last| last != "bin") {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+#[track_caller]
+fn same_shape(folder: &Path, words: &[&str]) -> Output {
+    let mine = ours(folder, words);
+    if let Some(other) = theirs(folder, words) {
+        assert_eq!(shape(&mine), shape(&other), "{}", words.join(" "));
+        assert_eq!(
+            mine.status.code(),
+            other.status.code(),
+            "{}",
+            words.join(" ")
+        );
+    }
+    mine
+}
+
+/// The number behind a label of the final block.
+#[track_caller]
+fn figure(output: &Output, label: &str) -> f64 {
+    let text = text(output);
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.trim_start().starts_with(label));
+    let line = line.unwrap_or_else(|| panic!("no `{label}` in\n{text}"));
+    let behind = line.trim_start()[label.len()..].trim();
+    let number = behind.split([' ', 's', '/']).next().unwrap_or_default();
+    number.parse().unwrap_or_else(|_| panic!("{line}"))
+}
+
+#[test]
+fn machine_tests_print_what_sysbench_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        same_shape(folder.path(), &words)
+    };
+    let output = run("cpu --threads=2 --events=40 --time=0 --cpu-max-prime=2000 --rand-seed=5 run");
+    assert_eq!(figure(&output, "total number of events:"), 40.0);
+    run("cpu --time=1 --cpu-max-prime=2000 --percentile=0 --histogram run");
+    run("cpu --threads=2 --time=1 --rate=100 --cpu-max-prime=500 --validate run");
+    let output = run("memory --memory-total-size=64M --memory-block-size=4K --threads=2 run");
+    assert_eq!(figure(&output, "total number of events:"), 16_384.0);
+    run(
+        "memory --memory-total-size=16M --memory-oper=none --memory-access-mode=rnd --memory-scope=local run",
+    );
+    run("threads --events=10 --threads=2 --thread-yields=10 run");
+    let output = run("mutex --mutex-locks=50 --mutex-loops=10 --threads=3 run");
+    assert_eq!(figure(&output, "total number of events:"), 3.0);
+}
+
+#[test]
+fn files_are_prepared_driven_and_removed_as_by_sysbench() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = "fileio --file-total-size=1M --file-num=4";
+    let run = |words: &str| {
+        let words: Vec<&str> = base.split(' ').chain(words.split(' ')).collect();
+        same_shape(folder.path(), &words)
+    };
+    assert_eq!(run("cleanup").status.code(), Some(0));
+    let words: Vec<&str> = base.split(' ').chain(["prepare"]).collect();
+    let made = ours(folder.path(), &words);
+    assert!(
+        text(&made).contains("Creating file test_file.3"),
+        "{made:?}"
+    );
+    assert_eq!(
+        std::fs::metadata(folder.path().join("test_file.3"))
+            .unwrap()
+            .len(),
+        262_144
+    );
+    for mode in ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"] {
+        for method in ["sync", "async", "mmap"] {
+            let output = run(&format!(
+                "--file-test-mode={mode} --file-io-mode={method} --events=50 --time=0 run"
+            ));
+            assert_eq!(
+                figure(&output, "total number of events:"),
+                50.0,
+                "{mode} {method}"
+            );
+        }
+    }
+    run("--file-test-mode=rndwr --file-fsync-all --events=20 --time=0 run");
+    run("--file-test-mode=nonsense run");
+    run("cleanup");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_wrong_ends_with_the_exit_code_of_sysbench() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [
+        "cpu prepare",
+        "cpu nonsense",
+        "cpu",
+        "nosuch run",
+        "nosuch.lua run",
+        "--foo cpu run",
+        "cpu --threads=abc run",
+        "cpu --threads=0 run",
+        "cpu --histogram=maybe run",
+        "cpu run prepare",
+        "cpu --percentile=101 run",
+        "cpu --rand-type=foo run",
+        "cpu --forced-shutdown=x run",
+        "cpu --report-checkpoints=a run",
+        "cpu --cpu-max-prime=2K run",
+        "memory --memory-block-size=3K run",
+        "fileio run",
+        "oltp_read_write",
+        "oltp_read_write nonsense",
+        "oltp_read_write --foo=3 run",
+        "bulk_insert help",
+        "oltp_read_only --mysql-socket=/nonexistent/s.sock run",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mine = ours(folder.path(), &words);
+        assert_eq!(mine.status.code(), Some(1), "{words:?}: {mine:?}");
+        if let Some(other) = theirs(folder.path(), &words) {
+            assert_eq!(other.status.code(), Some(1), "{words:?}");
+            assert_eq!(mine.stdout.is_empty(), other.stdout.is_empty(), "{words:?}");
+        }
+    }
+    let forced = [
+        "cpu",
+        "--time=1",
+        "--forced-shutdown=0",
+        "--cpu-max-prime=100000000",
+        "run",
+    ];
+    let output = ours(folder.path(), &forced);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("Number of unfinished transactions on forced shutdown: 1"));
+    let misspelt = ours(folder.path(), &["oltp_read_only", "--table-sise=3", "run"]);
+    assert!(String::from_utf8_lossy(&misspelt.stderr).contains("did you mean --table-size?"));
+}
+
+#[test]
+fn the_version_reads_as_that_of_sysbench() {
+    let folder = tempfile::tempdir().unwrap();
+    same_shape(folder.path(), &["--version"]);
+    let help = ours(folder.path(), &["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(text(&help).contains("--mysql-ignore-errors=[LIST,...]"));
+}
+
+const NATIVES: [(&str, u64, u64, u64); 9] = [
+    ("oltp_point_select", 100, 0, 0),
+    ("oltp_read_only", 1400, 0, 200),
+    ("oltp_read_write", 1400, 400, 200),
+    ("oltp_write_only", 0, 400, 200),
+    ("oltp_update_index", 0, 100, 0),
+    ("oltp_update_non_index", 0, 100, 0),
+    ("oltp_insert", 0, 100, 0),
+    ("select_random_points", 100, 0, 0),
+    ("select_random_ranges", 100, 0, 0),
+];
+
+/// Prepares, runs and cleans up every built-in test, and compares counts and text with sysbench's on the same tables.
+fn every_native_test(server_name: &str) {
+    let Some(_turn) = with_servers("every_native_test", &[server_name]) else {
+        return;
+    };
+    let server = BareServer::start(server_name);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = format!("--mysql-socket={}", server.socket().display());
+    let words = |test: &str, more: &str| -> Vec<String> {
+        let mut words = vec![
+            test.to_owned(),
+            socket.clone(),
+            "--mysql-user=root".to_owned(),
+        ];
+        words.extend(["--table-size=500", "--time=0", "--events=100"].map(str::to_owned));
+        words.extend(more.split(' ').map(str::to_owned));
+        words
+    };
+    let same = |test: &str, more: &str| {
+        let words = words(test, more);
+        same_shape(
+            folder.path(),
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+    };
+    let mine = |test: &str, more: &str| {
+        let words = words(test, more);
+        let output = ours(
+            folder.path(),
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        output
+    };
+    for (test, reads, writes, others) in NATIVES {
+        mine(test, "prepare");
+        assert_eq!(
+            server.query("SELECT COUNT(*) FROM sbtest.sbtest1"),
+            "500",
+            "{test}"
+        );
+        assert_eq!(
+            server.query("SELECT LENGTH(c) + LENGTH(pad) FROM sbtest.sbtest1 LIMIT 1"),
+            "178"
+        );
+        mine(test, "prewarm");
+        for mode in ["auto", "disable"] {
+            let output = same(test, &format!("--threads=1 --db-ps-mode={mode} run"));
+            let label = format!("{server_name} {test} {mode}");
+            assert_eq!(figure(&output, "transactions:"), 100.0, "{label}");
+            assert_eq!(figure(&output, "read:"), reads as f64, "{label}");
+            assert_eq!(figure(&output, "write:"), writes as f64, "{label}");
+            assert_eq!(figure(&output, "other:"), others as f64, "{label}");
+        }
+        same(test, "cleanup");
+        let left = server
+            .query("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sbtest'");
+        assert_eq!(left, "0", "{test}");
+    }
+    same("oltp_delete", "prepare");
+    let output = same("oltp_delete", "--threads=2 run");
+    assert_eq!(figure(&output, "write:") + figure(&output, "other:"), 100.0);
+    let rows: f64 = server
+        .query("SELECT COUNT(*) FROM sbtest.sbtest1")
+        .parse()
+        .unwrap();
+    assert!(rows < 500.0, "{rows}");
+    same("oltp_delete", "cleanup");
+    same("bulk_insert", "--threads=2 prepare");
+    same("bulk_insert", "--threads=2 cleanup");
+    mine("bulk_insert", "--threads=2 prepare");
+    let output = mine("bulk_insert", "--threads=2 --events=50000 run");
+    assert_eq!(figure(&output, "transactions:"), 50_000.0);
+    let rows: u32 = ["sbtest1", "sbtest2"]
+        .map(|table| {
+            server
+                .query(&format!("SELECT COUNT(*) FROM sbtest.{table}"))
+                .parse::<u32>()
+                .unwrap()
+        })
+        .iter()
+        .sum();
+    assert_eq!(rows, 50_000);
+    mine("bulk_insert", "--threads=2 cleanup");
+    with_intervals(&mine, &same);
+}
+
+/// Several clients, with everything that is printed on the way, and the ways of 0.5.
+fn with_intervals(mine: &dyn Fn(&str, &str) -> Output, same: &dyn Fn(&str, &str) -> Output) {
+    mine(
+        "oltp_read_write",
+        "--tables=3 --threads=2 --skip-trx --secondary prepare",
+    );
+    mine("oltp_read_write", "--tables=3 cleanup");
+    mine(
+        "oltp_read_write",
+        "--tables=3 --create-secondary=off prepare",
+    );
+    mine("oltp_read_only", "--tables=3 --threads=8 --reconnect=5 run");
+    let output = mine("oltp_read_only", "--tables=3 --reconnect=10 run");
+    assert_eq!(figure(&output, "reconnects:"), 10.0);
+    let output = mine(
+        "/nonexistent/oltp.lua",
+        "--oltp-tables-count=3 --oltp-read-only=on --num-threads=2 run",
+    );
+    assert_eq!(figure(&output, "read:"), 1400.0);
+    let output = mine("oltp_read_write", "--tables=3 --mysql-dry-run run");
+    assert_eq!(
+        (figure(&output, "read:"), figure(&output, "other:")),
+        (0.0, 2000.0)
+    );
+    let output = same(
+        "oltp_read_write",
+        "--tables=3 --events=0 --time=2 --threads=4 --rate=50 --rand-type=uniform run",
+    );
+    assert!(
+        (60.0..140.0).contains(&figure(&output, "transactions:")),
+        "{}",
+        text(&output)
+    );
+    let output = mine(
+        "oltp_read_write",
+        "--tables=3 --events=0 --time=3 --report-interval=1 --report-checkpoints=2 run",
+    );
+    let text = text(&output);
+    assert!(
+        text.lines()
+            .filter(|line| line.contains("] thds: 1 tps: "))
+            .count()
+            >= 2,
+        "{text}"
+    );
+    assert!(text.contains("[ 2s ] Checkpoint report:"), "{text}");
+    mine("oltp_read_write", "--tables=3 cleanup");
+}
+
+#[test]
+fn built_in_tests_on_mariadb_do_what_sysbench_does() {
+    every_native_test("mariadb-10.11");
+}
+
+#[test]
+fn built_in_tests_on_mysql_5_6_do_what_sysbench_does() {
+    every_native_test("mysql-5.6.24");
+}
+
+#[test]
+fn built_in_tests_on_mysql_9_do_what_sysbench_does() {
+    every_native_test("mysql-9.7");
+}
+
+#[test]
+fn a_script_is_run_with_its_options_commands_and_hooks() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+sysbench.cmdline.options = { greeting = {"What to say", "hello"} }
+sysbench.cmdline.commands = { shout = { function() print(string.upper(sysbench.opt.greeting)) end } }
+function event() end
+function done() print("done") end
+sysbench.hooks.report_cumulative = function(stat) print("events: " .. stat.events) end
+"#;
+    std::fs::write(folder.path().join("own.lua"), script).unwrap();
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = ours(folder.path(), &words);
+        (
+            output.status.code(),
+            text(&output),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (code, said, _) = run("own.lua --greeting=ahoy shout");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("AHOY"), "{said}");
+    let (code, said, _) = run("own.lua --events=7 --time=0 --threads=2 run");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("events: 7") && said.contains("done"),
+        "{said}"
+    );
+    assert!(
+        run("own.lua help")
+            .1
+            .contains("--greeting=STRING What to say [hello]")
+    );
+    let (code, _, complaint) = run("own.lua --greting=x run");
+    assert_eq!(code, Some(1));
+    assert!(complaint.contains("--greeting"), "{complaint}");
+    std::fs::write(
+        folder.path().join("bad.lua"),
+        "function event()\n  error('no luck')\nend\n",
+    )
+    .unwrap();
+    let (code, said, _) = run("bad.lua --events=1 run");
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("bad.lua:2") && said.contains("no luck"),
+        "{said}"
+    );
+    // Nothing is reported of a run that failed.
+    assert!(!said.contains("General statistics"), "{said}");
+}
