@@ -155,6 +155,16 @@ pub trait RowContent: Send + Sync {
     /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
     /// row give the same text.
     fn write(&self, row: u64, random: &mut Random, sql: &mut String);
+
+    /// Writes the rows from `first` on, one with each call. For content that finds the next row more
+    /// cheaply than any row, or whose rows have something in common within a chunk.
+    fn writer(&self, first: u64) -> Box<dyn FnMut(&mut Random, &mut String) + '_> {
+        let mut row = first;
+        Box::new(move |random, sql| {
+            self.write(row, random, sql);
+            row += 1;
+        })
+    }
 }
 
 #[cfg(test)]
