@@ -104,6 +104,8 @@ impl Conn {
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
             tls: tls.wish(),
+            // A workload may send BEGIN or COMMIT in the packet of a statement.
+            wanted: Capabilities::MULTI_STATEMENTS,
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();

@@ -3,6 +3,8 @@
 //! A workload knows its tables, its statements and how its values are drawn. It does not time, retry,
 //! print or know a histogram.
 
+pub mod completion;
+mod linkbench;
 mod oltp;
 pub mod order_entry;
 pub mod parameters;
@@ -21,6 +23,7 @@ use crate::conn::LostError;
 use crate::executor::Task;
 use crate::random::Random;
 use crate::worker::Seat;
+use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
 pub use verification::{Condition, Moment, Verification, VerifyError};
@@ -48,6 +51,25 @@ pub trait Workload: Sync {
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
         let _ = parameters;
         Ok(())
+    }
+
+    /// Names of those parameters that say how tables are stored and not what they hold: contenders may
+    /// have values of their own for them.
+    fn own_parameters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How many connections are to fill its tables, when the parameters say so.
+    fn loaders(&self, parameters: &Parameters) -> Option<u32> {
+        let _ = parameters;
+        None
+    }
+
+    /// Reads a configuration file of the program that the workload comes from; none when there is no such
+    /// thing.
+    fn import(&self, text: &str) -> Option<Result<Import, ImportError>> {
+        let _ = text;
+        None
     }
 
     /// The most clients that its data have work for, if there is a limit.
@@ -98,6 +120,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &random_points::SelectRandom::POINTS,
     &random_points::SelectRandom::RANGES,
     &order_entry::OrderEntry,
+    &linkbench::LinkBench,
 ];
 
 /// There is no workload of that name.
@@ -144,6 +167,9 @@ pub struct Table {
     pub digest_columns: &'static str,
 }
 
+/// Appends the next row of a table with each call.
+pub type RowWriter<'a> = Box<dyn FnMut(&mut Random, &mut String) + 'a>;
+
 /// The content of a table.
 pub trait RowContent: Send + Sync {
     /// The seed of the whole dataset, told before the first row; for content that several tables or
@@ -158,7 +184,7 @@ pub trait RowContent: Send + Sync {
 
     /// Writes the rows from `first` on, one with each call. For content that finds the next row more
     /// cheaply than any row, or whose rows have something in common within a chunk.
-    fn writer(&self, first: u64) -> Box<dyn FnMut(&mut Random, &mut String) + '_> {
+    fn writer(&self, first: u64) -> RowWriter<'_> {
         let mut row = first;
         Box::new(move |random, sql| {
             self.write(row, random, sql);
