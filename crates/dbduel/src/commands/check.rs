@@ -1,12 +1,13 @@
 //! `dbduel check`: do the tables on a running server hold what the workload promises of them?
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
-use dbduel_load::workloads::{self, Moment, Verification, parameters};
+use dbduel_load::workloads::{self, Moment, Verification, completion};
 
 use crate::cli;
 use crate::console;
@@ -26,7 +27,7 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
         .iter()
         .map(|(name, value)| (name.clone(), value.as_str().into()))
         .collect();
-    let resolved = parameters::resolve(workload, &given)?;
+    let resolved = completion::complete(workload, &given, Path::new(""))?.parameters;
     let (address, user) = Address::parse_with_user(&arguments.server)?;
     let credentials = Credentials::new(
         user.unwrap_or_else(|| "root".to_owned()),
