@@ -11,6 +11,7 @@ pub mod parameters;
 mod random_points;
 mod rows;
 mod sbtest;
+mod specs;
 #[cfg(test)]
 mod test_lab;
 mod unique;

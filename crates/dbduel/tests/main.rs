@@ -1,6 +1,6 @@
 //! Tests of the program as a user meets it, in one binary.
 //!
-//! `house` and `plans` need nothing but the program; `duels` and `faults` run real servers, which they
+//! `house` and `plans` need nothing but the program; `duels`, `faults` and `storage` run real servers, which they
 //! fetch once and keep below the build directory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -13,4 +13,5 @@ mod suite {
     pub mod lab;
     pub mod load;
     pub mod plans;
+    pub mod storage;
 }

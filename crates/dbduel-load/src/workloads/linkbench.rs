@@ -17,6 +17,7 @@
 //! ```
 
 mod access;
+mod check;
 mod client;
 mod consistency;
 mod degrees;
@@ -89,7 +90,7 @@ impl Workload for LinkBench {
     }
 
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
-        settings::check(parameters)
+        check::check(parameters)
     }
 
     fn loaders(&self, parameters: &Parameters) -> Option<u32> {

@@ -1,37 +1,8 @@
 //! The parameters: the original program's, by their names, and ours.
 
 use super::degrees::DEGREE_MAX;
-use crate::workloads::parameters::{Default, Kind, ParameterSpec};
-
-const fn integer(
-    name: &'static str,
-    min: i64,
-    max: i64,
-    default: i64,
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Integer { min, max },
-        default: Default::Integer(default),
-        about,
-    }
-}
-
-const fn number(
-    name: &'static str,
-    min: f64,
-    max: f64,
-    default: f64,
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Number { min, max },
-        default: Default::Number(default),
-        about,
-    }
-}
+use crate::workloads::parameters::ParameterSpec;
+use crate::workloads::specs::{choice, integer, number, switch, text};
 
 const fn percent(name: &'static str, default: f64, about: &'static str) -> ParameterSpec {
     number(name, 0.0, 100.0, default, about)
@@ -45,37 +16,6 @@ const fn shape(name: &'static str, default: f64) -> ParameterSpec {
         default,
         "Exponent of this Zipf distribution; 1 is the classical law.",
     )
-}
-
-const fn switch(name: &'static str, default: bool, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Switch,
-        default: Default::Switch(default),
-        about,
-    }
-}
-
-const fn choice(
-    name: &'static str,
-    words: &'static [&'static str],
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Choice(words),
-        default: Default::Text(words[0]),
-        about,
-    }
-}
-
-const fn text(name: &'static str, default: &'static str, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Text,
-        default: Default::Text(default),
-        about,
-    }
 }
 
 const FUNCTION: &str = "How ids are chosen for this: ZipfDistribution, UniformDistribution, GeometricDistribution \
