@@ -131,7 +131,8 @@ impl Conn {
         database: &str,
         tls: &TlsMode,
     ) -> Result<Self, LostError> {
-        let wanted = Capabilities::default();
+        // A workload may send several statements in one packet.
+        let wanted = Capabilities::MULTI_STATEMENTS;
         Self::open_wanting(wanted, reactor, token, address, credentials, database, tls).await
     }
 

@@ -58,10 +58,18 @@ pub struct FillWatch {
 /// What a fill did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillReport {
-    /// Rows of all tables.
+    /// Rows of all tables; for a workload whose rows are filled in together, these units.
     pub rows: u64,
+    /// Connections that filled at the same time.
+    pub connections: u32,
     /// Seconds, indexes included.
     pub seconds: f64,
+    /// Seconds until all rows were in.
+    pub rows_s: f64,
+    /// Seconds for what follows on complete tables: secondary indexes, keys, statistics.
+    pub finish_s: f64,
+    /// Processor time of the filling side for the rows, user and kernel, seconds.
+    pub cpu_s: f64,
 }
 
 /// Why the tables are not as they should be.
@@ -166,7 +174,9 @@ pub fn fill(
         }
         Job::Finish { table, sql } => run(connection, table, sql),
     };
-    crew.work_through(&chunks.collect::<Vec<_>>(), work)?;
+    let rows_began = Instant::now();
+    let cpu = crew.work_through(&chunks.collect::<Vec<_>>(), work)?;
+    let rows_s = rows_began.elapsed().as_secs_f64();
     // Indexes are built on complete tables.
     crew.work_through(&finishes.collect::<Vec<_>>(), work)?;
     let conclusion = workload.conclude(parameters);
@@ -176,9 +186,14 @@ pub fn fill(
             connection.execute(sql).map_err(FillError::Together)?;
         }
     }
+    let seconds = began.elapsed().as_secs_f64();
     Ok(FillReport {
         rows,
-        seconds: began.elapsed().as_secs_f64(),
+        connections: place.connections,
+        seconds,
+        rows_s,
+        finish_s: (rows_began.elapsed().as_secs_f64() - rows_s).max(0.0),
+        cpu_s: cpu.as_secs_f64(),
     })
 }
 

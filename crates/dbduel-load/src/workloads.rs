@@ -3,6 +3,8 @@
 //! A workload knows its tables, its statements and how its values are drawn. It does not time, retry,
 //! print or know a histogram.
 
+pub mod completion;
+mod linkbench;
 mod oltp;
 pub mod order_entry;
 pub mod parameters;
@@ -10,6 +12,7 @@ mod random_points;
 mod rows;
 mod sbtest;
 pub mod script;
+mod specs;
 #[cfg(test)]
 mod test_lab;
 pub(crate) mod unique;
@@ -24,6 +27,7 @@ use crate::executor::Task;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
 use crate::worker::Seat;
+use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
 pub use verification::{Condition, Moment, Recall, Verification, VerifyError};
@@ -66,6 +70,25 @@ pub trait Workload: Sync {
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
         let _ = parameters;
         Ok(())
+    }
+
+    /// Names of those parameters that say how tables are stored and not what they hold: contenders may
+    /// have values of their own for them.
+    fn own_parameters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How many connections are to fill its tables, when the parameters say so.
+    fn loaders(&self, parameters: &Parameters) -> Option<u32> {
+        let _ = parameters;
+        None
+    }
+
+    /// Reads a configuration file of the program that the workload comes from; none when there is no such
+    /// thing.
+    fn import(&self, text: &str) -> Option<Result<Import, ImportError>> {
+        let _ = text;
+        None
     }
 
     /// The most clients that its data have work for, if there is a limit.
@@ -157,6 +180,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &random_points::SelectRandom::POINTS,
     &random_points::SelectRandom::RANGES,
     &order_entry::OrderEntry,
+    &linkbench::LinkBench,
 ];
 
 /// There is no workload of that name.
@@ -206,6 +230,9 @@ pub struct Table {
     pub digest_columns: &'static str,
 }
 
+/// Appends the next row of a table with each call.
+pub type RowWriter<'a> = Box<dyn FnMut(&mut Random, &mut String) + 'a>;
+
 /// The content of a table.
 pub trait RowContent: Send + Sync {
     /// The seed of the whole dataset, told before the first row; for content that several tables or
@@ -217,6 +244,16 @@ pub trait RowContent: Send + Sync {
     /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
     /// row give the same text.
     fn write(&self, row: u64, random: &mut Random, sql: &mut String);
+
+    /// Writes the rows from `first` on, one with each call. For content that finds the next row more
+    /// cheaply than any row, or whose rows have something in common within a chunk.
+    fn writer(&self, first: u64) -> RowWriter<'_> {
+        let mut row = first;
+        Box::new(move |random, sql| {
+            self.write(row, random, sql);
+            row += 1;
+        })
+    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,10 @@ pub enum Event {
         bytes: u64,
         /// Bytes of the data directory, as allocated on the device.
         allocated_bytes: u64,
+        /// What loading them took, when they were loaded: for this run, or for the snapshot that was
+        /// restored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load: Option<LoadTime>,
     },
     /// Warm-up of a contender ended.
     WarmedUp {
@@ -131,6 +135,21 @@ pub enum Event {
         /// Why.
         reason: EndReason,
     },
+}
+
+/// What it took to load a contender's tables. One observation: it is told, not judged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoadTime {
+    /// Rows that were sent.
+    pub rows: u64,
+    /// Connections that sent them at the same time.
+    pub connections: u32,
+    /// Seconds until all rows were in.
+    pub rows_s: f64,
+    /// Seconds for secondary indexes, keys and statistics, which followed.
+    pub finish_s: f64,
+    /// Processor time of the sending side for the rows, seconds.
+    pub cpu_s: f64,
 }
 
 /// Why a run ended.

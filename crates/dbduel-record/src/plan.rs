@@ -84,6 +84,19 @@ pub struct Injection {
     pub period_s: f64,
 }
 
+impl Plan {
+    /// The workload as a contender has it: its own parameters stand before those of all.
+    #[must_use]
+    pub fn workload_of(&self, contender: &Contender) -> Workload {
+        let mut workload = self.workload.clone();
+        let own = contender.tables.iter();
+        workload
+            .parameters
+            .extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        workload
+    }
+}
+
 /// One configured server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contender {
@@ -96,6 +109,10 @@ pub struct Contender {
     /// Absolute path of the file with a running server's password; the password itself is nowhere.
     #[serde(default)]
     pub password_file: Option<String>,
+    /// Parameters of the workload that this contender has of its own: how its tables are stored, not
+    /// what they hold.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub tables: Parameters,
 }
 
 /// One server setting.

@@ -30,6 +30,7 @@ fn plan() -> Plan {
                 server: "installed".to_owned(),
                 settings: Vec::new(),
                 password_file: None,
+                tables: Default::default(),
             })
             .into(),
         baseline: 0,

@@ -1,8 +1,11 @@
 //! Several connections that work through a list of jobs.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use super::{FillError, FillWatch, Place};
 use crate::blocking::{ConnectError, ConnectOptions, Connection};
@@ -39,12 +42,14 @@ impl<'a> Crew<'a> {
         Connection::connect(self.place.address, self.place.credentials, &options)
     }
 
-    /// Does all jobs, in no particular order. After an error no new job is begun.
+    /// Does all jobs, in no particular order; returns the processor time that this took here. After an
+    /// error no new job is begun.
     pub(super) fn work_through<J: Sync>(
         &self,
         jobs: &[J],
         work: impl Fn(&mut Connection, &J) -> Result<(), FillError> + Sync,
-    ) -> Result<(), FillError> {
+    ) -> Result<Duration, FillError> {
+        let cpu_ns = AtomicU64::new(0);
         let next = AtomicUsize::new(0);
         let first_error = Mutex::new(None);
         let member = || -> Result<(), FillError> {
@@ -78,12 +83,25 @@ impl<'a> Crew<'a> {
                             .unwrap_or_else(std::sync::PoisonError::into_inner);
                         first.get_or_insert(error);
                     }
+                    cpu_ns.fetch_add(thread_cpu().as_nanos() as u64, Ordering::Relaxed);
                 });
             }
         });
         let first = first_error
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        first.map_or(Ok(()), Err)
+        match first {
+            Some(error) => Err(error),
+            None => Ok(Duration::from_nanos(cpu_ns.into_inner())),
+        }
     }
+}
+
+/// Processor time of this thread since it began; zero where the system does not tell.
+fn thread_cpu() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
+        return Duration::ZERO;
+    };
+    let micros = |time: TimeVal| time.num_microseconds().unsigned_abs();
+    Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
 }

@@ -28,9 +28,10 @@ pub(super) fn chunk<E>(
     let head = sql.len();
     let mut rows = 0;
     let mut values = String::new();
-    for row in first..=last {
+    let mut write = table.content.writer(first);
+    for _ in first..=last {
         values.clear();
-        table.content.write(row, &mut random, &mut values);
+        write(&mut random, &mut values);
         if rows > 0 && sql.len() + 1 + values.len() > bytes_max {
             send(&sql, rows)?;
             sql.truncate(head);

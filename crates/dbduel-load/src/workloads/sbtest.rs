@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
+use super::specs::{integer, number, switch, text};
 use super::{RowContent, Table};
 use crate::conn::Protocol;
 use crate::distributions::{Distribution, Shape};
@@ -29,45 +30,6 @@ pub(super) fn fill_groups<'a>(random: &mut Random, text: &'a mut [u8]) -> &'a st
     std::str::from_utf8(text).unwrap_or_default()
 }
 
-const fn integer(
-    name: &'static str,
-    min: i64,
-    max: i64,
-    default: i64,
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Integer { min, max },
-        default: Default::Integer(default),
-        about,
-    }
-}
-
-const fn number(
-    name: &'static str,
-    min: f64,
-    max: f64,
-    default: f64,
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Number { min, max },
-        default: Default::Number(default),
-        about,
-    }
-}
-
-const fn switch(name: &'static str, default: bool, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Switch,
-        default: Default::Switch(default),
-        about,
-    }
-}
-
 const fn choice(
     name: &'static str,
     words: &'static [&'static str],
@@ -77,15 +39,6 @@ const fn choice(
     ParameterSpec {
         name,
         kind: Kind::Choice(words),
-        default: Default::Text(default),
-        about,
-    }
-}
-
-const fn text(name: &'static str, default: &'static str, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Text,
         default: Default::Text(default),
         about,
     }

@@ -4,11 +4,12 @@
 mod log;
 mod page;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::blocking::{ConnectOptions, Connection};
-use dbduel_load::workloads::{self, Moment, parameters};
+use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
 use super::login::way_in;
@@ -32,7 +33,7 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
     };
     let asked = asked(arguments, log.as_ref())?;
     let workload = workloads::find(&asked.name)?;
-    let resolved = parameters::resolve(workload, &asked.parameters)?;
+    let resolved = completion::complete(workload, &asked.parameters, Path::new(""))?.parameters;
     let mut connection = connect(arguments)?;
     let moment = if arguments.fresh {
         Moment::Fresh

@@ -17,7 +17,7 @@ use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{self, FillError, FillWatch, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::workloads::{self, Workload, parameters};
+use dbduel_load::workloads::{self, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
@@ -115,7 +115,8 @@ impl Job {
             // A later one wins, as everywhere on a command line.
             given.insert(name.replace('-', "_"), value.as_str().into());
         }
-        let parameters = parameters::resolve(workload, &given)?;
+        let completed = completion::complete(workload, &given, Path::new(""))?;
+        let parameters = completed.parameters;
         let arrival = match (arguments.rate, arguments.arrival) {
             (None, _) => Arrival::Closed {
                 think_ms: arguments.think_time.as_secs_f64() * 1e3,
@@ -170,7 +171,10 @@ impl Job {
             address: &self.address,
             credentials: &self.credentials,
             database: &self.database,
-            connections: FILL_CONNECTIONS,
+            connections: self
+                .workload
+                .loaders(&self.parameters)
+                .unwrap_or(FILL_CONNECTIONS),
             deadline: FILL_DEADLINE,
         }
     }

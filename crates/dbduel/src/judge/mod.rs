@@ -28,7 +28,7 @@ mod tests;
 mod timeline;
 mod unmeasured;
 
-use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::event::{Event, Finding, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
 pub use decide::{LevelDecision, decide_level};
@@ -125,10 +125,22 @@ fn contenders(evidence: &Evidence<'_>) -> Vec<ContenderFacts> {
                 settings: contender.settings.clone(),
                 build: files.and_then(|files| files.build.clone()),
                 size: files.and_then(|files| files.size),
+                tables: contender.tables.clone(),
+                load: load_of(evidence.record, &contender.name),
                 active_s: active_s(index),
             }
         });
     facts.collect()
+}
+
+/// What loading a contender's tables took, as far as the journal says.
+fn load_of(record: &Record, name: &str) -> Option<LoadTime> {
+    record.events.iter().find_map(|event| match &event.what {
+        Event::DatasetReady {
+            contender, load, ..
+        } if contender == name => *load,
+        _ => None,
+    })
 }
 
 fn run(evidence: &Evidence<'_>) -> Run {

@@ -3,9 +3,11 @@
 //! Holds no text for people beyond reasons, computes nothing, and knows no report format. Names are
 //! snake case with their unit; a number never stands without its interval or the reason why it has none.
 
-use dbduel_record::event::EndReason;
+use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
-use dbduel_record::plan::{DecisionRule, LoadLevel, LoadProcess, Schedule, Setting, Workload};
+use dbduel_record::plan::{
+    DecisionRule, LoadLevel, LoadProcess, Parameters, Schedule, Setting, Workload,
+};
 use serde::{Deserialize, Serialize};
 
 pub use super::figure::{Figure, How};
@@ -81,6 +83,12 @@ pub struct ContenderFacts {
     pub build: Option<Build>,
     /// Size on disk before and after, when recorded.
     pub size: Option<Size>,
+    /// Parameters of the workload that it had of its own.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub tables: Parameters,
+    /// What loading its tables took, when recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadTime>,
     /// Seconds of measured load in complete blocks, all levels together.
     pub active_s: f64,
 }

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::Plan;
-use dbduel_record::event::{Finding, Severity};
-use dbduel_record::plan::Contender;
+use dbduel_record::event::{Finding, LoadTime, Severity};
+use dbduel_record::plan::{self, Contender, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::contest::Resident;
@@ -34,9 +34,12 @@ pub struct Description {
     /// Workload.
     pub workload: String,
     /// The workload's parameters.
-    pub parameters: dbduel_record::plan::Parameters,
+    pub parameters: Parameters,
     /// Allocated on the device, bytes.
     pub bytes: u64,
+    /// What loading it took.
+    #[serde(default)]
+    pub load: Option<LoadTime>,
 }
 
 /// The snapshots below a home.
@@ -52,7 +55,7 @@ pub fn key(build: &Build, contender: &Contender, plan: &Plan) -> String {
         "content": CONTENT_VERSION,
         "daemon": build.daemon_digests.sha256,
         "settings": contender.settings,
-        "workload": plan.workload,
+        "workload": plan.workload_of(contender),
         "seed": plan.dataset_seed,
     });
     let digest = blake3::hash(parts.to_string().as_bytes()).to_hex();
@@ -68,19 +71,25 @@ impl Snapshots {
         }
     }
 
-    /// Copies a snapshot into the sandbox. False when there is none.
+    /// Copies a snapshot into the sandbox; returns what it holds, or nothing when there is none.
     ///
     /// # Errors
     /// When the copy fails.
-    pub fn restore(&self, key: &str, sandbox: &Sandbox, progress: &dyn Progress) -> Result<bool> {
+    pub fn restore(
+        &self,
+        key: &str,
+        sandbox: &Sandbox,
+        progress: &dyn Progress,
+    ) -> Result<Option<Description>> {
         let snapshot = self.root.join(key);
-        if !snapshot.join(DESCRIPTION).is_file() {
-            return Ok(false);
-        }
+        let description = fs::read(snapshot.join(DESCRIPTION)).unwrap_or_default();
+        let Ok(description) = serde_json::from_slice(&description) else {
+            return Ok(None);
+        };
         progress.stage(&format!("restoring the snapshot {key}"));
         copy_tree(&snapshot.join("data"), &sandbox.data(), progress)?;
         sandbox.forget_identity()?;
-        Ok(true)
+        Ok(Some(description))
     }
 
     /// Copies the data directory of a stopped server to a snapshot, written beside and renamed.
@@ -91,7 +100,8 @@ impl Snapshots {
         &self,
         key: &str,
         sandbox: &Sandbox,
-        plan: &Plan,
+        workload: &plan::Workload,
+        load: LoadTime,
         progress: &dyn Progress,
     ) -> Result<()> {
         fs::create_dir_all(&self.root)
@@ -106,9 +116,10 @@ impl Snapshots {
             .and_then(|_| {
                 let description = Description {
                     build: sandbox.build().id.clone(),
-                    workload: plan.workload.name.clone(),
-                    parameters: plan.workload.parameters.clone(),
+                    workload: workload.name.clone(),
+                    parameters: workload.parameters.clone(),
                     bytes: tree_size(&beside)?.allocated_bytes,
+                    load: Some(load),
                 };
                 fs::write(
                     beside.join(DESCRIPTION),
@@ -172,6 +183,18 @@ impl Snapshots {
     }
 }
 
+/// The workload's parameters as the resident's contender has them.
+fn parameters_of(plan: &Plan, resident: &Resident) -> Parameters {
+    let contender = plan.contenders.iter();
+    let contender = contender
+        .clone()
+        .find(|contender| contender.name == resident.name);
+    contender.map_or_else(
+        || plan.workload.parameters.clone(),
+        |contender| plan.workload_of(contender).parameters,
+    )
+}
+
 /// Names of the workload's tables.
 pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
     workload
@@ -192,7 +215,8 @@ pub fn verify(
     moment: Moment,
 ) -> Result<(Verification, Option<Finding>)> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
-    let verification = workload.verify(&plan.workload.parameters, &mut connection, moment)?;
+    let parameters = parameters_of(plan, resident);
+    let verification = workload.verify(&parameters, &mut connection, moment)?;
     let broken: Vec<String> = verification
         .conditions
         .iter()
@@ -230,7 +254,7 @@ pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) 
     }))
 }
 
-/// Loads the workload's tables over parallel connections.
+/// Loads the workload's tables over parallel connections; returns what that took.
 ///
 /// # Errors
 /// When a statement fails, the time limit passes, or the user interrupts.
@@ -239,20 +263,26 @@ pub fn fill(
     workload: &'static dyn Workload,
     resident: &mut Resident,
     progress: &dyn Progress,
-) -> Result<()> {
+) -> Result<LoadTime> {
     progress.stage(&format!("{}: loading", resident.name));
     let name = resident.name.clone();
-    watched(plan, resident, progress, |place, watch| {
-        fill::fill(
-            workload,
-            &plan.workload.parameters,
-            place,
-            plan.dataset_seed,
-            watch,
-        )
-        .map(|_| ())
+    let parameters = parameters_of(plan, resident);
+    let report = watched(plan, resident, progress, |place, watch| {
+        let loaders = workload.loaders(&parameters).unwrap_or(CONNECTIONS);
+        let place = Place {
+            connections: loaders,
+            ..*place
+        };
+        fill::fill(workload, &parameters, &place, plan.dataset_seed, watch)
     })
-    .with_context(|| format!("could not load the data of `{name}`"))
+    .with_context(|| format!("could not load the data of `{name}`"))?;
+    Ok(LoadTime {
+        rows: report.rows,
+        connections: report.connections,
+        rows_s: report.rows_s,
+        finish_s: report.finish_s,
+        cpu_s: report.cpu_s,
+    })
 }
 
 /// Drops the workload's tables.
@@ -270,8 +300,9 @@ pub fn clear(
         resident.name
     ));
     let name = resident.name.clone();
+    let parameters = parameters_of(plan, resident);
     watched(plan, resident, progress, |place, _| {
-        fill::clear(workload, &plan.workload.parameters, place)
+        fill::clear(workload, &parameters, place)
     })
     .with_context(|| format!("could not drop the tables of `{name}`"))
 }
@@ -291,8 +322,9 @@ pub fn digest(
         resident.name
     ));
     let name = resident.name.clone();
+    let parameters = parameters_of(plan, resident);
     watched(plan, resident, progress, |place, watch| {
-        fill::digest(workload, &plan.workload.parameters, place, watch)
+        fill::digest(workload, &parameters, place, watch)
     })
     .with_context(|| format!("could not read the digest of `{name}`"))
 }

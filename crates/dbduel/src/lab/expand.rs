@@ -6,6 +6,7 @@ mod blocks;
 
 use std::path::Path;
 
+use dbduel_load::workloads::completion::{self, CompletionError};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{
     Arrival, Contender, DecisionRule, Injection, Limits, LoadLevel, LoadProcess, Parameters,
@@ -18,6 +19,8 @@ use super::experiment::document::{Report, Troubles};
 use super::experiment::{self, ArrivalKind, Experiment, normalised_name};
 use super::server::{Meaning, ServerName};
 
+/// Clients when nobody says how many.
+const CLIENTS: u32 = 16;
 /// What a budget is when the experiment names none, seconds.
 const BUDGET_S: f64 = 1200.0;
 /// Measured part of a slice when the budget leaves the choice, seconds.
@@ -78,8 +81,13 @@ pub fn expand(
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
-    let workload = complete_workload(&report, &experiment.workload);
-    let levels = complete_levels(&experiment.load);
+    let (workload, asked) = complete_workload(&report, path, &experiment.workload);
+    let contenders: Vec<Contender> = contenders
+        .into_iter()
+        .zip(&experiment.contenders)
+        .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
+        .collect();
+    let levels = complete_levels(&experiment.load, &asked);
     check_clients(&report, experiment, &workload, &levels);
     let load = LoadProcess {
         threads: experiment
@@ -213,6 +221,70 @@ fn complete_contender(
             .unwrap_or_default(),
         settings,
         password_file: password_file.map(|file| beside(path, &file.value)),
+        tables: Parameters::new(),
+    }
+}
+
+/// Adds the parameters of the workload that the contender has of its own.
+fn with_tables(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    workload: &Workload,
+    contender: Contender,
+    written: &experiment::Contender,
+) -> Contender {
+    let Ok(known) = workloads::find(&workload.name) else {
+        return contender;
+    };
+    let chain = experiment::chain(&experiment.contenders, written);
+    let mut tables = Parameters::new();
+    for (key, value) in chain.iter().rev().flat_map(|contender| &contender.tables) {
+        let name = normalised_name(&key.value);
+        if known.own_parameters().contains(&name.as_str()) {
+            tables.insert(name, value.value.clone());
+            continue;
+        }
+        let own = known.own_parameters().join("`, `");
+        let message = match own.as_str() {
+            "" => format!(
+                "contenders of `{}` have no tables of their own",
+                known.name()
+            ),
+            own => format!(
+                "`{}` would change the load and not only how tables are stored; a contender may say `{own}`",
+                key.value
+            ),
+        };
+        report.add(&key.span, message);
+    }
+    if tables.is_empty() {
+        return contender;
+    }
+    let complete = Contender {
+        tables,
+        ..contender
+    };
+    let mut parameters = workload.parameters.clone();
+    parameters.extend(complete.tables.clone());
+    match parameters::resolve(known, &parameters) {
+        // The values in the parameters' own types.
+        Ok(resolved) => Contender {
+            tables: complete
+                .tables
+                .keys()
+                .filter_map(|name| Some((name.clone(), resolved.get(name)?.clone())))
+                .collect(),
+            ..complete
+        },
+        Err(error) => {
+            let culprit = chain
+                .iter()
+                .flat_map(|contender| &contender.tables)
+                .find(|(key, _)| normalised_name(&key.value) == normalised_name(&error.parameter));
+            let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
+            report.add(span, error.to_string());
+            complete
+        }
     }
 }
 
@@ -228,7 +300,18 @@ fn beside(experiment: &Path, file: &str) -> String {
         .to_string()
 }
 
-fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Workload {
+/// What a configuration of the workload's own asks for beside its parameters.
+#[derive(Default)]
+struct Asked {
+    clients: Option<u32>,
+    rate_each: Option<f64>,
+}
+
+fn complete_workload(
+    report: &Report<'_>,
+    path: &Path,
+    written: &experiment::Workload,
+) -> (Workload, Asked) {
     let name = written.name.value.clone();
     let workload = match workloads::find(&name) {
         Ok(workload) => workload,
@@ -237,10 +320,8 @@ fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Wor
                 &written.name.span,
                 format!("{error}; `dbduel workloads` lists them"),
             );
-            return Workload {
-                name,
-                parameters: Parameters::new(),
-            };
+            let parameters = Parameters::new();
+            return (Workload { name, parameters }, Asked::default());
         }
     };
     let given: Parameters = written
@@ -248,22 +329,35 @@ fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Wor
         .iter()
         .map(|(key, value)| (key.value.clone(), value.value.clone()))
         .collect();
-    let complete = parameters::resolve(workload, &given).unwrap_or_else(|error| {
-        let culprit = written
-            .parameters
-            .iter()
-            .find(|(key, _)| normalised_name(&key.value) == normalised_name(&error.parameter));
-        let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
-        report.add(
-            span,
-            format!("{error}; `dbduel workloads {name}` lists what it takes"),
-        );
-        Parameters::new()
-    });
-    Workload {
-        name: workload.name().to_owned(),
-        parameters: complete,
-    }
+    let directory = path.parent().unwrap_or_else(|| Path::new(""));
+    let (parameters, asked) = match completion::complete(workload, &given, directory) {
+        Ok(completed) => (
+            completed.parameters,
+            Asked {
+                clients: completed.clients,
+                rate_each: completed.rate_each,
+            },
+        ),
+        Err(error) => {
+            let (culprit, hint) = match &error {
+                CompletionError::Parameter(error) => (
+                    error.parameter.as_str(),
+                    format!("; `dbduel workloads {name}` lists what it takes"),
+                ),
+                CompletionError::Option { .. } => (completion::OPTIONS, String::new()),
+                _ => (completion::CONFIG, String::new()),
+            };
+            let culprit = written
+                .parameters
+                .iter()
+                .find(|(key, _)| normalised_name(&key.value) == normalised_name(culprit));
+            let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
+            report.add(span, format!("{error}{hint}"));
+            (Parameters::new(), Asked::default())
+        }
+    };
+    let name = workload.name().to_owned();
+    (Workload { name, parameters }, asked)
 }
 
 /// Refuses more clients than the workload's data have work for.
@@ -301,7 +395,8 @@ fn check_clients(
     }
 }
 
-fn complete_levels(load: &experiment::Load) -> Vec<LoadLevel> {
+/// What `[load]` says stands before what a configuration of the workload's own asks for.
+fn complete_levels(load: &experiment::Load, asked: &Asked) -> Vec<LoadLevel> {
     let rate = load.rate.as_ref().map_or(0.0, |rate| rate.value);
     let think_ms = load
         .think_time
@@ -312,13 +407,22 @@ fn complete_levels(load: &experiment::Load) -> Vec<LoadLevel> {
         Some(ArrivalKind::Constant) => Arrival::Constant { per_second: rate },
         Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second: rate },
     };
-    let clients = load
-        .clients
-        .as_ref()
-        .map_or_else(|| vec![16], |clients| clients.value.clone());
+    let clients = load.clients.as_ref().map_or_else(
+        || vec![asked.clients.unwrap_or(CLIENTS)],
+        |clients| clients.value.clone(),
+    );
+    let arrival_of = |clients: u32| match asked.rate_each {
+        Some(each) if load.arrival.is_none() && load.think_time.is_none() => Arrival::Poisson {
+            per_second: each * f64::from(clients),
+        },
+        _ => arrival,
+    };
     clients
         .into_iter()
-        .map(|clients| LoadLevel { clients, arrival })
+        .map(|clients| LoadLevel {
+            clients,
+            arrival: arrival_of(clients),
+        })
         .collect()
 }
 

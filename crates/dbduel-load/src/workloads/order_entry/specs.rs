@@ -1,52 +1,7 @@
 //! The workload's parameters: names, defaults and what they mean.
 
-use crate::workloads::parameters::{Default, Kind, ParameterSpec};
-
-const fn integer(
-    name: &'static str,
-    min: i64,
-    max: i64,
-    default: i64,
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Integer { min, max },
-        default: Default::Integer(default),
-        about,
-    }
-}
-
-const fn switch(name: &'static str, default: bool, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Switch,
-        default: Default::Switch(default),
-        about,
-    }
-}
-
-const fn choice(
-    name: &'static str,
-    words: &'static [&'static str],
-    about: &'static str,
-) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Choice(words),
-        default: Default::Text(words[0]),
-        about,
-    }
-}
-
-const fn text(name: &'static str, default: &'static str, about: &'static str) -> ParameterSpec {
-    ParameterSpec {
-        name,
-        kind: Kind::Text,
-        default: Default::Text(default),
-        about,
-    }
-}
+use crate::workloads::parameters::ParameterSpec;
+use crate::workloads::specs::{choice, integer, number, switch, text};
 
 /// Every parameter; the first word of a choice is its default.
 pub(super) const SPECS: &[ParameterSpec] = &[
@@ -57,15 +12,13 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         1,
         "Warehouses, each with ten districts and about 100 MB of data.",
     ),
-    ParameterSpec {
-        name: "scale",
-        kind: Kind::Number {
-            min: 0.01,
-            max: 1.0,
-        },
-        default: Default::Number(1.0),
-        about: "Share of the specification's items, customers and orders; below 1 only for trying things out.",
-    },
+    number(
+        "scale",
+        0.01,
+        1.0,
+        1.0,
+        "Share of the specification's items, customers and orders; below 1 only for trying things out.",
+    ),
     switch(
         "foreign_keys",
         false,

@@ -14,12 +14,14 @@ const SATURATED: f64 = 0.7;
 
 /// What filling the tables took.
 pub fn filled(report: &FillReport) -> String {
-    let per_second = report.rows as f64 / report.seconds.max(f64::EPSILON);
+    let per_second = report.rows as f64 / report.rows_s.max(f64::EPSILON);
     format!(
-        "filled in {} rows in {:.1} s, {} rows/s",
+        "filled in {} rows in {:.1} s, {} rows/s over {} connections; then {:.1} s for indexes and statistics",
         count(report.rows),
-        report.seconds,
-        number(per_second)
+        report.rows_s,
+        number(per_second),
+        report.connections,
+        report.finish_s
     )
 }
 

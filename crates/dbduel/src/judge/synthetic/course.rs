@@ -84,6 +84,7 @@ impl Scenario {
                 digest: side.digest.clone(),
                 bytes: 2_100_000_000,
                 allocated_bytes: 2_000_000_000,
+                load: None,
             });
             events.push(Event::WarmedUp {
                 contender: contender(),

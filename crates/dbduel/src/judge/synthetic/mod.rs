@@ -128,6 +128,7 @@ impl Scenario {
             server: "mariadb-10.11".to_owned(),
             settings: settings(&side.name),
             password_file: None,
+            tables: Default::default(),
         });
         Plan {
             format: FormatVersion::CURRENT,

@@ -246,7 +246,7 @@ impl Arena {
             password: credentials.password.clone(),
             tls: TlsMode::Off,
             database: resident.database.clone(),
-            workload: plan.workload.clone(),
+            workload: plan.workload_of(&plan.contenders[contender]),
             clients: plan
                 .levels
                 .iter()

@@ -80,7 +80,12 @@ pub struct Contender {
     pub settings: Vec<Setting>,
     /// File with the password of a running server.
     pub password_file: Option<Located<String>>,
+    /// Parameters of the workload that it has of its own, in the order of the file.
+    pub tables: Vec<WrittenParameter>,
 }
+
+/// A parameter of a workload: its name and its value.
+pub type WrittenParameter = (Located<String>, Located<serde_json::Value>);
 
 /// One server setting.
 #[derive(Debug, Clone)]
@@ -97,7 +102,7 @@ pub struct Workload {
     /// Name of the workload.
     pub name: Located<String>,
     /// Its parameters, in the order of the file.
-    pub parameters: Vec<(Located<String>, Located<serde_json::Value>)>,
+    pub parameters: Vec<WrittenParameter>,
 }
 
 /// `[load]`.
@@ -345,6 +350,10 @@ fn read_contender(
         .section("settings")
         .map(|settings| read_settings(report, &settings))
         .unwrap_or_default();
+    let tables = section
+        .section("tables")
+        .map(|tables| read_parameters(report, "tables", tables.entries()))
+        .unwrap_or_default();
     let is_nowhere = section.value("like").is_none() && section.value("server").is_none();
     // A misspelt key was reported already and is probably the one that is missing.
     if section.refuse_unknown_keys() && is_nowhere {
@@ -357,6 +366,7 @@ fn read_contender(
         server,
         settings,
         password_file,
+        tables,
     }
 }
 
@@ -492,8 +502,21 @@ fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Workload {
             "[workload] has no `name`; see `dbduel workloads` for what there is",
         );
     }
+    let written = section.entries().filter(|(key, _)| key.value != "name");
+    Workload {
+        name: name.unwrap_or_else(nowhere),
+        parameters: read_parameters(report, "workload", written),
+    }
+}
+
+/// Parameters of a workload under `[title]`.
+fn read_parameters<'d, 't: 'd>(
+    report: &Report<'_>,
+    title: &str,
+    entries: impl Iterator<Item = (Located<String>, &'d Spanned<DeValue<'t>>)>,
+) -> Vec<WrittenParameter> {
     let mut parameters = Vec::new();
-    for (key, value) in section.entries().filter(|(key, _)| key.value != "name") {
+    for (key, value) in entries {
         match parameter(value.get_ref()) {
             Ok(parameter) => parameters.push((
                 key,
@@ -504,14 +527,11 @@ fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Workload {
             )),
             Err(message) => report.add(
                 &value.span(),
-                format!("`{}` in [workload]: {message}", key.value),
+                format!("`{}` in [{title}]: {message}", key.value),
             ),
         }
     }
-    Workload {
-        name: name.unwrap_or_else(nowhere),
-        parameters,
-    }
+    parameters
 }
 
 fn parameter(value: &DeValue<'_>) -> Result<serde_json::Value, String> {

@@ -1,5 +1,8 @@
 //! Contenders, machine, settings and course of the run as text.
 
+use dbduel_record::event::LoadTime;
+use dbduel_record::plan::Parameters;
+
 use super::{ContenderView, Entry, SettingView, entry};
 use crate::judge::Summary;
 use crate::judge::summary::{ContenderFacts, SettingDifference};
@@ -21,10 +24,28 @@ pub(super) fn when(summary: &Summary) -> String {
     }
 }
 
-/// The workload's parameters, each with its value.
-fn parameters(summary: &Summary) -> String {
-    let parameters = summary.workload.parameters.iter();
+/// What loading took: one observation, so it has no interval.
+fn loading(load: &LoadTime) -> String {
+    let per_second = load.rows as f64 / load.rows_s.max(f64::EPSILON);
+    let per_row_us = 1e6 * load.cpu_s / load.rows.max(1) as f64;
+    format!(
+        "{} rows in {} over {} ({}/s; {per_row_us:.2} µs of our processor time each), then {} for indexes and \
+         statistics; seen once",
+        words::count(load.rows),
+        words::duration(load.rows_s),
+        match load.connections {
+            1 => "1 connection".to_owned(),
+            count => format!("{count} connections"),
+        },
+        words::number(per_second),
+        words::duration(load.finish_s)
+    )
+}
+
+/// Parameters of a workload, each with its value.
+fn parameters(parameters: &Parameters) -> String {
     let texts: Vec<String> = parameters
+        .iter()
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
     if texts.is_empty() {
@@ -58,6 +79,12 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
             if build.managed { "yes" } else { "no" },
         ));
     }
+    if !facts.tables.is_empty() {
+        entries.push(entry("its tables", parameters(&facts.tables)));
+    }
+    if let Some(load) = &facts.load {
+        entries.push(entry("loading its tables", loading(load)));
+    }
     if let Some(size) = facts.size {
         let text = format!(
             "{} before, {} after",
@@ -65,6 +92,13 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
             words::bytes(size.after_bytes)
         );
         entries.push(entry("data directory", text));
+        // Compressed pages leave holes: files look as large as ever and take less room.
+        let text = format!(
+            "{} before, {} after",
+            words::bytes(size.before_allocated_bytes),
+            words::bytes(size.after_allocated_bytes)
+        );
+        entries.push(entry("allocated on the device", text));
     }
     entries.push(entry("measured", words::duration(facts.active_s)));
     let settings = facts
@@ -162,7 +196,7 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             "plan.json of the record: every default resolved, every block drawn",
         ),
         entry("workload", &summary.workload.name),
-        entry("its parameters", parameters(summary)),
+        entry("its parameters", parameters(&summary.workload.parameters)),
         entry("seed", summary.seed.to_string()),
         entry("planned by", format!("dbduel {}", summary.planned_by)),
         entry("judged by", format!("dbduel {}", summary.judged_by)),

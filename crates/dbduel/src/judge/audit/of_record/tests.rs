@@ -19,6 +19,7 @@ fn plan() -> Plan {
             value: doublewrite.to_owned(),
         }],
         password_file: None,
+        tables: Default::default(),
     };
     Plan {
         format: FormatVersion::CURRENT,
@@ -109,6 +110,7 @@ fn record(directory: &std::path::Path, is_measured: bool) -> Record {
             digest: "d".to_owned(),
             bytes: 300 << 20,
             allocated_bytes: 300 << 20,
+            load: None,
         };
         writer.event(0, dataset).unwrap();
     }

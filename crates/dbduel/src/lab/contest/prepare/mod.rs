@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Record;
-use dbduel_record::event::Event;
+use dbduel_record::event::{Event, LoadTime};
 
 use super::Setting;
 use super::arena::{Arena, Place, Resident};
@@ -90,12 +90,21 @@ fn is_dataset_known(past: &Record, contender: &str) -> bool {
     past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
 }
 
+/// Where a contender's data come from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    /// They were there before: in a snapshot, or on a running server.
+    is_restored: bool,
+    /// What loading them took, as far as that is known.
+    load: Option<LoadTime>,
+}
+
 /// Says in the journal what the data are.
 fn ready(
     setting: &Setting<'_>,
     resident: &mut Resident,
     workload: &'static dyn Workload,
-    restored: bool,
+    origin: Origin,
     begun: Instant,
     journal: &mut Journal,
 ) -> Result<()> {
@@ -106,6 +115,10 @@ fn ready(
         Place::Sandboxed(own) => tree_size(&own.sandbox.data())?,
         Place::Running { .. } => TreeSize::default(),
     };
+    let Origin {
+        is_restored: restored,
+        load,
+    } = origin;
     let verb = match (&resident.place, restored) {
         (_, false) => "loaded",
         (Place::Sandboxed(_), true) => "restored",
@@ -125,6 +138,7 @@ fn ready(
         digest: digest.hex,
         bytes: size.apparent_bytes,
         allocated_bytes: size.allocated_bytes,
+        load,
     })?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
-use super::{is_dataset_known, ready};
+use super::{Origin, is_dataset_known, ready};
 use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident};
 use crate::lab::contest::journal::Journal;
@@ -57,13 +57,21 @@ pub fn settle(
     }
     let begun = Instant::now();
     let is_ours = dataset::is_absent(setting.plan, workload, &mut resident)?;
-    if is_ours
-        && let Err(error) = dataset::fill(setting.plan, workload, &mut resident, setting.console)
-    {
-        // Half a dataset would be taken for a whole one the next time.
-        let _ = dataset::clear(setting.plan, workload, &mut resident, setting.console);
-        return Err(error);
+    let mut load = None;
+    if is_ours {
+        match dataset::fill(setting.plan, workload, &mut resident, setting.console) {
+            Ok(taken) => load = Some(taken),
+            Err(error) => {
+                // Half a dataset would be taken for a whole one the next time.
+                let _ = dataset::clear(setting.plan, workload, &mut resident, setting.console);
+                return Err(error);
+            }
+        }
     }
-    ready(setting, &mut resident, workload, !is_ours, begun, journal)?;
+    let origin = Origin {
+        is_restored: !is_ours,
+        load,
+    };
+    ready(setting, &mut resident, workload, origin, begun, journal)?;
     Ok(resident)
 }

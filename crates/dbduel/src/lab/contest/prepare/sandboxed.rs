@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
-use super::{is_dataset_known, ready};
+use super::{Origin, is_dataset_known, ready};
 use crate::interrupt;
 use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident, Sandboxed, run_name};
@@ -111,18 +111,28 @@ pub fn settle(
     let key = dataset::key(sandbox.build(), contender, plan);
     let begun = Instant::now();
     let restored = snapshots.restore(&key, &sandbox, console)?;
-    if !restored {
+    if restored.is_none() {
         sandbox
             .initialise(setting.home, console)
             .map_err(|error| located(setting, contender, error))?;
     }
     let server = start(setting, contender, &mut sandbox)?;
     let mut resident = resident(contender, sandbox, server);
-    if !restored {
-        dataset::fill(plan, workload, &mut resident, console)?;
-        keep_snapshot(setting, contender, &mut resident, &snapshots, &key)?;
-    }
-    ready(setting, &mut resident, workload, restored, begun, journal)?;
+    let origin = match restored {
+        Some(snapshot) => Origin {
+            is_restored: true,
+            load: snapshot.load,
+        },
+        None => {
+            let load = dataset::fill(plan, workload, &mut resident, console)?;
+            keep_snapshot(setting, contender, &mut resident, &snapshots, &key, load)?;
+            Origin {
+                is_restored: false,
+                load: Some(load),
+            }
+        }
+    };
+    ready(setting, &mut resident, workload, origin, begun, journal)?;
     Ok(resident)
 }
 
@@ -133,6 +143,7 @@ fn keep_snapshot(
     resident: &mut Resident,
     snapshots: &Snapshots,
     key: &str,
+    load: LoadTime,
 ) -> Result<()> {
     let Place::Sandboxed(own) = &mut resident.place else {
         return Ok(());
@@ -151,7 +162,8 @@ fn keep_snapshot(
             );
         }
     }
-    snapshots.keep(key, &own.sandbox, setting.plan, setting.console)?;
+    let workload = setting.plan.workload_of(contender);
+    snapshots.keep(key, &own.sandbox, &workload, load, setting.console)?;
     own.server = Some(start(setting, contender, &mut own.sandbox)?);
     Ok(())
 }

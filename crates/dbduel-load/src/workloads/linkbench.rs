@@ -1,0 +1,129 @@
+//! LinkBench: a social graph of nodes, typed links between them, and a count of links per node and type.
+//!
+//! Facebook's benchmark of 2013, whose program is archived, made anew after what that program does. The same
+//! tables, operations, mix, distributions and statements; the same parameters by the same names, also from its
+//! configuration files ([`import`]).
+//!
+//! What differs, on purpose. A client has one connection instead of two, so that a transaction begins with a
+//! BEGIN in the packet of its first statement. After a conflict the transaction is rolled back before it is
+//! tried again, without which counts drift. Latency is recorded for every operation, from when it was due.
+//! Tables are filled in the order of ids, over connections that work on chunks of rows, by plain INSERTs; the
+//! time of loading is a constant, so that all contenders hold the same rows. Four faults of the original that
+//! change the load are repeated only when `original_bugs` asks for them.
+//!
+//! ```text
+//! parameters ─► settings ─► degrees, shuffle ─► graph ─► population ─► tables
+//!                  │            access, targets, payload, mix ─► input ─► client ─► operations
+//! ```
+
+mod access;
+mod check;
+mod client;
+mod consistency;
+mod degrees;
+mod graph;
+mod history;
+mod import;
+mod input;
+mod mix;
+mod operations;
+mod payload;
+mod population;
+mod recognise;
+mod schema;
+mod settings;
+mod shuffle;
+mod specs;
+mod targets;
+
+#[cfg(test)]
+mod fidelity;
+#[cfg(test)]
+mod real_server;
+#[cfg(test)]
+mod test_rows;
+
+use dbduel_record::plan::Parameters;
+
+use super::completion::{Import, ImportError};
+use super::parameters::{ParameterError, ParameterSpec, Resolved};
+use super::verification::{Moment, Verification, VerifyError};
+use super::{Table, Workload};
+use crate::blocking::Connection;
+use crate::conn::LostError;
+use crate::executor::Task;
+use crate::worker::Seat;
+use client::{Options, Requester};
+use settings::Settings;
+
+/// The workload.
+#[derive(Debug)]
+pub(super) struct LinkBench;
+
+impl Workload for LinkBench {
+    fn name(&self) -> &'static str {
+        "linkbench"
+    }
+
+    fn about(&self) -> &'static str {
+        "A social graph after Facebook's LinkBench: nodes, links and their counts, mostly lists of newest links."
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        mix::CLASSES
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        specs::SPECS.to_vec()
+    }
+
+    fn own_parameters(&self) -> &'static [&'static str] {
+        &[
+            "engine",
+            "row_format",
+            "key_block_size",
+            "page_compression",
+            "create_table_options",
+            "partitions",
+            "index",
+        ]
+    }
+
+    fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
+        check::check(parameters)
+    }
+
+    fn loaders(&self, parameters: &Parameters) -> Option<u32> {
+        u32::try_from(Resolved(parameters).count("loaders")).ok()
+    }
+
+    fn import(&self, text: &str) -> Option<Result<Import, ImportError>> {
+        Some(import::import(text))
+    }
+
+    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+        schema::tables(parameters)
+    }
+
+    fn conclude(&self, _parameters: &Parameters) -> Vec<String> {
+        schema::conclude()
+    }
+
+    fn verify(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+        moment: Moment,
+    ) -> Result<Verification, VerifyError> {
+        consistency::verify(connection, parameters, moment)
+    }
+
+    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+        let options = Options {
+            parameters: parameters.clone(),
+            settings: Settings::of(parameters),
+            client: seat.client,
+        };
+        seat.boxed::<Requester>(options)
+    }
+}

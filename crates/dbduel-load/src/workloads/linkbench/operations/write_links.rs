@@ -1,0 +1,127 @@
+//! Adding, writing and hiding a link, with its count in the same transaction.
+
+use dbduel_wire::Value;
+
+use super::{Bound, LinkKey, Number, Outer};
+use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::workloads::rows::unusable;
+
+/// The statements.
+pub(in crate::workloads::linkbench) struct WriteLinks {
+    insert: Outer,
+    count_up: Statement,
+    count_up_last: Outer,
+    update_last: Outer,
+    lock: Outer,
+    hide: Statement,
+    count_down: Statement,
+    commit: Statement,
+}
+
+const COUNT_UP: &str = "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) \
+    ON DUPLICATE KEY UPDATE count = count + 1, version = version + 1, time = ?";
+
+impl WriteLinks {
+    pub(in crate::workloads::linkbench) async fn prepare(
+        conn: &mut Conn,
+        protocol: Protocol,
+    ) -> Result<Self, StatementError> {
+        // The count of changed rows tells what the link was before: new, visible, or hidden. That holds
+        // because connections do not ask for the count of rows found instead.
+        let insert = "INSERT INTO linktable (id1, id2, link_type, visibility, data, time, version) \
+                      VALUES (?, ?, ?, 1, ?, ?, 0) ON DUPLICATE KEY UPDATE visibility = 1";
+        let update = "UPDATE linktable SET visibility = 1, data = ?, time = ?, version = 0 \
+                      WHERE id1 = ? AND id2 = ? AND link_type = ?";
+        let lock = "SELECT visibility FROM linktable WHERE id1 = ? AND id2 = ? AND link_type = ? FOR UPDATE";
+        Ok(WriteLinks {
+            insert: Outer::prepare(conn, protocol, Bound::Begins, insert).await?,
+            count_up: conn.prepare(COUNT_UP, protocol).await?,
+            count_up_last: Outer::prepare(conn, protocol, Bound::Commits, COUNT_UP).await?,
+            update_last: Outer::prepare(conn, protocol, Bound::Commits, update).await?,
+            lock: Outer::prepare(conn, protocol, Bound::Begins, lock).await?,
+            hide: conn
+                .prepare(
+                    "UPDATE linktable SET visibility = 0 WHERE id1 = ? AND id2 = ? AND link_type = ?",
+                    protocol,
+                )
+                .await?,
+            count_down: conn
+                .prepare(
+                    "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 0, ?, 0) \
+                     ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), time = ?, version = version + 1",
+                    protocol,
+                )
+                .await?,
+            commit: conn.prepare("COMMIT", protocol).await?,
+        })
+    }
+
+    /// Adds a link; one that exists is made visible and gets this payload and time, milliseconds.
+    pub(in crate::workloads::linkbench) async fn add(
+        &mut self,
+        conn: &mut Conn,
+        key: LinkKey,
+        payload: &[u8],
+        now_ms: u64,
+    ) -> Result<(), StatementError> {
+        let LinkKey {
+            id1,
+            id2,
+            link_type,
+        } = key;
+        let (id1, id2, link_type) = (
+            Value::Unsigned(id1),
+            Value::Unsigned(id2),
+            Value::Unsigned(link_type),
+        );
+        let (now, payload) = (Value::Unsigned(now_ms), Value::Bytes(payload));
+        let count = [id1, link_type, now, now];
+        let update = [payload, now, id1, id2, link_type];
+        match self
+            .insert
+            .execute(conn, &[id1, id2, link_type, payload, now])
+            .await?
+            .affected_rows
+        {
+            // New.
+            1 => self.count_up_last.execute(conn, &count).await?,
+            // There and visible.
+            0 => self.update_last.execute(conn, &update).await?,
+            // There and hidden until now.
+            2 => {
+                conn.execute(&mut self.count_up, &count).await?;
+                self.update_last.execute(conn, &update).await?
+            }
+            changed => {
+                return Err(unusable(&format!(
+                    "adding one link changed {changed} rows; does `linktable` have its primary key?"
+                )));
+            }
+        };
+        Ok(())
+    }
+
+    /// Hides a link, if it is there and visible.
+    pub(in crate::workloads::linkbench) async fn delete(
+        &mut self,
+        conn: &mut Conn,
+        key: LinkKey,
+        now_ms: u64,
+    ) -> Result<(), StatementError> {
+        let now = Value::Unsigned(now_ms);
+        let link = [
+            Value::Unsigned(key.id1),
+            Value::Unsigned(key.id2),
+            Value::Unsigned(key.link_type),
+        ];
+        let mut visibility = Number::default();
+        self.lock.execute_into(conn, &link, &mut visibility).await?;
+        if visibility.0 == Some(1) {
+            conn.execute(&mut self.hide, &link).await?;
+            conn.execute(&mut self.count_down, &[link[0], link[2], now, now])
+                .await?;
+        }
+        conn.execute(&mut self.commit, &[]).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,267 @@
+//! The workload on a real server: filled, checked, run, checked again, in every form of table and statement.
+//!
+//! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
+//! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
+
+use serde_json::Value;
+
+use super::mix::CLASSES;
+use crate::blocking::Connection;
+use crate::order::Answer;
+use crate::workloads::test_lab::Lab;
+use crate::workloads::{Moment, VerifyError};
+
+/// A few thousand nodes, a hottest one that is not most of the graph, and lists that are long enough to go
+/// on with.
+fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
+    let small = [
+        ("maxid1", Value::from(3_001)),
+        ("nlinks_max", 25_000.into()),
+    ];
+    [&small, more].concat()
+}
+
+fn number(connection: &mut Connection, sql: &str) -> u64 {
+    connection
+        .query(sql)
+        .unwrap()
+        .text(0, 0)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn counts_are_in_step_after_filling_and_after_a_run() {
+    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    let fresh = lab.verify_all(Moment::Fresh, 2);
+    assert_eq!(fresh.counts[1], ("hidden-links", 0));
+    assert_eq!(fresh.counts[2], ("nodes", 3_000));
+    let slice = lab.run(8, 8.0);
+    let ok: u64 = slice.classes.iter().map(|class| class.ok).sum();
+    for (class, percent) in slice.classes.iter().zip([
+        8.989, 2.991, 8.012, 4.886, 0.526, 50.712, 2.573, 7.366, 1.012, 12.933,
+    ]) {
+        assert_eq!(class.failed, 0, "{}: {:?}", class.class, slice.errors);
+        let (share, expected) = (100.0 * class.ok as f64 / ok as f64, percent);
+        // Six standard deviations, and what ended just outside of the measured part.
+        let tolerance = 6.0 * 100.0 * (expected / 100.0 / ok as f64).sqrt() + 0.1;
+        assert!(
+            (share - expected).abs() < tolerance,
+            "{}: {share} instead of {expected}",
+            class.class
+        );
+    }
+    let after = lab.verify_all(Moment::AfterLoad, 1);
+    assert!(
+        after.counts[1].1 > 0,
+        "links were hidden: {:?}",
+        after.counts
+    );
+    assert!(after.counts[0].1 > fresh.counts[0].1, "links were added");
+
+    // Payloads arrive byte for byte: what clients wrote has the alphabets of the generators.
+    let mut connection = lab.connect(Some(&lab.database));
+    let strange =
+        "SELECT COUNT(*) FROM linktable WHERE HEX(data) NOT REGEXP '^([2-5][0-9A-F]|6[0-4])*$'";
+    assert_eq!(number(&mut connection, strange), 0);
+    let strange = "SELECT COUNT(*) FROM nodetable WHERE HEX(data) NOT REGEXP \
+                   '^(3[2-9A-F]|[4-9A-C][0-9A-F]|D[0-9A-C])*$'";
+    assert_eq!(number(&mut connection, strange), 0);
+    assert!(
+        number(
+            &mut connection,
+            "SELECT COUNT(*) FROM nodetable WHERE version = 2"
+        ) > 0
+    );
+    assert!(
+        number(
+            &mut connection,
+            "SELECT COUNT(*) FROM nodetable WHERE id > 3000"
+        ) > 0
+    );
+}
+
+#[test]
+fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
+    for (name, given) in [
+        (
+            "prepared",
+            vec![
+                ("protocol", Value::from("prepared")),
+                ("getlinklist_history", 90.into()),
+            ],
+        ),
+        (
+            "history",
+            vec![
+                ("getlinklist_history", 90.into()),
+                ("read_uncorr_blend", 0.into()),
+            ],
+        ),
+        (
+            "unpartitioned",
+            vec![("partitions", 1.into()), ("index", "before".into())],
+        ),
+        (
+            "apart",
+            vec![("id2gen_config", 1.into()), ("original_bugs", "all".into())],
+        ),
+        (
+            "random_targets",
+            vec![
+                ("randomid2max", 100_000.into()),
+                ("nlinks_func", "FITTED".into()),
+            ],
+        ),
+    ] {
+        let Some(lab) = Lab::new(
+            "linkbench",
+            &format!("dbduel_linkbench_{name}"),
+            &small(&given),
+        ) else {
+            return;
+        };
+        lab.fill().unwrap();
+        lab.verify_all(Moment::Fresh, 2);
+        let slice = lab.run(8, 3.0);
+        assert!(
+            slice.classes.iter().all(|class| class.failed == 0),
+            "{name}: {:?}",
+            slice.errors
+        );
+        let history = slice.classes.last().unwrap();
+        assert_eq!(
+            (history.class.as_str(), CLASSES.len()),
+            ("get-links-history", 11)
+        );
+        if name == "history" {
+            assert!(history.ok > 0, "{slice:?}");
+        }
+        lab.verify_all(Moment::AfterLoad, 1);
+    }
+}
+
+#[test]
+fn a_lock_that_is_not_had_in_time_costs_no_count() {
+    // Only writes to a few nodes. Another session holds the counts for a while, so that transactions give up
+    // waiting for them after they have written their link: what they did must be undone before they are tried
+    // again, or a link would stay that nobody counts.
+    let mut given = vec![
+        ("maxid1", Value::from(21)),
+        ("nlinks_max", 30.into()),
+        ("getlinklist", 0.into()),
+    ];
+    for name in [
+        "countlink",
+        "getlink",
+        "addnode",
+        "updatenode",
+        "deletenode",
+        "getnode",
+    ] {
+        given.push((name, 0.into()));
+    }
+    given.extend([
+        ("addlink", 40.into()),
+        ("deletelink", 30.into()),
+        ("updatelink", 30.into()),
+    ]);
+    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench_conflicts", &given) else {
+        return;
+    };
+    lab.fill().unwrap();
+    let mut holder = lab.connect(Some(&lab.database));
+    let patience = number(&mut holder, "SELECT @@global.innodb_lock_wait_timeout");
+    holder
+        .execute("SET GLOBAL innodb_lock_wait_timeout = 1")
+        .unwrap();
+    holder.execute("BEGIN").unwrap();
+    holder
+        .execute("SELECT * FROM counttable FOR UPDATE")
+        .unwrap();
+    let release = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(3_500));
+        holder.execute("COMMIT").unwrap();
+        holder
+            .execute(&format!("SET GLOBAL innodb_lock_wait_timeout = {patience}"))
+            .unwrap();
+    });
+    let slice = lab.run(8, 6.0);
+    release.join().unwrap();
+    let retries: u64 = slice.classes.iter().map(|class| class.retries).sum();
+    assert!(
+        retries > 0 && slice.errors.iter().any(|error| error.code == 1205),
+        "{:?}",
+        slice.errors
+    );
+    assert!(
+        slice.classes.iter().all(|class| class.failed == 0),
+        "{:?}",
+        slice.errors
+    );
+    lab.verify_all(Moment::AfterLoad, 1);
+}
+
+#[test]
+fn a_count_out_of_step_is_noticed() {
+    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench_broken", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    for (change, back) in [
+        (
+            "UPDATE counttable SET count = count + 1 ORDER BY id LIMIT 1",
+            "UPDATE counttable SET count = count - 1 ORDER BY id LIMIT 1",
+        ),
+        (
+            "UPDATE linktable SET visibility = 0 ORDER BY link_type, id1, id2 LIMIT 1",
+            "UPDATE linktable SET visibility = 1 WHERE visibility = 0",
+        ),
+        (
+            "INSERT INTO counttable (id, link_type, count) VALUES (99999, 123456789, 1)",
+            "DELETE FROM counttable WHERE id = 99999",
+        ),
+        (
+            "INSERT INTO linktable (id1, id2, link_type, visibility) VALUES (99999, 1, 123456789, 1)",
+            "DELETE FROM linktable WHERE id1 = 99999",
+        ),
+    ] {
+        lab.query(change);
+        let verification = lab.verify(Moment::AfterLoad).unwrap();
+        assert_eq!(
+            verification.conditions[0].violations, 1,
+            "{change}: {verification:?}"
+        );
+        assert!(verification.conditions[0].example.is_some());
+        lab.query(back);
+        lab.verify_all(Moment::AfterLoad, 1);
+    }
+    lab.query("DELETE FROM linktable LIMIT 1");
+    assert!(!lab.verify(Moment::Fresh).unwrap().conditions[1].holds());
+}
+
+#[test]
+fn tables_that_do_not_fit_are_refused_with_the_reason() {
+    let Some(mut lab) = Lab::new("linkbench", "dbduel_linkbench_refused", &small(&[])) else {
+        return;
+    };
+    lab.fill().unwrap();
+    let mut check = |name: &str, value: Value, part: &str| {
+        let before = lab.parameters.insert(name.to_owned(), value).unwrap();
+        match lab.verify(Moment::AfterLoad) {
+            Err(VerifyError::Unusable(why)) => assert!(why.to_string().contains(part), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        match lab.slice(1, 0.5) {
+            Answer::Refused { why } | Answer::Lost { why } => assert!(why.contains(part), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        lab.parameters.insert(name.to_owned(), before);
+    };
+    check("maxid1", 30_001.into(), "smaller `maxid1`");
+    check("page_compression", "zlib".into(), "not page-compressed");
+}

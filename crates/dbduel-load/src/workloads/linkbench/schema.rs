@@ -1,0 +1,178 @@
+//! The three tables. Knows columns, keys and how they are stored; the rows come from [`super::population`].
+
+use dbduel_record::plan::Parameters;
+
+use super::population::{Content, Filler};
+use super::settings::Settings;
+use crate::workloads::Table;
+use crate::workloads::parameters::Resolved;
+
+const LINKS: &str = "id1 BIGINT UNSIGNED NOT NULL DEFAULT 0, id2 BIGINT UNSIGNED NOT NULL DEFAULT 0, \
+    link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, visibility TINYINT NOT NULL DEFAULT 0, \
+    data VARCHAR(255) NOT NULL DEFAULT '', time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
+    version INT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (link_type, id1, id2)";
+/// The index that answers a list without looking into the table.
+const LISTS: &str = "KEY id1_type (id1, link_type, visibility, time, id2, version, data)";
+const COUNTS: &str = "id BIGINT UNSIGNED NOT NULL DEFAULT 0, link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, \
+    count INT UNSIGNED NOT NULL DEFAULT 0, time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
+    version BIGINT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (id, link_type)";
+const NODES: &str = "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, type INT UNSIGNED NOT NULL, \
+    version BIGINT UNSIGNED NOT NULL, time INT UNSIGNED NOT NULL, data MEDIUMTEXT NOT NULL, PRIMARY KEY (id)";
+
+/// The tables with their rows.
+pub(super) fn tables(parameters: &Parameters) -> Vec<Table> {
+    let resolved = Resolved(parameters);
+    let settings = Settings::of(parameters);
+    let is_before = resolved.text("index") == "before";
+    let partitions = match resolved.count("partitions") {
+        0 | 1 => String::new(),
+        count => format!(" PARTITION BY KEY (id1) PARTITIONS {count}"),
+    };
+    let options = options(resolved);
+    let (links, lists) = (settings.graph.links(), settings.graph.lists());
+    let nodes = if settings.generate_nodes {
+        settings.nodes
+    } else {
+        0
+    };
+    let table = |name: &str, body: String, columns: &'static str, rows, content| Table {
+        name: name.to_owned(),
+        create: format!("CREATE TABLE {name} ({body}) {options}"),
+        columns,
+        rows,
+        content: Box::new(Filler::new(content, settings.clone())),
+        finish: Vec::new(),
+        digest_columns: columns,
+    };
+    let body = match is_before {
+        true => format!("{LINKS}, {LISTS}"),
+        false => LINKS.to_owned(),
+    };
+    let columns = "id1, id2, link_type, visibility, data, time, version";
+    let mut of_links = table("linktable", body, columns, links, Content::Links);
+    of_links.create += &partitions;
+    if !is_before {
+        of_links
+            .finish
+            .push(format!("ALTER TABLE linktable ADD {LISTS}"));
+    }
+    vec![
+        of_links,
+        table(
+            "counttable",
+            COUNTS.to_owned(),
+            "id, link_type, count, time, version",
+            lists,
+            Content::Counts,
+        ),
+        table(
+            "nodetable",
+            NODES.to_owned(),
+            "id, type, version, time, data",
+            nodes,
+            Content::Nodes,
+        ),
+    ]
+}
+
+/// What stands behind the closing parenthesis of CREATE TABLE.
+fn options(resolved: Resolved<'_>) -> String {
+    let engine = resolved.text("engine");
+    let mut options = format!("ENGINE = {engine} DEFAULT CHARACTER SET latin1");
+    if engine.eq_ignore_ascii_case("rocksdb") {
+        // MyRocks keeps text in an index only when it can be compared byte by byte.
+        options += " COLLATE latin1_bin";
+    }
+    if resolved.text("row_format") != "default" {
+        options += &format!(" ROW_FORMAT = {}", resolved.text("row_format"));
+    }
+    if resolved.count("key_block_size") > 0 {
+        options += &format!(" KEY_BLOCK_SIZE = {}", resolved.count("key_block_size"));
+    }
+    match resolved.text("page_compression") {
+        "none" => {}
+        // Comments that one product executes and the other skips: MariaDB passes over versions from 5.7 on, and
+        // MySQL takes the other one for an ordinary comment.
+        algorithm => {
+            options += &format!(
+                " /*!50700 COMPRESSION = '{algorithm}' */ /*M!100100 PAGE_COMPRESSED = 1 */"
+            );
+        }
+    }
+    match resolved.text("create_table_options") {
+        "" => options,
+        more => format!("{options} {more}"),
+    }
+}
+
+/// What is done when all rows and indexes are there: statistics of a table that has just grown from nothing
+/// mislead optimisers into full scans.
+pub(super) fn conclude() -> Vec<String> {
+    ["linktable", "counttable", "nodetable"]
+        .map(|table| format!("ANALYZE TABLE {table}"))
+        .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::{find, parameters::resolve};
+    use serde_json::Value;
+
+    fn created(given: &[(&str, Value)]) -> Vec<Table> {
+        let given = given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let given: Parameters = given.chain([("maxid1".to_owned(), 11.into())]).collect();
+        tables(&resolve(find("linkbench").unwrap(), &given).unwrap())
+    }
+
+    #[test]
+    fn the_index_of_lists_is_made_once() {
+        let after = &created(&[])[0];
+        assert!(!after.create.contains("id1_type") && after.finish.len() == 1);
+        let before = &created(&[("index", "before".into())])[0];
+        assert!(before.create.contains("id1_type") && before.finish.is_empty());
+        assert!(
+            after
+                .create
+                .ends_with("PARTITION BY KEY (id1) PARTITIONS 16"),
+            "{}",
+            after.create
+        );
+    }
+
+    #[test]
+    fn compression_is_asked_for_in_both_languages() {
+        for table in created(&[("page_compression", "lz4".into())]) {
+            assert!(
+                table.create.contains("/*!50700 COMPRESSION = 'lz4' */"),
+                "{}",
+                table.create
+            );
+            assert!(
+                table.create.contains("/*M!100100 PAGE_COMPRESSED = 1 */"),
+                "{}",
+                table.create
+            );
+        }
+        let given = [
+            ("row_format", "compressed".into()),
+            ("key_block_size", 8.into()),
+        ];
+        for table in created(&given) {
+            assert!(
+                table
+                    .create
+                    .contains("ROW_FORMAT = compressed KEY_BLOCK_SIZE = 8"),
+                "{}",
+                table.create
+            );
+        }
+        assert!(
+            created(&[("engine", "rocksdb".into())])[0]
+                .create
+                .contains("latin1_bin")
+        );
+    }
+}

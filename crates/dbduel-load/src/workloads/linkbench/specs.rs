@@ -1,0 +1,284 @@
+//! The parameters: the original program's, by their names, and ours.
+
+use super::degrees::DEGREE_MAX;
+use crate::workloads::parameters::ParameterSpec;
+use crate::workloads::specs::{choice, integer, number, switch, text};
+
+const fn percent(name: &'static str, default: f64, about: &'static str) -> ParameterSpec {
+    number(name, 0.0, 100.0, default, about)
+}
+
+const fn shape(name: &'static str, default: f64) -> ParameterSpec {
+    number(
+        name,
+        0.0,
+        10.0,
+        default,
+        "Exponent of this Zipf distribution; 1 is the classical law.",
+    )
+}
+
+const FUNCTION: &str = "How ids are chosen for this: ZipfDistribution, UniformDistribution, GeometricDistribution \
+                        (class names of the original are understood), REAL or ROUND_ROBIN.";
+const GENERATOR: &str = "How these payloads are made: MotifDataGenerator or UniformDataGenerator.";
+const FIRST_BYTE: &str = "First byte of the alphabet of these payloads.";
+const LAST_BYTE: &str = "Last byte of the alphabet of these payloads.";
+const UNIQUENESS: &str = "Share of pieces of these payloads that are new and not from the motif.";
+const MOTIF: &str = "Length of the text that pieces of these payloads are copied from, bytes.";
+const PROBABILITY: &str = "Success probability of this geometric distribution.";
+
+/// Which functions there are is checked later, so that the names of classes can be given.
+const fn function(name: &'static str, default: &'static str) -> ParameterSpec {
+    text(name, default, FUNCTION)
+}
+
+/// Every parameter; the first word of a choice is its default.
+pub(super) const SPECS: &[ParameterSpec] = &[
+    integer("startid1", 1, i64::MAX / 4, 1, "Id of the first node."),
+    integer(
+        "maxid1",
+        2,
+        i64::MAX / 4,
+        10_000_001,
+        "Id behind the last node; a million nodes take about 1 GB.",
+    ),
+    switch(
+        "generate_nodes",
+        true,
+        "Whether the nodes themselves are filled in, not only their links.",
+    ),
+    integer(
+        "link_type_count",
+        1,
+        64,
+        2,
+        "Types that a node's links are split over.",
+    ),
+    text(
+        "nlinks_func",
+        "REAL",
+        "Out-degrees: REAL (the published sample, by 28 knots), FITTED (by a closed form) or CONST (`nlinks_default` each).",
+    ),
+    integer(
+        "nlinks_default",
+        0,
+        DEGREE_MAX as i64,
+        0,
+        "Links of every node with `nlinks_func = CONST`.",
+    ),
+    integer(
+        "nlinks_max",
+        1,
+        DEGREE_MAX as i64,
+        DEGREE_MAX as i64,
+        "Links of the hottest node, whatever the number of nodes; less for small graphs.",
+    ),
+    integer(
+        "randomid2max",
+        0,
+        i32::MAX as i64,
+        0,
+        "When not 0, links point to ids below it instead of to the following ids.",
+    ),
+    integer(
+        "id2gen_config",
+        0,
+        1,
+        0,
+        "With 1, clients never touch the same link.",
+    ),
+    number(
+        "link_datasize",
+        0.0,
+        254.0,
+        8.0,
+        "Median length of a link's payload, bytes.",
+    ),
+    text("link_add_datagen", "MotifDataGenerator", GENERATOR),
+    integer("link_add_datagen_startbyte", 0, 255, 32, FIRST_BYTE),
+    integer("link_add_datagen_endbyte", 0, 255, 100, LAST_BYTE),
+    number("link_add_datagen_uniqueness", 0.0, 1.0, 0.225, UNIQUENESS),
+    integer("link_add_datagen_motif_length", 1, 1 << 20, 128, MOTIF),
+    text("link_up_datagen", "MotifDataGenerator", GENERATOR),
+    integer("link_up_datagen_startbyte", 0, 255, 32, FIRST_BYTE),
+    integer("link_up_datagen_endbyte", 0, 255, 100, LAST_BYTE),
+    number("link_up_datagen_uniqueness", 0.0, 1.0, 0.225, UNIQUENESS),
+    integer("link_up_datagen_motif_length", 1, 1 << 20, 128, MOTIF),
+    number(
+        "node_datasize",
+        0.0,
+        1_048_575.0,
+        128.0,
+        "Median length of a node's payload, bytes.",
+    ),
+    text("node_add_datagen", "MotifDataGenerator", GENERATOR),
+    integer("node_add_datagen_startbyte", 0, 255, 50, FIRST_BYTE),
+    integer("node_add_datagen_endbyte", 0, 255, 220, LAST_BYTE),
+    number("node_add_datagen_uniqueness", 0.0, 1.0, 0.63, UNIQUENESS),
+    integer("node_add_datagen_motif_length", 1, 1 << 20, 512, MOTIF),
+    text("node_up_datagen", "MotifDataGenerator", GENERATOR),
+    integer("node_up_datagen_startbyte", 0, 255, 50, FIRST_BYTE),
+    integer("node_up_datagen_endbyte", 0, 255, 220, LAST_BYTE),
+    number("node_up_datagen_uniqueness", 0.0, 1.0, 0.63, UNIQUENESS),
+    integer("node_up_datagen_motif_length", 1, 1 << 20, 512, MOTIF),
+    percent(
+        "addlink",
+        8.988_660_1,
+        "Percent of operations that add a link.",
+    ),
+    percent(
+        "deletelink",
+        2.990_766_4,
+        "Percent of operations that hide a link.",
+    ),
+    percent(
+        "updatelink",
+        8.012_212_5,
+        "Percent of operations that write a link again.",
+    ),
+    percent(
+        "countlink",
+        4.886_356_7,
+        "Percent of operations that read a link count.",
+    ),
+    percent(
+        "getlink",
+        0.526_114_2,
+        "Percent of operations that read a few links by their ids.",
+    ),
+    percent(
+        "getlinklist",
+        50.711_914_5,
+        "Percent of operations that read a node's newest links.",
+    ),
+    percent(
+        "addnode",
+        2.573_278_9,
+        "Percent of operations that add a node.",
+    ),
+    percent(
+        "updatenode",
+        7.366_437,
+        "Percent of operations that write a node.",
+    ),
+    percent(
+        "deletenode",
+        1.011_591_4,
+        "Percent of operations that delete a node.",
+    ),
+    percent(
+        "getnode",
+        12.932_668_3,
+        "Percent of operations that read a node.",
+    ),
+    percent(
+        "getlinklist_history",
+        0.3,
+        "Percent of `getlinklist` that go on with a long list read earlier.",
+    ),
+    function("read_function", "ZipfDistribution"),
+    shape("read_shape", 0.8),
+    number("read_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    percent(
+        "read_uncorr_blend",
+        99.5,
+        "Percent of link reads whose ids have nothing to do with out-degrees.",
+    ),
+    function("read_uncorr_function", "ZipfDistribution"),
+    shape("read_uncorr_shape", 0.8),
+    number("read_uncorr_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    function("write_function", "ZipfDistribution"),
+    shape("write_shape", 0.741),
+    number("write_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    percent(
+        "write_uncorr_blend",
+        95.0,
+        "Percent of link writes whose ids have nothing to do with out-degrees.",
+    ),
+    function("write_uncorr_function", "ZipfDistribution"),
+    shape("write_uncorr_shape", 0.741),
+    number("write_uncorr_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    function("node_read_function", "ZipfDistribution"),
+    shape("node_read_shape", 0.625),
+    number("node_read_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    function("node_update_function", "ZipfDistribution"),
+    shape("node_update_shape", 0.606),
+    number("node_update_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    function("node_delete_function", "UniformDistribution"),
+    shape("node_delete_shape", 0.606),
+    number("node_delete_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+    text(
+        "link_multiget_dist",
+        "GeometricDistribution",
+        "How many links `getlink` asks for: GeometricDistribution, UniformDistribution, or nothing for always one.",
+    ),
+    integer(
+        "link_multiget_dist_min",
+        1,
+        1_000,
+        1,
+        "Fewest links that `getlink` asks for.",
+    ),
+    integer(
+        "link_multiget_dist_max",
+        2,
+        1_001,
+        128,
+        "One more than `getlink` asks for at most.",
+    ),
+    number("link_multiget_dist_prob", 1e-6, 1.0, 0.382, PROBABILITY),
+    integer(
+        "loaders",
+        1,
+        256,
+        8,
+        "Connections that fill the tables at the same time.",
+    ),
+    choice(
+        "index",
+        &["after", "before"],
+        "Whether the index of the lists is built after the rows are in, or with the table.",
+    ),
+    integer(
+        "partitions",
+        1,
+        1_024,
+        16,
+        "Partitions of the table of links, by key; 1 means none.",
+    ),
+    text("engine", "innodb", "Storage engine of the tables."),
+    choice(
+        "row_format",
+        &["default", "dynamic", "compact", "redundant", "compressed"],
+        "ROW_FORMAT of the tables; `default` leaves it to the server.",
+    ),
+    integer(
+        "key_block_size",
+        0,
+        16,
+        0,
+        "Size of a compressed page with `row_format = compressed`, kB; 0 leaves it to the server.",
+    ),
+    choice(
+        "page_compression",
+        &["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"],
+        "Page compression of the tables. MySQL is told with the table; MariaDB has one algorithm for the server, \
+         which must be set to this one.",
+    ),
+    text(
+        "create_table_options",
+        "",
+        "Appended to CREATE TABLE, before the partitions.",
+    ),
+    choice(
+        "protocol",
+        &["text", "prepared"],
+        "Whether statements are sent as text, as the original does, or prepared.",
+    ),
+    text(
+        "original_bugs",
+        "none",
+        "Bugs of the original program to repeat: `none`, `all`, or some of `write-blend`, `degree-split`, \
+         `multiget-size`, `motif-length`, separated by commas.",
+    ),
+];

@@ -1,0 +1,77 @@
+//! Short forms for the tables of parameters that workloads have.
+
+use super::parameters::{Default, Kind, ParameterSpec};
+
+/// A whole number from `min` to `max`.
+pub(super) const fn integer(
+    name: &'static str,
+    min: i64,
+    max: i64,
+    default: i64,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Integer { min, max },
+        default: Default::Integer(default),
+        about,
+    }
+}
+
+/// A number from `min` to `max`.
+pub(super) const fn number(
+    name: &'static str,
+    min: f64,
+    max: f64,
+    default: f64,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Number { min, max },
+        default: Default::Number(default),
+        about,
+    }
+}
+
+/// On or off.
+pub(super) const fn switch(
+    name: &'static str,
+    default: bool,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Switch,
+        default: Default::Switch(default),
+        about,
+    }
+}
+
+/// One of the words; the first is the default.
+pub(super) const fn choice(
+    name: &'static str,
+    words: &'static [&'static str],
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Choice(words),
+        default: Default::Text(words[0]),
+        about,
+    }
+}
+
+/// Any text.
+pub(super) const fn text(
+    name: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> ParameterSpec {
+    ParameterSpec {
+        name,
+        kind: Kind::Text,
+        default: Default::Text(default),
+        about,
+    }
+}

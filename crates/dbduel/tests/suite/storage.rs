@@ -1,0 +1,158 @@
+//! Contenders that store the same tables differently, and workloads that bring a configuration of their own.
+
+use std::path::Path;
+
+use dbduel_record::Plan;
+use dbduel_record::event::Event;
+
+use super::lab::{Lab, program, servers_left, with_servers};
+
+/// One server, three ways to store a small graph; over in less than a minute.
+const STORAGE: &str = r#"
+budget = "30 s"
+horizon = "25 %"
+seed = 7
+[contenders.plain]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+[contenders.pages]
+like = "plain"
+tables = { page_compression = "zlib" }
+[contenders.rows]
+like = "plain"
+tables = { row_format = "compressed", key_block_size = 8 }
+[workload]
+name = "linkbench"
+maxid1 = 2_001
+nlinks_max = 2_000
+loaders = 3
+[load]
+clients = 4
+[schedule]
+slice = "500 ms"
+guard = "100 ms"
+warm_up = "1 s"
+"#;
+
+fn plan(directory: &Path) -> Result<Plan, String> {
+    let path = directory.join("duel.toml");
+    let output = program()
+        .arg("run")
+        .arg("--plan")
+        .arg(&path)
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return Ok(serde_json::from_slice(&output.stdout).unwrap());
+    }
+    Err(String::from_utf8(output.stderr).unwrap())
+}
+
+/// The experiment with `old` replaced is refused, saying `part` at `place`.
+#[track_caller]
+fn refused(old: &str, new: &str, place: &str, part: &str) {
+    assert!(STORAGE.contains(old), "{old}");
+    let lab = Lab::new(&STORAGE.replacen(old, new, 1));
+    let said = plan(lab.path()).unwrap_err();
+    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
+    assert!(said.contains(part), "{said}");
+}
+
+#[test]
+fn only_how_tables_are_stored_may_differ() {
+    let lab = Lab::new(STORAGE);
+    let plan = plan(lab.path()).unwrap();
+    let format_of = |contender: usize| {
+        let workload = plan.workload_of(&plan.contenders[contender]);
+        ["page_compression", "row_format"].map(|name| workload.parameters[name].clone())
+    };
+    assert_eq!(format_of(0), ["none", "default"]);
+    assert_eq!(format_of(1), ["zlib", "default"]);
+    assert_eq!(format_of(2), ["none", "compressed"]);
+    refused(
+        "{ page_compression",
+        "{ maxid1 = 9, page_compression",
+        "10:12",
+        "would change the load",
+    );
+    refused("\"zlib\"", "\"zip\"", "10:12", "one of");
+    refused(
+        "key_block_size = 8",
+        "key_block_size = 7",
+        "13:38",
+        "1, 2, 4, 8 or 16",
+    );
+}
+
+#[test]
+fn a_configuration_of_the_original_is_imported() {
+    let lab = Lab::new(
+        &STORAGE
+            .replace("maxid1 = 2_001\n", "config = \"link.properties\"\n")
+            .replace("clients = 4\n", ""),
+    );
+    let write = |text: &str| std::fs::write(lab.path().join("link.properties"), text).unwrap();
+    write(
+        "# as published\nmaxid1 = 5001\nrequesters = 6\nrequestrate = 2.5\nloaders = 9\nhost = elsewhere\n",
+    );
+    let planned = plan(lab.path()).unwrap();
+    assert_eq!(planned.workload.parameters["maxid1"], 5_001);
+    assert_eq!(
+        planned.workload.parameters["loaders"], 3,
+        "the experiment stands before the file"
+    );
+    assert_eq!(planned.levels[0].label(), "6 clients, 15/s Poisson");
+    assert!(!planned.workload.parameters.contains_key("config"));
+    write("maxid1 = 5001\nreqesters = 6\n");
+    let said = plan(lab.path()).unwrap_err();
+    assert!(
+        said.contains("duel.toml:16:1: ") && said.contains("link.properties:2: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn contenders_store_the_same_graph_differently() {
+    let Some(_turn) = with_servers(
+        "contenders_store_the_same_graph_differently",
+        &["mariadb-10.11"],
+    ) else {
+        return;
+    };
+    let lab = Lab::new(STORAGE);
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(servers_left(), []);
+    let record = lab.record();
+    let loads: Vec<_> = record
+        .events
+        .iter()
+        .filter_map(|event| match &event.what {
+            Event::DatasetReady { digest, load, .. } => Some((digest, load.unwrap())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(loads.len(), 3);
+    assert!(
+        loads.iter().all(|(digest, _)| *digest == loads[0].0),
+        "all hold the same data"
+    );
+    assert!(
+        loads
+            .iter()
+            .all(|(_, load)| load.connections == 3 && load.rows_s > 0.0 && load.cpu_s > 0.0)
+    );
+    let violated = record.events.iter().any(|event| {
+        matches!(&event.what, Event::Noticed { finding } if finding.rule == "data.condition-violated")
+    });
+    assert!(!violated, "{said}");
+    let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
+    for part in [
+        "loading its tables",
+        "page_compression",
+        "allocated on the device",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
