@@ -21,6 +21,7 @@ pub mod load_thread;
 pub mod order;
 pub mod random;
 pub mod schedule;
+pub mod session;
 pub mod stand_in;
 pub mod tally;
 pub mod worker;

@@ -12,6 +12,7 @@
 pub mod event;
 pub mod facts;
 pub mod latency;
+pub mod manifest;
 pub mod names;
 pub mod plan;
 pub mod rows;

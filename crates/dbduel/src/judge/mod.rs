@@ -8,6 +8,7 @@ pub mod audit;
 mod blocks;
 mod decide;
 mod evidence;
+pub mod fairness;
 mod figure;
 mod figures;
 mod measures;
@@ -63,7 +64,11 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
         not_measured: Vec::new(),
+        audit: None,
+        disclosure: audit::disclosure::checklist(record),
+        record_digest: record.manifest_digest.clone(),
     };
+    summary.audit = Some(fairness::audit_of(record, &summary.duels));
     let mut found = rules::check_all(&evidence, &summary);
     apply_voids(&mut summary, &found, plan);
     overturn::explain(&mut summary);

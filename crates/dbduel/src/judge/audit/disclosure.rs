@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dbduel_record::{Record, store};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One item of the checklist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// Heading that it belongs to.
-    pub section: &'static str,
+    pub section: String,
     /// What must be told.
-    pub item: &'static str,
+    pub item: String,
     /// Whether it is there.
     pub present: bool,
     /// Where it is, or where it would be.
@@ -45,8 +45,8 @@ pub fn checklist(record: &Record) -> Vec<Item> {
 impl List<'_> {
     fn add(&mut self, section: &'static str, item: &'static str, present: bool, place: &str) {
         self.items.push(Item {
-            section,
-            item,
+            section: section.to_owned(),
+            item: item.to_owned(),
             present,
             place: place.to_owned(),
         });

@@ -4,6 +4,8 @@ use dbduel_record::facts::{Build, Host, Size};
 use dbduel_record::plan::Setting;
 use dbduel_record::store::ContenderFiles;
 
+use crate::judge::audit::{Defaults, Texts};
+
 pub(super) fn settings(name: &str) -> Vec<Setting> {
     let doublewrite = if name.starts_with("no-") { "OFF" } else { "ON" };
     [
@@ -36,6 +38,9 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
         ("port", format!("330{index}")),
         ("version", version(index)),
     ];
+    let mut shown =
+        Defaults::of("mariadb-10.11.5").map_or_else(Texts::new, |defaults| defaults.variables);
+    shown.extend(variables.map(|(name, value)| (name.to_owned(), value)));
     ContenderFiles {
         build: Some(Build {
             product: if name.starts_with("mysql") {
@@ -55,9 +60,7 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
             after_bytes: 2_350_000_000,
             ..Size::default()
         }),
-        variables_before: variables
-            .map(|(name, value)| (name.to_owned(), value))
-            .into(),
+        variables_before: shown,
         ..ContenderFiles::default()
     }
 }

@@ -186,7 +186,7 @@ impl Scenario {
                 server_restarts: 2,
                 free_disk_bytes_min: 1 << 30,
             },
-            waivers: Default::default(),
+            waivers: [("D3".to_owned(), "the device writes pages whole".to_owned())].into(),
             blocks: self.planned_blocks(),
         }
     }
@@ -252,6 +252,7 @@ impl Scenario {
     /// The record as the reader sees it, without the disk's time.
     pub fn record(&self) -> Record {
         let mut record = Record {
+            manifest_digest: None,
             dir: PathBuf::new(),
             plan: self.plan(),
             host: host(),

@@ -6,11 +6,12 @@ mod page;
 
 use dbduel_record::event::{Finding, Severity};
 
-use super::view::{View, interval, severity};
+use super::view::{View, fairness_line, interval, severity};
 use super::{Format, Options, Rendered, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
+use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Measures, Verdict};
 
 /// Notes that are listed; the rest is counted.
@@ -44,6 +45,9 @@ impl Format for Terminal {
             "Again: seed {}, planned by dbduel {}",
             summary.seed, summary.planned_by
         ));
+        if let Some(digest) = &summary.record_digest {
+            page.wrapped(&format!("Record: digest {digest}"));
+        }
         Rendered::from(page.text)
     }
 }
@@ -95,6 +99,16 @@ fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Finding]) {
     );
     for line in wrap(&against, inner, 0, 0) {
         lines.push((line.clone(), page.inked(Ink::Dim, &line)));
+    }
+    if let Some((fairness, audit)) = fairness_line(summary).zip(summary.audit.as_ref()) {
+        let ink = match audit.grade {
+            Grade::Fair => Ink::Good,
+            Grade::Doubtful | Grade::Unfair => Ink::Warning,
+            Grade::NotComparable => Ink::Bad,
+        };
+        for line in wrap(&clean(&format!("fair? {fairness}")), inner, 0, 7) {
+            lines.push((line.clone(), page.inked(ink, &line)));
+        }
     }
     let title = " verdict ";
     page.line(&format!(

@@ -9,13 +9,16 @@ use super::{method, words};
 use crate::judge::Summary;
 
 mod facts;
+mod fairness;
 mod figures;
 mod verdicts;
 
+pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
 pub use verdicts::{interval, severity};
 
 use facts::{contender, host, reproduce, setting, when};
+use fairness::fairness;
 use figures::level;
 use verdicts::{finding, verdict};
 
@@ -43,6 +46,12 @@ pub struct View {
     pub workload: String,
     /// The verdicts, level by level.
     pub verdicts: Vec<VerdictView>,
+    /// Whether the contest was fair.
+    pub fairness: Option<FairnessView>,
+    /// What a reader must be told, by section.
+    pub disclosure: Vec<DisclosureView>,
+    /// How much of it the record has.
+    pub disclosed: String,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
     /// Findings, heaviest first.
@@ -72,6 +81,17 @@ pub struct Entry {
     pub label: String,
     /// Text.
     pub text: String,
+}
+
+/// A section of the disclosure checklist.
+#[derive(Debug, Clone, Serialize)]
+pub struct DisclosureView {
+    /// Its heading.
+    pub section: String,
+    /// Items that the record has.
+    pub present: Vec<String>,
+    /// Items that it lacks, each with the place where it would be.
+    pub missing: Vec<Entry>,
 }
 
 /// One verdict.
@@ -113,7 +133,7 @@ pub struct FindingView {
     /// Name of the rule.
     pub rule: String,
     /// Why the rule matters; empty when it says so itself.
-    pub why: &'static str,
+    pub why: String,
     /// The claim.
     pub claim: String,
     /// The remedy.
@@ -215,11 +235,14 @@ impl View {
                         .map(|comparison| verdict(summary, duel, comparison))
                 })
                 .collect(),
+            fairness: fairness(summary),
+            disclosure: disclosure(summary),
+            disclosed: disclosed(summary),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)
                 .count(),
-            findings: findings.iter().map(finding).collect(),
+            findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
             contenders: summary
                 .contenders
@@ -238,6 +261,41 @@ impl View {
             reproduce: reproduce(summary),
         }
     }
+}
+
+fn disclosure(summary: &Summary) -> Vec<DisclosureView> {
+    let mut sections: Vec<DisclosureView> = Vec::new();
+    for item in &summary.disclosure {
+        if sections
+            .last()
+            .is_none_or(|last| last.section != item.section)
+        {
+            sections.push(DisclosureView {
+                section: item.section.clone(),
+                present: Vec::new(),
+                missing: Vec::new(),
+            });
+        }
+        let Some(section) = sections.last_mut() else {
+            continue;
+        };
+        if item.present {
+            section.present.push(item.item.clone());
+        } else {
+            section.missing.push(entry(&item.item, item.place.clone()));
+        }
+    }
+    sections
+}
+
+fn disclosed(summary: &Summary) -> String {
+    let all = summary.disclosure.len();
+    let present = summary
+        .disclosure
+        .iter()
+        .filter(|item| item.present)
+        .count();
+    format!("{present} of {all} present, {} missing", all - present)
 }
 
 fn entry(label: &str, text: impl Into<String>) -> Entry {

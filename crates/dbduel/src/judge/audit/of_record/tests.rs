@@ -194,7 +194,7 @@ fn the_checklist_says_what_a_record_holds_and_lacks() {
     ] {
         assert!(!is_present(missing), "{missing}");
     }
-    let mut sections: Vec<&str> = items.iter().map(|item| item.section).collect();
+    let mut sections: Vec<&str> = items.iter().map(|item| item.section.as_str()).collect();
     sections.dedup();
     assert!(sections.len() >= 10, "{sections:?}");
 }

@@ -180,6 +180,7 @@ pub const RULES: &[Rule] = &[
     contender("R39", "I", Performance, "A setting that changed during the run makes two runs of one.", server::changed),
     contest("R40", "I", "What a server really ran with, and what it did, must be shown.", disclosure::missing_dumps),
     contest("R41", "P25", "Processors, threads and storage decide what a limit or a thread count means.", disclosure::missing_host),
+    contender("R45", "I", Performance, "Counters begin anew with a server; what was not read before it ended is lost.", server::counters_lost),
     contender("R43", "P13", Performance, "An audit plugin writes or counts every statement.", server::watching_plugins),
     contender("R44", "D3", Durability, "Switching it off without atomic writes is for tests only.", device::no_doublewrite),
     contest("R42", "P23", "Whether statements were prepared can move point reads by a fifth.", client::protocol_unknown),

@@ -1,5 +1,7 @@
 //! Rules about the server around its engine: caches, connections, builds, settings that did not take.
 
+use dbduel_record::event::Severity;
+
 use super::{Hit, Look};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::{Value, is_in_effect};
@@ -299,6 +301,25 @@ pub(super) fn watching_plugins(look: &Look<'_>) -> Option<Hit> {
     (!names.is_empty()).then(|| {
         let what = format!("has the plugin {} active", names.join(", "));
         Hit::new(what, "Leave it out, or load it on all sides.")
+    })
+}
+
+pub(super) fn counters_lost(look: &Look<'_>) -> Option<Hit> {
+    let lost = look.server().stints_lost;
+    (lost > 0).then(|| {
+        let what = match lost {
+            1 => "did not live to tell the counters of one of its stints; rates are of the others"
+                .to_owned(),
+            many => format!(
+                "did not live to tell the counters of {many} of its stints; rates are of the others"
+            ),
+        };
+        let mut hit = Hit::new(
+            what,
+            "Nothing to do for the audit; the crash itself is told on its own.",
+        );
+        hit.severity = Some(Severity::Note);
+        hit
     })
 }
 

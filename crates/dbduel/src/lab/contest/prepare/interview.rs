@@ -65,6 +65,8 @@ pub fn interview(
             &dataset::tables(plan, workload),
         )?;
         close::keep_size(journal, resident, None)?;
+    } else {
+        keep(journal.writer(), &name, &mut connection, Moment::Again)?;
     }
     if let Place::Sandboxed(own) = &resident.place {
         journal

@@ -4,6 +4,7 @@ mod fairness;
 mod interview;
 mod running;
 mod sandboxed;
+mod session;
 
 use std::time::Instant;
 
@@ -16,8 +17,12 @@ use super::Setting;
 use super::arena::{Arena, Place, Resident};
 use super::journal::Journal;
 use crate::interrupt;
+use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
 use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
+
+pub use fairness::check as check_fairness;
+pub use session::keep_sessions;
 
 /// A contender before its server runs.
 enum Candidate {
@@ -28,7 +33,7 @@ enum Candidate {
 }
 
 /// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
-/// takes long, one after the other.
+/// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
 ///
 /// # Errors
 /// When a server cannot be had, refuses a setting, does not start, or its data cannot be loaded, or
@@ -38,7 +43,7 @@ pub fn prepare(
     past: &Record,
     arena: &mut Arena,
     journal: &mut Journal,
-) -> Result<()> {
+) -> Result<Vec<ServerEvidence>> {
     let plan = setting.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut candidates = Vec::new();
@@ -75,7 +80,7 @@ pub fn prepare(
         arena.add(resident)?;
     }
     compare_digests(&Record::open(setting.record)?)?;
-    fairness::check(setting, evidence, journal)
+    Ok(evidence)
 }
 
 /// True when an earlier start of this run put the contender's data in place. What it did to them since
