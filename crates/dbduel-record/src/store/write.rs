@@ -92,6 +92,24 @@ impl RecordWriter {
         })
     }
 
+    /// Makes sure that nobody writes the record in `dir` at this moment. Changes nothing.
+    ///
+    /// # Errors
+    /// When another process writes it, or the journal cannot be looked at.
+    pub fn is_free(dir: &Path) -> Result<(), RecordError> {
+        let path = dir.join(EVENTS);
+        let journal = match File::open(&path) {
+            Ok(journal) => journal,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(failed("open", &path)(source)),
+        };
+        match journal.try_lock_shared() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => Err(RecordError::InUse(dir.to_owned())),
+            Err(TryLockError::Error(source)) => Err(failed("lock", &path)(source)),
+        }
+    }
+
     /// The record's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {

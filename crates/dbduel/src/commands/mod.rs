@@ -11,4 +11,5 @@ pub mod quickstart;
 pub mod report;
 pub mod run;
 pub mod servers;
+pub mod verify;
 pub mod workloads;

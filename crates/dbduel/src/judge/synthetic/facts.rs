@@ -1,6 +1,6 @@
 //! Servers and a machine that never were.
 
-use dbduel_record::facts::{Build, Host, Size};
+use dbduel_record::facts::{Build, Connection, Host, Size};
 use dbduel_record::plan::Setting;
 use dbduel_record::store::ContenderFiles;
 
@@ -61,8 +61,32 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
             ..Size::default()
         }),
         variables_before: shown,
+        status_before: counters(0),
+        status_after: counters(1),
+        connection: Some(Connection {
+            transport: Some("unix socket".to_owned()),
+            tls_cipher: Some(String::new()),
+            compression: Some(false),
+            prepared: Some(true),
+            client: "dbduel".to_owned(),
+        }),
         ..ContenderFiles::default()
     }
+}
+
+/// A few counters at the beginning and the end of a run that did the same work on all sides.
+fn counters(moment: u64) -> Texts {
+    let counters = [
+        ("Uptime", 100 + 900 * moment),
+        ("Com_select", 1000 + 900_000 * moment),
+        ("Com_commit", 10 + 90_000 * moment),
+        ("Com_stmt_execute", 1000 + 900_000 * moment),
+        ("Innodb_data_fsyncs", 10 + 90_000 * moment),
+        ("Innodb_data_written", 1 << (20 + 12 * moment)),
+    ];
+    counters
+        .map(|(name, count)| (name.to_owned(), count.to_string()))
+        .into()
 }
 
 pub(super) fn host() -> Host {

@@ -29,6 +29,7 @@ pub use arena::Resident;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
+pub use prepare::rehearse;
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

@@ -24,7 +24,6 @@ pub fn check(
 ) -> Result<()> {
     let mut case = case_of_running(setting.plan, evidence);
     case.host = Some(host::read(setting.home.root()));
-    case.waive(&setting.plan.waivers);
     let audit = audit(&case);
     // Settings that did not take effect are told by the interview, with the server's own words.
     let is_news =

@@ -2,6 +2,7 @@
 
 mod fairness;
 mod interview;
+mod rehearsal;
 mod running;
 mod sandboxed;
 mod session;
@@ -22,6 +23,7 @@ use crate::lab::dataset;
 use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
 
 pub use fairness::check as check_fairness;
+pub use rehearsal::rehearse;
 pub use session::keep_sessions;
 
 /// A contender before its server runs.
@@ -54,9 +56,13 @@ pub fn prepare(
             Meaning::Running { address, user } => {
                 Candidate::Running(running::visit(contender, address, user.as_deref())?)
             }
-            Meaning::Provided { .. } => Candidate::Sandboxed(Box::new(sandboxed::create(
-                setting, number, contender, &name, journal,
-            )?)),
+            Meaning::Provided { .. } => {
+                let (sandbox, remarks) = sandboxed::create(setting, number, contender, &name)?;
+                for remark in remarks {
+                    journal.notice(remark)?;
+                }
+                Candidate::Sandboxed(Box::new(sandbox))
+            }
         });
     }
     let mut evidence = Vec::new();
