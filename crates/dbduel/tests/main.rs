@@ -8,6 +8,7 @@
 mod suite {
     pub mod audit;
     pub mod duels;
+    pub mod fairness;
     pub mod faults;
     pub mod house;
     pub mod lab;

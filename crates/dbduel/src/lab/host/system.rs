@@ -20,6 +20,45 @@ const SETTINGS: &[&str] = &[
     "fs.aio-nr",
 ];
 
+/// Beginnings of the kernel's parameters that are kept.
+const PARAMETERS: &[&str] = &[
+    "mitigations",
+    "nosmt",
+    "nopti",
+    "pti",
+    "nospectre",
+    "spectre",
+    "spec_",
+    "l1tf",
+    "mds",
+    "retbleed",
+    "tsx",
+    "isolcpus",
+    "nohz",
+    "rcu_nocb",
+    "maxcpus",
+    "nr_cpus",
+    "mem",
+    "numa",
+    "transparent_hugepage",
+    "hugepages",
+    "default_hugepagesz",
+    "hugepagesz",
+    "intel_pstate",
+    "amd_pstate",
+    "intel_idle",
+    "processor.",
+    "idle",
+    "cpuidle",
+    "clocksource",
+    "tsc",
+    "elevator",
+    "preempt",
+    "psi",
+    "cgroup",
+    "nvme",
+];
+
 /// Folders above a control group are not more than this.
 const GROUP_DEPTH_MAX: usize = 32;
 
@@ -34,7 +73,7 @@ pub(super) fn read(files: &Files, host: &mut Host) {
     host.memory_bytes = kib("MemTotal");
     host.swap_bytes = kib("SwapTotal");
     host.kernel = files.line("/proc/sys/kernel/osrelease");
-    host.kernel_command_line = files.line("/proc/cmdline");
+    host.kernel_command_line = files.line("/proc/cmdline").map(|line| relevant(&line));
     host.clock_source =
         files.line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     host.distribution = files.text("/etc/os-release").lines().find_map(|line| {
@@ -52,6 +91,22 @@ pub(super) fn read(files: &Files, host: &mut Host) {
         }
     }
     limits(files, host);
+}
+
+/// The parameters that move databases. The rest says where a machine boots from and may hold secrets.
+fn relevant(line: &str) -> String {
+    let is_relevant = |parameter: &&str| {
+        let name = parameter
+            .split_once('=')
+            .map_or(*parameter, |(name, _)| name);
+        PARAMETERS.iter().any(|known| name.starts_with(known))
+    };
+    let kept: Vec<&str> = line.split(' ').filter(is_relevant).collect();
+    if kept.is_empty() {
+        "nothing that moves databases".to_owned()
+    } else {
+        kept.join(" ")
+    }
 }
 
 fn limits(files: &Files, host: &mut Host) {
@@ -185,6 +240,10 @@ mod tests {
                 "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 4096                 files\n",
             ),
             ("/proc/sys/vm/swappiness", "10\n"),
+            (
+                "/proc/cmdline",
+                "root=/dev/sda1 token=x mitigations=off nosmt\n",
+            ),
             ("/proc/meminfo", "MemTotal:  1024 kB\nSwapTotal: 0 kB\n"),
             (
                 "/sys/kernel/mm/transparent_hugepage/defrag",
@@ -197,6 +256,10 @@ mod tests {
         );
         assert_eq!(host.kernel_settings["vm.swappiness"], "10");
         assert_eq!(host.transparent_huge_pages_defrag.as_deref(), Some("never"));
+        assert_eq!(
+            host.kernel_command_line.as_deref(),
+            Some("mitigations=off nosmt")
+        );
         assert_eq!((host.kernel, host.cgroup_version), (None, None));
     }
 }

@@ -41,7 +41,8 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
                 share * 100.0,
                 MISS_SHARE_MAX * 100.0
             );
-            return Some(Hit::new(what, remedy).from(look, &reads));
+            let hit = Hit::new(what, remedy).from(look, &reads);
+            return Some(hit.excess(share / MISS_SHARE_MAX));
         }
         return None;
     }
