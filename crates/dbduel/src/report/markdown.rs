@@ -170,12 +170,17 @@ fn findings_list(text: &mut String, view: &View) {
         return;
     }
     text.push_str("## Findings\n\n");
-    for finding in &view.findings {
+    let notes = view.findings.iter().filter(|one| one.severity == "note");
+    for finding in view.caveats.iter().chain(notes) {
         let _ = write!(text, "- **{}** {}", finding.severity, plain(&finding.claim));
         if finding.severity != "note" {
             let _ = write!(text, " *{}*", plain(&finding.remedy));
         }
         let _ = writeln!(text, " ({})", plain(&finding.rule));
+    }
+    if view.caveats_more > 0 {
+        let more = view.caveats_more;
+        let _ = writeln!(text, "- and {more} more doubts of the audit, below");
     }
     text.push('\n');
 }

@@ -6,7 +6,7 @@ mod page;
 
 use dbduel_record::event::{Finding, Severity};
 
-use super::view::{View, fairness_line, interval, severity};
+use super::view::{View, audit_doubts_left, caveats, fairness_line, interval, severity};
 use super::{Format, Options, Rendered, words};
 use page::{Ink, Page, clean, wrap};
 
@@ -323,7 +323,9 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
     }
     page.blank();
     let mut notes = 0;
-    for finding in findings {
+    let left = audit_doubts_left(findings);
+    let is_note = |finding: &&Finding| finding.severity == Severity::Note;
+    for finding in caveats(findings).chain(findings.iter().filter(is_note)) {
         let (word, sign) = severity(finding.severity);
         if finding.severity == Severity::Note {
             notes += 1;
@@ -351,6 +353,14 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
                 let line = page.inked(Ink::Dim, &format!("         {line}"));
                 page.line(&line);
             }
+        }
+    }
+    if left > 0 {
+        let more = format!(
+            "and {left} more doubts of the audit: see the page, or `dbduel audit` the record"
+        );
+        for line in wrap(&more, page.width, 9, 9) {
+            page.line(&format!("         {line}"));
         }
     }
     if notes > NOTES_MAX {

@@ -54,6 +54,10 @@ pub struct View {
     pub disclosed: String,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
+    /// Those that stand beside the verdicts.
+    pub caveats: Vec<FindingView>,
+    /// How many of the audit are left to its own section.
+    pub caveats_more: usize,
     /// Findings, heaviest first.
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
@@ -238,6 +242,8 @@ impl View {
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),
+            caveats: caveats(findings).map(|one| finding(summary, one)).collect(),
+            caveats_more: audit_doubts_left(findings),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)
@@ -261,6 +267,32 @@ impl View {
             reproduce: reproduce(summary),
         }
     }
+}
+
+/// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
+const AUDIT_DOUBTS_SHOWN: usize = 5;
+
+fn is_of_audit(finding: &Finding) -> bool {
+    finding.severity == Severity::Doubt && finding.rule.starts_with("audit.")
+}
+
+/// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
+pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    let heavy = findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note);
+    let mut of_audit = 0;
+    heavy.filter(move |finding| {
+        of_audit += usize::from(is_of_audit(finding));
+        !is_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
+    })
+}
+
+/// How many doubts of the audit are not among the [`caveats`].
+#[must_use]
+pub fn audit_doubts_left(findings: &[Finding]) -> usize {
+    let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
+    of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
 }
 
 fn disclosure(summary: &Summary) -> Vec<DisclosureView> {

@@ -324,9 +324,12 @@ pub(super) fn counters_lost(look: &Look<'_>) -> Option<Hit> {
     })
 }
 
+/// Variables that show what the engine adapts by itself, not what it was set to.
+const ADAPTED: &[&str] = &["innodb_thread_sleep_delay"];
+
 pub(super) fn changed(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let counts = |name: &str| table().why_ignored(name).is_none();
+    let counts = |name: &str| !ADAPTED.contains(&name) && table().why_ignored(name).is_none();
     let changed: Vec<String> = server
         .variables_after
         .iter()
