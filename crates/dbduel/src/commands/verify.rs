@@ -287,9 +287,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(stored: Value, expected: Value, places: &[&str]) {
+    fn check(stored: &Value, expected: &Value, places: &[&str]) {
         let mut found = Vec::new();
-        differences("", &stored, &expected, &mut found);
+        differences("", stored, expected, &mut found);
         assert_eq!(found, places);
     }
 
@@ -297,15 +297,15 @@ mod tests {
     fn a_changed_figure_is_named_by_its_path() {
         let json =
             |ratio: f64| serde_json::json!({"summary": {"duels": [{"ratio": ratio, "level": 0}]}});
-        check(json(1.0), json(1.0), &[]);
+        check(&json(1.0), &json(1.0), &[]);
         check(
-            json(1.5),
-            json(1.25),
+            &json(1.5),
+            &json(1.25),
             &["summary.duels[0].ratio is `1.5` and the record gives `1.25`"],
         );
         check(
-            serde_json::json!({"a": [1]}),
-            serde_json::json!({"a": [1, 2]}),
+            &serde_json::json!({"a": [1]}),
+            &serde_json::json!({"a": [1, 2]}),
             &["a is `[1]` and the record gives `[1,2]`"],
         );
     }

@@ -172,8 +172,7 @@ fn version_1(files: &Files, groups: &str, host: &mut Host) {
 }
 
 fn tighten(host: &mut Host, memory: Option<u64>, cpus: Option<f64>) {
-    let smaller = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-    host.cgroup_memory_bytes = smaller(host.cgroup_memory_bytes, memory);
+    host.cgroup_memory_bytes = host.cgroup_memory_bytes.into_iter().chain(memory).min();
     host.cgroup_cpus = match (host.cgroup_cpus, cpus) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
