@@ -245,9 +245,21 @@ impl Conn {
     /// # Errors
     /// The server's error, or a lost connection.
     pub async fn query(&mut self, sql: &[u8]) -> Result<Summary, StatementError> {
+        self.query_into(sql, &mut Skip).await
+    }
+
+    /// As [`Conn::query`], with the rows handed to `sink`.
+    ///
+    /// # Errors
+    /// The server's error, or a lost connection; the sink may then have seen some rows.
+    pub async fn query_into<S: Sink>(
+        &mut self,
+        sql: &[u8],
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        self.round_trip(RowFormat::Text, &mut Skip).await
+        self.round_trip(RowFormat::Text, sink).await
     }
 
     /// As [`Conn::query`], with the rows handed to `sink`.

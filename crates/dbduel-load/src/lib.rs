@@ -25,6 +25,7 @@ pub mod machine;
 pub mod order;
 pub mod random;
 pub mod schedule;
+pub mod session;
 pub mod stand_in;
 pub mod tally;
 pub mod worker;

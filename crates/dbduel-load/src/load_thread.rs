@@ -17,6 +17,7 @@ use crate::conn::LostError;
 use crate::executor::policy::become_load_thread;
 use crate::executor::{Bell, Executor, Token};
 use crate::ledger::Commitment;
+use crate::session::Session;
 use crate::tally::{Tally, TickTally};
 use crate::worker::{Group, Opening, Seat, SliceSpec};
 use crate::workloads::Workload;
@@ -66,8 +67,9 @@ pub struct BeginSlice {
 /// What a load thread says.
 #[derive(Debug)]
 pub enum Report {
-    /// Its clients of the contender are connected and prepared.
-    Opened,
+    /// Its clients of the contender are connected and prepared. With what the server says of the first
+    /// client's session, when that is among them.
+    Opened(Option<Box<Session>>),
     /// None of its clients of the contender is busy.
     Settled,
     /// A tick of the running slice is over.
@@ -361,7 +363,10 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             for crew in self.crews.values_mut().filter(|crew| !crew.reported_open) {
                 crew.reported_open = crew.group.opened() as usize == crew.tokens.len();
                 match crew.reported_open {
-                    true => (self.report)(Report::Opened),
+                    true => {
+                        let session = crew.group.take_session().map(Box::new);
+                        (self.report)(Report::Opened(session));
+                    }
                     false => self.opening = true,
                 }
             }

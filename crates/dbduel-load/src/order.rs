@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
 use crate::blocking::TlsMode;
+use crate::session::Session;
 
 /// One line on the load process's standard input. The end of the input ends the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +119,9 @@ pub enum Answer {
         contender: String,
         /// Seconds that it took.
         seconds: f64,
+        /// What the server says of the first client's session.
+        #[serde(default)]
+        session: Session,
     },
     /// The clients could not be connected, or an order made no sense.
     Refused {

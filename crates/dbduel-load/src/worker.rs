@@ -21,6 +21,7 @@ use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
 use crate::ledger::Commitment;
 use crate::order::OpenOrder;
+use crate::session::Session;
 use crate::tally::{Class, Ended, Outcome};
 pub use slice::{Slice, SliceSpec};
 
@@ -118,6 +119,8 @@ pub struct Group {
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
     opened: Cell<u32>,
+    /// What the server says of the session of the contender's first client, if that is on this thread.
+    session: RefCell<Option<Session>>,
     /// Clients inside a transaction or waiting for one.
     busy: Cell<u32>,
     /// What the server acknowledged since it was last asked for. Emptied at every tick.
@@ -143,6 +146,7 @@ impl Group {
             slice: RefCell::default(),
             round: Cell::new(0),
             opened: Cell::new(0),
+            session: RefCell::default(),
             busy: Cell::new(0),
             commitments: RefCell::default(),
         })
@@ -157,6 +161,13 @@ impl Group {
     #[must_use]
     pub fn opened(&self) -> u32 {
         self.opened.get()
+    }
+
+    /// What the server says of the session of the contender's first client; once, and only on the
+    /// thread that has this client.
+    #[must_use]
+    pub fn take_session(&self) -> Option<Session> {
+        self.session.take()
     }
 
     /// True when no client is inside a slice. After a slice whose transactions did not all end within
@@ -215,6 +226,10 @@ impl Seat {
         options: C::Options,
     ) -> Result<std::convert::Infallible, LostError> {
         let (mut conn, mut client) = self.open::<C>(options).await?;
+        if self.client == 0 {
+            let session = Session::ask(&mut conn).await?;
+            self.group.session.replace(Some(session));
+        }
         self.group.opened.set(self.group.opened.get() + 1);
         let mut round = 0;
         loop {

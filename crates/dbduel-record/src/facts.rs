@@ -16,14 +16,37 @@ pub struct Host {
     pub threads_per_core: Option<u32>,
     /// Sockets.
     pub sockets: Option<u32>,
+    /// Cores, all sockets together.
+    pub cores: Option<u32>,
+    /// Whether simultaneous multithreading is on, in the kernel's word: `on`, `off`, `forceoff`,
+    /// `notsupported`, `notimplemented`.
+    pub smt: Option<String>,
+    /// Memory nodes; 1 when all memory is equally near.
+    pub numa_nodes: Option<u32>,
+    /// Revision of the processor's microcode.
+    pub microcode: Option<String>,
     /// Frequency governor of the first processor.
     pub governor: Option<String>,
+    /// Whether the processor may exceed its nominal frequency: `on` or `off`.
+    pub turbo: Option<String>,
+    /// The kernel's answers to the processor's vulnerabilities, by their names.
+    pub mitigations: BTreeMap<String, String>,
     /// Memory, bytes.
     pub memory_bytes: Option<u64>,
+    /// Swap space, bytes.
+    pub swap_bytes: Option<u64>,
     /// Kernel release.
     pub kernel: Option<String>,
     /// Name of the distribution.
     pub distribution: Option<String>,
+    /// What the kernel was started with.
+    pub kernel_command_line: Option<String>,
+    /// The kernel's source of time.
+    pub clock_source: Option<String>,
+    /// Settings of the kernel that move databases, by their names (`vm.swappiness`).
+    pub kernel_settings: BTreeMap<String, String>,
+    /// When the kernel tidies memory up to make huge pages.
+    pub transparent_huge_pages_defrag: Option<String>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
     /// Name of the hypervisor, when the machine says it runs under one.
@@ -34,6 +57,16 @@ pub struct Host {
     pub mount_options: Option<String>,
     /// Its block device.
     pub block_device: Option<String>,
+    /// The whole disk behind the block device, as the kernel calls it.
+    pub disk: Option<String>,
+    /// Its model, as it says itself.
+    pub disk_model: Option<String>,
+    /// Bytes of the disk that are written at once: logical and physical block.
+    pub disk_block_bytes: Option<[u64; 2]>,
+    /// What the kernel reads ahead, bytes.
+    pub read_ahead_bytes: Option<u64>,
+    /// Requests that the kernel queues for the device.
+    pub queue_requests: Option<u32>,
     /// True when the kernel takes the device for a rotating one.
     pub rotational: Option<bool>,
     /// The device's input/output scheduler.
@@ -42,8 +75,13 @@ pub struct Host {
     pub write_cache: Option<String>,
     /// Open files that a process may have.
     pub open_files_limit: Option<u64>,
+    /// Version of the control groups, when the machine has them and their limits could be read; a
+    /// limit that is absent then is none.
+    pub cgroup_version: Option<u32>,
     /// Memory limit of the control group, bytes.
     pub cgroup_memory_bytes: Option<u64>,
+    /// Processors that this process may run on, where the control group or an affinity confines it.
+    pub allowed_cpus: Option<String>,
     /// Processor limit of the control group, in processors.
     pub cgroup_cpus: Option<f64>,
 }
@@ -70,6 +108,23 @@ pub struct Build {
     pub allocator: Option<String>,
     /// True when dbduel starts, freezes and stops the server.
     pub managed: bool,
+}
+
+/// How the load talks to a server: `contenders/NAME/connection.json`. Read on a connection of the load
+/// itself; what the server does not say is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Connection {
+    /// `unix socket` or `tcp`.
+    pub transport: Option<String>,
+    /// Cipher of the encryption; empty when there is none.
+    pub tls_cipher: Option<String>,
+    /// True when the protocol compresses.
+    pub compression: Option<bool>,
+    /// True when statements of the workload are prepared on the server, false when they travel as text.
+    pub prepared: Option<bool>,
+    /// The client: program and version.
+    pub client: String,
 }
 
 /// Size on disk: `contenders/NAME/size.json`.

@@ -13,6 +13,7 @@ pub mod commits;
 pub mod event;
 pub mod facts;
 pub mod latency;
+pub mod manifest;
 pub mod names;
 pub mod order_entry;
 pub mod plan;

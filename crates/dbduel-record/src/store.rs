@@ -9,6 +9,7 @@
 //! DIR/latency.hlog      histograms
 //! DIR/commits.csv       what servers acknowledged, where the workload keeps it
 //! DIR/selftest.json     the lab's own resolution, when it was known
+//! DIR/manifest.jsonl    digests of all these, a line each time that a run ends
 //! ```
 //!
 //! A slice counts when the journal says that it finished; rows of other slices are ignored. What
@@ -20,7 +21,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use read::{ContenderFiles, Record};
+pub use read::{ContenderFiles, Record, Stint};
 pub use write::{RecordWriter, SliceResult};
 
 use crate::names::file_name;
@@ -48,8 +49,39 @@ pub const SECONDS: &str = "seconds.csv";
 pub const ERRORS: &str = "errors.csv";
 /// What servers acknowledged as committed.
 pub const COMMITS: &str = "commits.csv";
+/// Global counters when a stint of a server began.
+pub const STATUS_BEFORE: &str = "status.before.tsv";
+/// Global counters when a stint of a server ended in order.
+pub const STATUS_AFTER: &str = "status.after.tsv";
+/// More stints than any contest has.
+const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.
 pub const LATENCY: &str = "latency.hlog";
+
+/// The directory of one contender's files about a stint of its server after the first, which has the
+/// contender's own directory. A stint is a stretch of one server process between two looks at its
+/// counters: counters begin anew when a server does, so they are never compared across stints.
+#[must_use]
+pub fn stint_dir(record: &Path, contender: &str, stint: u32) -> PathBuf {
+    let dir = contender_dir(record, contender);
+    if stint == 0 {
+        dir
+    } else {
+        dir.join(format!("stint-{stint}"))
+    }
+}
+
+/// Stints of the contender's server of which the record has the first look.
+#[must_use]
+pub fn stints(record: &Path, contender: &str) -> u32 {
+    (0..STINTS_MAX)
+        .find(|&stint| {
+            !stint_dir(record, contender, stint)
+                .join(STATUS_BEFORE)
+                .is_file()
+        })
+        .unwrap_or(STINTS_MAX)
+}
 
 /// The directory of one contender's files.
 #[must_use]

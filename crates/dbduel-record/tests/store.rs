@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "store/manifest.rs"]
+mod manifest;
+
 use std::fs;
 use std::io::Write as _;
 

@@ -27,8 +27,8 @@ const EXIT_CODES: &str = "Exit codes:
   0    done; of a contest: every duel is decided
   1    something in the surroundings failed (a download, a server, a disk)
   2    the command line or the experiment file is wrong
-  3    at least one duel is undecided
-  4    at least one duel is void
+  3    at least one duel is undecided; of verify: it cannot be told
+  4    at least one duel is void; of verify: the record was changed
   5    a rule of --fail-if is hit (an undecided duel alone is no failure then), or history shows a
        new change for the worse
   130  interrupted; `dbduel run DIR` goes on with the record";
@@ -52,8 +52,10 @@ pub enum Verb {
     Selftest(Selftest),
     /// Do the tables hold what the workload promises of them?
     Check(Check),
-    /// Was it fair? Compares what two servers do with their settings; runs no load.
+    /// Was it fair? Compares what servers do with their settings; runs no load.
     Audit(Box<Audit>),
+    /// Is a record whole and unedited, and do its figures follow from it?
+    Verify(Verify),
     /// Servers that can be had, and those that are here.
     #[command(subcommand)]
     Servers(Servers),
@@ -464,6 +466,9 @@ pub struct Audit {
     /// Largest number of clients of the run.
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
+    /// Do not start the servers of an experiment: take recorded defaults with its settings.
+    #[arg(long)]
+    pub dry: bool,
     /// Fail on any doubt, not only when the servers are not comparable.
     #[arg(long)]
     pub strict: bool,
@@ -473,6 +478,16 @@ pub struct Audit {
     /// Print every fact and the evidence of notes too.
     #[arg(long)]
     pub all: bool,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dbduel verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The directory of a record.
+    pub record: PathBuf,
     /// For programs.
     #[arg(long)]
     pub json: bool,

@@ -10,6 +10,7 @@ mod suite {
     pub mod bare_server;
     pub mod duels;
     pub mod durability;
+    pub mod fairness;
     pub mod faults;
     pub mod house;
     pub mod lab;

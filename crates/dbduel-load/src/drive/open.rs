@@ -8,6 +8,7 @@ use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::load_thread::{Command, Report};
 use crate::order::{Answer, OpenOrder};
+use crate::session::Session;
 use crate::worker::Opening;
 use crate::workloads::{self, parameters};
 
@@ -68,10 +69,12 @@ impl<O: Write> Desk<O> {
             });
         }
         let mut waiting = threads;
+        let mut session = Session::default();
         while waiting > 0 {
             let why = match self.next_event(deadline)? {
-                Event::Report(Report::Opened) => {
+                Event::Report(Report::Opened(seen)) => {
                     waiting -= 1;
+                    session = seen.map_or(session, |seen| *seen);
                     continue;
                 }
                 Event::Report(Report::Lost {
@@ -102,6 +105,7 @@ impl<O: Write> Desk<O> {
         Ok(Answer::Opened {
             contender,
             seconds: began.elapsed().as_secs_f64(),
+            session,
         })
     }
 

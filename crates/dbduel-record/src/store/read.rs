@@ -8,12 +8,13 @@ use serde::de::DeserializeOwned;
 
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SELFTEST, SLICES, TICKS, contender_dir,
+    SELFTEST, SLICES, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
 };
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
-use crate::facts::{Build, Conditions, Host, SelfTest, Size};
+use crate::facts::{Build, Conditions, Connection, Host, SelfTest, Size};
 use crate::latency::{self, Interval};
+use crate::manifest::{self, MANIFEST};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::tsv::unescape;
@@ -33,9 +34,24 @@ pub struct ContenderFiles {
     pub variables_before: BTreeMap<String, String>,
     /// `variables.after.tsv`: global variables after the last slice.
     pub variables_after: BTreeMap<String, String>,
-    /// `status.before.tsv`: counters when the first slice began.
+    /// `status.before.tsv`: counters when the first stint of the server began.
     pub status_before: BTreeMap<String, String>,
-    /// `status.after.tsv`: counters after the last slice.
+    /// `status.after.tsv`: counters when that stint ended; empty when the server did not live to say.
+    pub status_after: BTreeMap<String, String>,
+    /// Counters of the stints after the first: after a crash, or when the contest was gone on with.
+    pub later_stints: Vec<Stint>,
+    /// `session.tsv`: session variables of a connection of the load.
+    pub session: BTreeMap<String, String>,
+    /// `connection.json`: how the load talks to the server.
+    pub connection: Option<Connection>,
+}
+
+/// A server's counters at both ends of a stretch in which it was one process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stint {
+    /// When it began.
+    pub status_before: BTreeMap<String, String>,
+    /// When it ended; empty when the server did not live to say.
     pub status_after: BTreeMap<String, String>,
 }
 
@@ -68,6 +84,9 @@ pub struct Record {
     pub commits: Vec<CommitRow>,
     /// Files about the contenders, in the plan's order.
     pub contenders: Vec<ContenderFiles>,
+    /// Digest of the manifest, when there is one; whether the files agree with it is for
+    /// [`crate::manifest::check`] to say.
+    pub manifest_digest: Option<String>,
     /// What could not be read.
     pub complaints: Vec<Complaint>,
 }
@@ -105,9 +124,11 @@ impl Record {
             .iter()
             .map(|contender| read_contender(dir, &contender.name, &mut complaints))
             .collect();
+        let manifest = fs::read(dir.join(MANIFEST)).ok();
         let dir = dir.to_owned();
         Ok(Self {
             dir,
+            manifest_digest: manifest.map(|bytes| manifest::digest(&bytes)),
             plan,
             host,
             self_test,
@@ -334,6 +355,7 @@ fn json<T: DeserializeOwned>(dir: &Path, file: &str, complaints: &mut Vec<Compla
 }
 
 fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> ContenderFiles {
+    let stints = stints(dir, name);
     let dir = contender_dir(dir, name);
     let mut named = |file: &str| -> BTreeMap<String, String> {
         let text = read_text(&dir.join(file), file, complaints);
@@ -344,9 +366,19 @@ fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> Co
     };
     let variables_before = named("variables.before.tsv");
     let variables_after = named("variables.after.tsv");
-    let status_before = named("status.before.tsv");
-    let status_after = named("status.after.tsv");
+    let status_before = named(STATUS_BEFORE);
+    let status_after = named(STATUS_AFTER);
+    let session = named("session.tsv");
+    let later_stints = (1..stints)
+        .map(|stint| Stint {
+            status_before: named(&format!("stint-{stint}/{STATUS_BEFORE}")),
+            status_after: named(&format!("stint-{stint}/{STATUS_AFTER}")),
+        })
+        .collect();
     ContenderFiles {
+        later_stints,
+        session,
+        connection: json(&dir, "connection.json", complaints),
         conditions_before: json(&dir, "conditions.before.json", complaints),
         conditions_after: json(&dir, "conditions.after.json", complaints),
         build: json(&dir, "build.json", complaints),

@@ -14,6 +14,7 @@ use crate::commits::CommitRow;
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::Host;
 use crate::latency::{self, Interval};
+use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 
@@ -96,6 +97,24 @@ impl RecordWriter {
         })
     }
 
+    /// Makes sure that nobody writes the record in `dir` at this moment. Changes nothing.
+    ///
+    /// # Errors
+    /// When another process writes it, or the journal cannot be looked at.
+    pub fn is_free(dir: &Path) -> Result<(), RecordError> {
+        let path = dir.join(EVENTS);
+        let journal = match File::open(&path) {
+            Ok(journal) => journal,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(failed("open", &path)(source)),
+        };
+        match journal.try_lock_shared() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => Err(RecordError::InUse(dir.to_owned())),
+            Err(TryLockError::Error(source)) => Err(failed("lock", &path)(source)),
+        }
+    }
+
     /// The record's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
@@ -169,9 +188,10 @@ impl RecordWriter {
         name: &str,
         bytes: &[u8],
     ) -> Result<(), RecordError> {
-        let path = contender_dir(&self.dir, contender);
-        fs::create_dir_all(&path).map_err(failed("create", &path))?;
-        write_beside_and_rename(&path.join(name), bytes)
+        let path = contender_dir(&self.dir, contender).join(name);
+        let folder = path.parent().unwrap_or(&self.dir);
+        fs::create_dir_all(folder).map_err(failed("create", folder))?;
+        write_beside_and_rename(&path, bytes)
     }
 
     /// Writes or replaces a file of a contender as JSON.
@@ -186,6 +206,17 @@ impl RecordWriter {
     ) -> Result<(), RecordError> {
         let bytes = to_json(&contender_dir(&self.dir, contender).join(name), value)?;
         self.contender_file(contender, name, &bytes)
+    }
+
+    /// Adds a line to the manifest: digests of everything that the record holds now. Returns the
+    /// digest of the manifest, which a report cites.
+    ///
+    /// # Errors
+    /// When a file cannot be read or the manifest cannot be written.
+    pub fn seal(&self, at_ms: u64, dbduel: &str) -> Result<String, RecordError> {
+        let manifest = manifest::extended(&self.dir, at_ms, dbduel)?;
+        self.replace(Path::new(MANIFEST), manifest.as_bytes())?;
+        Ok(manifest::digest(manifest.as_bytes()))
     }
 
     /// Writes or replaces a file of the record, for example a report.

@@ -1,20 +1,27 @@
 //! `dbduel audit`: was it fair? On dumps, option files, running servers, records, published results
-//! and experiments, without any load.
+//! and experiments, whose servers are started for it. Without any load.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 
 use crate::cli;
-use crate::console;
+use crate::console::{self, Console};
 use crate::exit::Exit;
+use crate::home;
+use crate::interrupt;
 use crate::judge::audit::{
     self, Audit, AuditFinding, Case, Contest, Fix, Outcome, Product, Version, Waiver,
 };
+use crate::lab::contest::{self, Setting};
+use crate::lab::experiment::Experiment;
+use crate::lab::host;
 use crate::lab::inspect::{self, Subject, planned};
+use crate::lab::server::Home;
 
 /// Narrowest text that is wrapped, columns.
 const WIDTH_MIN: usize = 60;
@@ -27,9 +34,9 @@ const READS_PRINTED: usize = 6;
 ///
 /// # Errors
 /// When something cannot be read, understood or written.
-pub fn audit(arguments: &cli::Audit) -> Result<Exit> {
+pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
     let mut case = match arguments.targets.as_slice() {
-        [one] => single(one)?,
+        [one] => single(home, one, arguments.dry)?,
         [a, b] => inspect::pair(&[subject(a, &arguments.a())?, subject(b, &arguments.b())?])?,
         _ => bail!("an audit takes one or two targets"),
     };
@@ -78,7 +85,7 @@ pub fn conclude(case: &Case, arguments: &cli::Audit) -> Result<Exit> {
 }
 
 /// A single target: a record, a directory of results or an experiment file.
-fn single(target: &str) -> Result<Case> {
+fn single(home: Option<PathBuf>, target: &str, is_dry: bool) -> Result<Case> {
     let path = Path::new(target);
     if path.is_dir() {
         return inspect::directory(path);
@@ -89,12 +96,40 @@ fn single(target: &str) -> Result<Case> {
     {
         let text = fs::read_to_string(path)
             .with_context(|| format!("could not read the experiment file `{target}`"))?;
-        let (_, plan) = super::run::plan_of(path, &text)?;
-        return planned::case(&plan);
+        let (experiment, plan) = super::run::plan_of(path, &text)?;
+        if is_dry {
+            return planned::case(&plan);
+        }
+        return started(&home::find(home)?, path, &experiment, &plan);
     }
     bail!(
         "`{target}` is one server; name the other too, or give a record, a directory of results or an experiment file (.toml)"
     )
+}
+
+/// The case that an experiment's servers make when they run.
+fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Result<Case> {
+    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    let console = Console::new();
+    super::run::sweep(home, &console);
+    // There is no record; its name keeps the sandboxes of two audits apart.
+    let record = home
+        .root()
+        .join(format!("audit-{}-{}", plan.seed, std::process::id()));
+    let setting = Setting {
+        plan,
+        experiment,
+        experiment_path: path,
+        record: &record,
+        home,
+        console: &console,
+        keep: false,
+    };
+    let evidence = contest::rehearse(&setting);
+    console.finish();
+    let mut case = planned::case_of_running(plan, evidence?);
+    case.host = Some(host::read(home.root()));
+    Ok(case)
 }
 
 fn subject(target: &str, side: &cli::AuditSide<'_>) -> Result<Subject> {

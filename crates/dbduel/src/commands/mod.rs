@@ -15,4 +15,5 @@ pub mod run;
 pub mod selftest;
 pub mod servers;
 pub mod sysbench;
+pub mod verify;
 pub mod workloads;

@@ -9,7 +9,10 @@ use super::fail_if;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::{self, audit::disclosure::checklist};
+use crate::judge::{
+    self,
+    audit::disclosure::{Item, checklist},
+};
 use crate::report;
 
 /// Renders.
@@ -19,7 +22,12 @@ use crate::report;
 pub fn report(arguments: &cli::Report) -> Result<Exit> {
     let record = Record::open(&arguments.record)?;
     if arguments.disclosure {
-        return put(arguments, &disclosure(&record));
+        let items = checklist(&record);
+        let text = match arguments.format {
+            cli::ReportFormat::Json => serde_json::to_string_pretty(&items)? + "\n",
+            _ => disclosure(&items),
+        };
+        return put(arguments, &text);
     }
     let (summary, findings) = judge::summarise(&record);
     let is_to_terminal = arguments.output.is_none();
@@ -48,13 +56,12 @@ fn put(arguments: &cli::Report, text: &str) -> Result<Exit> {
 }
 
 /// What a reader must be told, section by section, and where the record has it.
-fn disclosure(record: &Record) -> String {
-    let items = checklist(record);
+fn disclosure(items: &[Item]) -> String {
     let mut text = String::new();
     let mut section = "";
-    for item in &items {
+    for item in items {
         if item.section != section {
-            section = item.section;
+            section = &item.section;
             text.push_str(&format!("{section}\n"));
         }
         let state = if item.present { "present" } else { "MISSING" };

@@ -195,23 +195,7 @@ pub fn conduct(
 ) -> Result<EndReason> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
-    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
-        let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
-        let how = match orphan.end {
-            orphans::End::Terminated => "ended",
-            orphans::End::Killed => "killed",
-            orphans::End::StillThere => "could not end",
-        };
-        console.say(&format!(
-            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
-        ));
-    }
-    for run in orphans::remove_leftovers(home) {
-        console.say(&format!(
-            "removed the sandboxes of a run whose record is gone ({})",
-            run.display()
-        ));
-    }
+    sweep(home, &console);
     console.say(&format!("record: {}", record.display()));
     let setting = Setting {
         plan,
@@ -244,6 +228,27 @@ fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Resul
             let _ = show(record, wishes);
             Err(error)
         }
+    }
+}
+
+/// Ends servers that killed runs left behind, and removes what nobody can go on with.
+pub fn sweep(home: &Home, console: &Console) {
+    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
+        let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
+        let how = match orphan.end {
+            orphans::End::Terminated => "ended",
+            orphans::End::Killed => "killed",
+            orphans::End::StillThere => "could not end",
+        };
+        console.say(&format!(
+            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
+        ));
+    }
+    for run in orphans::remove_leftovers(home) {
+        console.say(&format!(
+            "removed the sandboxes of a run whose record is gone ({})",
+            run.display()
+        ));
     }
 }
 

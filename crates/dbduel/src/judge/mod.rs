@@ -10,6 +10,7 @@ mod bad_input;
 mod blocks;
 mod decide;
 mod evidence;
+pub mod fairness;
 mod figure;
 mod figures;
 pub mod history;
@@ -69,7 +70,11 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
         not_measured: Vec::new(),
+        audit: None,
+        disclosure: audit::disclosure::checklist(record),
+        record_digest: record.manifest_digest.clone(),
     };
+    summary.audit = Some(fairness::audit_of(record, &summary.duels));
     let mut found = rules::check_all(&evidence, &summary);
     apply_voids(&mut summary, &found, plan);
     overturn::explain(&mut summary);

@@ -10,6 +10,8 @@ use dbduel_record::plan::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::audit::Audit;
+use super::audit::disclosure::Item;
 pub use super::figure::{Figure, How};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
@@ -60,6 +62,16 @@ pub struct Summary {
     pub timeline: Timeline,
     /// What this run cannot answer.
     pub not_measured: Vec<String>,
+    /// Whether the contest was fair; absent in summaries of judges that did not ask.
+    #[serde(default)]
+    pub audit: Option<Audit>,
+    /// What a reader must be told, and whether the record has it.
+    #[serde(default)]
+    pub disclosure: Vec<Item>,
+    /// Digest of the record's manifest, by which a published report can be told from another; absent
+    /// when no run on the record has ended.
+    #[serde(default)]
+    pub record_digest: Option<String>,
 }
 
 /// What a verdict is about.

@@ -311,7 +311,12 @@ fn a_record_on_disk_says_what_the_record_in_memory_says() {
     scenario.write(&dir.path().join("record"));
     let read = Record::open(&dir.path().join("record")).unwrap();
     assert_eq!(read.complaints, []);
-    let json = |record| serde_json::to_value(summarise(record)).unwrap();
+    let json = |record| {
+        let (mut summary, findings) = summarise(record);
+        // Which files there are is a fact of the disk.
+        summary.disclosure.clear();
+        serde_json::to_value((summary, findings)).unwrap()
+    };
     assert!(is_close(&json(&read), &json(&scenario.record())));
 }
 

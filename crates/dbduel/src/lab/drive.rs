@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
+use dbduel_load::session::Session;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan;
 
@@ -91,16 +92,16 @@ impl LoadProcess {
         self.child.id()
     }
 
-    /// Connects a contender's clients; returns the seconds that it took.
+    /// Connects a contender's clients; returns what the server says of the first one's session.
     ///
     /// # Errors
     /// When the clients cannot be connected.
-    pub fn open(&mut self, order: OpenOrder) -> Result<f64> {
+    pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
         let deadline = Instant::now() + Duration::from_secs_f64(order.connect_s) + GRACE;
         let contender = order.contender.clone();
         self.send(&Order::Open(order))?;
         match self.answer(deadline)? {
-            Answer::Opened { seconds, .. } => Ok(seconds),
+            Answer::Opened { session, .. } => Ok(session),
             Answer::Refused { why } => {
                 bail!("could not connect the clients of `{contender}`: {why}")
             }

@@ -4,30 +4,25 @@
 
 use anyhow::{Context as _, Result};
 use dbduel_load::blocking::Connection;
+use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
 use super::server::{COUNTERS, FactQuery, VARIABLES, Version, recognise};
 
-/// When the facts are read: before the first slice or after the last.
+/// When the facts are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// Data loaded, nothing measured.
     Before,
+    /// The server was started again in the midst of a contest: another stint begins, whose counters
+    /// have nothing to do with those before it.
+    Again,
     /// Everything measured, server still running.
     After,
 }
 
-impl Moment {
-    fn word(self) -> &'static str {
-        match self {
-            Moment::Before => "before",
-            Moment::After => "after",
-        }
-    }
-}
-
-/// Keeps the answers to the product's questions: variables and counters at both moments, the
-/// engine's own status text at the end, everything else at the beginning.
+/// Keeps the answers to the product's questions: counters at each moment, variables and the engine's
+/// own status text at the beginning and the end, everything else at the beginning.
 ///
 /// # Errors
 /// When the record cannot be written, or variables and counters cannot be read. Another question
@@ -38,12 +33,22 @@ pub fn keep(
     connection: &mut Connection,
     moment: Moment,
 ) -> Result<()> {
+    let begun = stints(record.dir(), contender);
+    if moment == Moment::Before && begun > 0 {
+        // An earlier start came to nothing; its last look must not be taken for this one's.
+        record.contender_file(contender, STATUS_AFTER, b"")?;
+    }
     for query in questions(connection) {
         let file = match (query.name, moment) {
-            ("variables" | "status", moment) => format!("{}.{}.tsv", query.name, moment.word()),
+            ("status", Moment::Before) => STATUS_BEFORE.to_owned(),
+            ("status", Moment::Again) => of_stint(begun, STATUS_BEFORE),
+            ("status", Moment::After) => of_stint(begun.saturating_sub(1), STATUS_AFTER),
+            ("variables", Moment::Before) => "variables.before.tsv".to_owned(),
+            ("variables", Moment::After) => "variables.after.tsv".to_owned(),
+            ("engine-status", Moment::Before) => "engine-status.before.txt".to_owned(),
             ("engine-status", Moment::After) => "engine-status.txt".to_owned(),
-            ("engine-status", Moment::Before) | (_, Moment::After) => continue,
             (name, Moment::Before) => format!("{name}.tsv"),
+            (_, Moment::Again | Moment::After) => continue,
         };
         let answer: String = match (rows(connection, query.sql), query.name) {
             (Ok(rows), "engine-status") => {
@@ -56,6 +61,15 @@ pub fn keep(
         record.contender_file(contender, &file, answer.as_bytes())?;
     }
     Ok(())
+}
+
+/// A file of a stint of a contender's server, below the contender's directory.
+fn of_stint(stint: u32, file: &str) -> String {
+    if stint == 0 {
+        file.to_owned()
+    } else {
+        format!("stint-{stint}/{file}")
+    }
 }
 
 /// What to ask this server; of a product that we do not start ourselves, what all of them answer.

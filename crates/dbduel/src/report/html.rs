@@ -23,7 +23,15 @@ const HALF: f64 = 450.0;
 const THIRD: f64 = 290.0;
 
 const TEMPLATE: &str = include_str!("templates/report.html");
-const PAGE_STYLE: &str = include_str!("templates/report.css");
+/// Parts of the page with a file of their own.
+const PARTS: [(&str, &str); 2] = [
+    ("fairness.html", include_str!("templates/fairness.html")),
+    ("disclosure.html", include_str!("templates/disclosure.html")),
+];
+const PAGE_STYLE: &str = concat!(
+    include_str!("templates/report.css"),
+    include_str!("templates/fairness.css")
+);
 
 /// The charts over load levels, shown when there are several.
 const LEVEL_CHARTS: [LevelChart; 6] = [
@@ -153,8 +161,11 @@ impl Format for Html {
         }
         environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
         // The name's ending switches escaping on.
-        let rendered = environment
-            .add_template("report.html", TEMPLATE)
+        let parts = PARTS
+            .into_iter()
+            .try_for_each(|(name, text)| environment.add_template(name, text));
+        let rendered = parts
+            .and_then(|()| environment.add_template("report.html", TEMPLATE))
             .and_then(|()| {
                 environment
                     .get_template("report.html")

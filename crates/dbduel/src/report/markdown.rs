@@ -55,8 +55,10 @@ impl Format for Markdown {
                 .replace('-', " ");
             let _ = writeln!(text, "![{label}]({})\n", file.name);
         }
+        fairness(&mut text, &view);
         contenders(&mut text, &view);
         entries(&mut text, "Host", &view.host);
+        disclosure(&mut text, &view);
         list(&mut text, "Not measured", &view.not_measured);
         entries(&mut text, "Method", &view.method);
         entries(&mut text, "To run it again", &view.reproduce);
@@ -115,6 +117,14 @@ fn verdicts(text: &mut String, view: &View) {
         view.horizon,
         view.confidence
     );
+    if let Some(fairness) = &view.fairness {
+        let _ = writeln!(
+            text,
+            "Was it fair? **{}**: {}.\n",
+            fairness.grade,
+            plain(&fairness.because)
+        );
+    }
     head(
         text,
         &[
@@ -174,12 +184,78 @@ fn findings_list(text: &mut String, view: &View) {
         return;
     }
     text.push_str("## Findings\n\n");
-    for finding in &view.findings {
+    let notes = view.findings.iter().filter(|one| one.severity == "note");
+    for finding in view.caveats.iter().chain(notes) {
         let _ = write!(text, "- **{}** {}", finding.severity, plain(&finding.claim));
         if finding.severity != "note" {
             let _ = write!(text, " *{}*", plain(&finding.remedy));
         }
         let _ = writeln!(text, " ({})", plain(&finding.rule));
+    }
+    if view.caveats_more > 0 {
+        let more = view.caveats_more;
+        let _ = writeln!(text, "- and {more} more doubts of the audit, below");
+    }
+    text.push('\n');
+}
+
+fn fairness(text: &mut String, view: &View) {
+    let Some(fairness) = &view.fairness else {
+        return;
+    };
+    let _ = writeln!(
+        text,
+        "## Was it fair?\n\n**{}**: {}. {}\n",
+        fairness.grade,
+        plain(&fairness.because),
+        fairness.compared
+    );
+    for promise in &fairness.promises {
+        let _ = writeln!(
+            text,
+            "- {}: {}",
+            plain(&promise.label),
+            plain(&promise.text)
+        );
+    }
+    text.push('\n');
+    for one in fairness.doubts.iter().chain(&fairness.waived) {
+        let _ = write!(
+            text,
+            "- **{}** {} *{}*",
+            one.severity,
+            plain(&one.claim),
+            plain(&one.remedy)
+        );
+        if !one.waived.is_empty() {
+            let _ = write!(text, " Waived: {}", plain(&one.waived));
+        }
+        let _ = writeln!(text, " ({})", plain(&one.rule));
+        for side in &one.evidence {
+            let _ = writeln!(text, "  - {}: {}", plain(&side.label), plain(&side.text));
+        }
+    }
+    if !fairness.notes.is_empty() {
+        let count = fairness.notes.len();
+        let _ = writeln!(text, "\n<details><summary>{count} notes</summary>\n");
+        for one in &fairness.notes {
+            let _ = writeln!(text, "- {} ({})", plain(&one.claim), plain(&one.rule));
+        }
+        text.push_str("\n</details>\n");
+    }
+    text.push('\n');
+}
+
+fn disclosure(text: &mut String, view: &View) {
+    let _ = writeln!(text, "## Disclosure\n\n{}.\n", view.disclosed);
+    for section in &view.disclosure {
+        let missing = section
+            .missing
+            .iter()
+            .map(|item| format!("**missing: {}**", plain(&item.label)));
+        let present = section.present.iter().map(|item| plain(item));
+        let items: Vec<String> = missing.chain(present).collect();
+        let _ = writeln!(text, "- {}: {}", section.section, items.join("; "));
     }
     text.push('\n');
 }

@@ -135,7 +135,7 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
         "{}",
         String::from_utf8_lossy(&planned.stderr)
     );
-    let report = json(&[text(&path)], 0);
+    let report = json(&[text(&path), "--dry"], 0);
     assert_eq!(report["audit"]["grade"], "fair", "{written}");
     assert_eq!(
         audit(&arguments).status.code(),
@@ -145,10 +145,10 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
 }
 
 #[test]
-fn an_experiment_is_audited_without_starting_anything() {
+fn a_dry_audit_of_an_experiment_starts_nothing() {
     let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../experiments/contest-d-doublewrite-ladder.toml");
-    let report = json(&[text(&ladder)], 0);
+    let report = json(&[text(&ladder), "--dry"], 0);
     let findings = report["audit"]["findings"].as_array().unwrap();
     let declared = findings
         .iter()
@@ -177,9 +177,37 @@ fn hostile_files_are_errors_with_file_and_line() {
     check_refused(b"\xfe\xff\0v", "line 1: the text is in UTF-16BE");
     check_refused(b"version\t5.6\nx\t\xe4\n", "line 2: byte 3 is not UTF-8");
     check_refused(b"[mysqld]\n!include hostile\n", "line 2: ");
+    check_refused(b"version\t5.6\nx\ty\0z\n", "line 2: this is no text");
+    check_refused(b"\xff\xfev\0e\0r\0", "line 1: the text is in UTF-16LE");
+    check_refused(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0], "line 1: ");
     check_refused(b"[mysqld]\ninnodb_io_capacity=1\n", "--product-a");
     check_refused(b"", "nothing that an audit understands");
     check_refused(b"max_connections\t151\n", "no `version`");
+}
+
+#[test]
+fn option_files_that_include_each_other_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    fs::create_dir(file("all")).unwrap();
+    fs::write(file("one.cnf"), "[mysqld]\n!include two.cnf\n").unwrap();
+    fs::write(file("two.cnf"), "[mysqld]\n!include one.cnf\n").unwrap();
+    fs::write(file("all/x.cnf"), "[mysqld]\n!includedir .\n").unwrap();
+    for name in ["one.cnf", "all/x.cnf"] {
+        let sides = ["--product-a", "mysql", "--version-a", "5.6.24"];
+        let targets = [
+            text(&file(name)).to_owned(),
+            text(&data("mariadb-10.1.8.tsv")).to_owned(),
+        ];
+        let arguments = [&targets.each_ref().map(String::as_str)[..], &sides].concat();
+        let output = audit(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("line 2: ") && said.contains("in a circle"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

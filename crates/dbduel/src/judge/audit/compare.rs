@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::classes::Weight;
 use super::evidence::{Case, Contest};
@@ -16,7 +16,7 @@ use super::table::{Compare, Fact, Faster, table};
 use super::value::{Value, variable_name};
 
 /// How two readings of a fact relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The same, and shown the same way.
@@ -34,10 +34,10 @@ pub enum Outcome {
 }
 
 /// A fact of a contender beside that of the baseline.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Class of the fact.
-    pub class: &'static str,
+    pub class: String,
     /// Name of the fact.
     pub fact: String,
     /// What it is.
@@ -66,7 +66,7 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>
         let outcome = pair.outcome();
         findings.extend(pair.finding(outcome, &subject));
         comparisons.push(Comparison {
-            class: fact.class.id,
+            class: fact.class.id.to_owned(),
             fact: fact.name.clone(),
             title: fact.title.clone(),
             outcome,

@@ -5,16 +5,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dbduel_record::{Record, store};
-use serde::Serialize;
+use dbduel_record::{Record, manifest, store};
+use serde::{Deserialize, Serialize};
 
 /// One item of the checklist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// Heading that it belongs to.
-    pub section: &'static str,
+    pub section: String,
     /// What must be told.
-    pub item: &'static str,
+    pub item: String,
     /// Whether it is there.
     pub present: bool,
     /// Where it is, or where it would be.
@@ -45,8 +45,8 @@ pub fn checklist(record: &Record) -> Vec<Item> {
 impl List<'_> {
     fn add(&mut self, section: &'static str, item: &'static str, present: bool, place: &str) {
         self.items.push(Item {
-            section,
-            item,
+            section: section.to_owned(),
+            item: item.to_owned(),
             present,
             place: place.to_owned(),
         });
@@ -91,46 +91,71 @@ impl List<'_> {
 
     fn machine(&mut self) {
         let host = self.record.host.clone();
-        let hardware: [(&'static str, bool); 6] = [
+        let hardware = [
             ("processor model", host.cpu_model.is_some()),
-            (
-                "processors and threads per core (hyper-threading)",
-                host.cpus.is_some() && host.threads_per_core.is_some(),
-            ),
             ("sockets", host.sockets.is_some()),
+            (
+                "cores and processors",
+                host.cpus.is_some() && host.cores.is_some(),
+            ),
+            (
+                "whether simultaneous multithreading (hyper-threading) is on",
+                host.smt.is_some() || host.threads_per_core.is_some(),
+            ),
+            ("memory nodes (NUMA)", host.numa_nodes.is_some()),
             ("frequency governor", host.governor.is_some()),
+            ("turbo", host.turbo.is_some()),
+            ("microcode", host.microcode.is_some()),
+            ("mitigations", !host.mitigations.is_empty()),
             ("memory", host.memory_bytes.is_some()),
-            ("virtualisation", host.virtualisation.is_some()),
+            // A machine that shows its processor's flags and none of a hypervisor is a real one.
+            (
+                "virtualisation",
+                host.virtualisation.is_some() || host.cpu_model.is_some(),
+            ),
         ];
-        for (item, present) in hardware {
-            self.add("hardware", item, present, store::HOST);
-        }
-        let storage: [(&'static str, bool); 6] = [
+        self.add_host("hardware", &hardware);
+        let storage = [
             ("block device", host.block_device.is_some()),
+            ("disk model", host.disk_model.is_some()),
             ("rotating or not", host.rotational.is_some()),
             ("write cache", host.write_cache.is_some()),
             ("I/O scheduler", host.io_scheduler.is_some()),
+            ("block sizes", host.disk_block_bytes.is_some()),
+            (
+                "read-ahead and request queue",
+                host.read_ahead_bytes.is_some() && host.queue_requests.is_some(),
+            ),
             ("file system", host.file_system.is_some()),
             ("mount options", host.mount_options.is_some()),
         ];
-        for (item, present) in storage {
-            self.add("storage", item, present, store::HOST);
-        }
-        let system: [(&'static str, bool); 5] = [
+        self.add_host("storage", &storage);
+        let system = [
             ("distribution", host.distribution.is_some()),
             ("kernel", host.kernel.is_some()),
+            (
+                "parameters of the kernel",
+                host.kernel_command_line.is_some(),
+            ),
+            (
+                "settings of the kernel (swappiness, dirty pages, asynchronous I/O)",
+                !host.kernel_settings.is_empty(),
+            ),
             (
                 "transparent huge pages",
                 host.transparent_huge_pages.is_some(),
             ),
+            ("clock source", host.clock_source.is_some()),
+            ("swap space", host.swap_bytes.is_some()),
             ("limit of open files", host.open_files_limit.is_some()),
-            (
-                "limits of the control group",
-                host.cgroup_memory_bytes.is_some() || host.cgroup_cpus.is_some(),
-            ),
+            ("limits of the control group", host.cgroup_version.is_some()),
         ];
-        for (item, present) in system {
-            self.add("operating system", item, present, store::HOST);
+        self.add_host("operating system", &system);
+    }
+
+    fn add_host(&mut self, section: &'static str, items: &[(&'static str, bool)]) {
+        for (item, present) in items {
+            self.add(section, item, *present, store::HOST);
         }
     }
 
@@ -209,6 +234,16 @@ impl List<'_> {
             self.has_file(store::ERRORS),
             store::ERRORS,
         );
+        self.add_contender_file(
+            section,
+            "the clients' sessions: isolation, character set, SQL mode",
+            "session.tsv",
+        );
+        self.add_contender_file(
+            section,
+            "the clients' connections: transport, TLS, prepared statements",
+            "connection.json",
+        );
         let seeds = self.record.plan.seed != 0 || self.record.plan.dataset_seed != 0;
         self.add(section, "random seeds", seeds, store::PLAN);
     }
@@ -248,6 +283,12 @@ impl List<'_> {
     }
 
     fn results(&mut self) {
+        self.add(
+            "procedure",
+            "digests of all files, so that an edit shows",
+            self.record.manifest_digest.is_some(),
+            manifest::MANIFEST,
+        );
         let section = "results";
         self.add(
             section,

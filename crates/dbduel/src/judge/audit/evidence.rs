@@ -31,10 +31,15 @@ pub struct ServerEvidence {
     pub variables: Texts,
     /// The same after the run.
     pub variables_after: Texts,
-    /// `SHOW GLOBAL STATUS` before the run.
+    /// `SHOW GLOBAL STATUS` before the run, or before its last stint: a server that is started again
+    /// counts anew.
     pub status_before: Texts,
     /// The same after the run.
     pub status_after: Texts,
+    /// Counters of earlier stints, each with both ends.
+    pub earlier_stints: Vec<[Texts; 2]>,
+    /// Stints whose counters are lost, because the server did not live to tell them.
+    pub stints_lost: u32,
     /// `SHOW SESSION VARIABLES` on a connection of the load.
     pub session: Texts,
     /// Settings as they were asked for.
@@ -74,6 +79,22 @@ pub struct Connection {
     pub prepared: Option<bool>,
 }
 
+impl Connection {
+    /// What a record says of the load's connections.
+    #[must_use]
+    pub fn of(recorded: &dbduel_record::facts::Connection) -> Self {
+        Connection {
+            tls: recorded
+                .tls_cipher
+                .as_ref()
+                .map(|cipher| !cipher.is_empty()),
+            transport: recorded.transport.clone(),
+            compression: recorded.compression,
+            prepared: recorded.prepared,
+        }
+    }
+}
+
 impl ServerEvidence {
     /// Evidence of nothing but a name and a version.
     #[must_use]
@@ -89,6 +110,8 @@ impl ServerEvidence {
             variables_after: Texts::new(),
             status_before: Texts::new(),
             status_after: Texts::new(),
+            earlier_stints: Vec::new(),
+            stints_lost: 0,
             session: Texts::new(),
             asked: Texts::new(),
             probe: Texts::new(),
@@ -132,12 +155,15 @@ impl ServerEvidence {
         Value::read(self.variables.get(variable)?).number()
     }
 
-    /// How much a counter rose during the run. `None` when a side is missing or it went backwards.
+    /// How much a counter rose during the run, all stints together. `None` when an end of a stint is
+    /// missing, it went backwards, or the server was started anew between the two.
     #[must_use]
     pub fn delta(&self, counter: &str) -> Option<f64> {
-        let read = |status: &Texts| Value::read(status.get(counter)?).number();
-        let rise = read(&self.status_after)? - read(&self.status_before)?;
-        (rise >= 0.0).then_some(rise)
+        let mut total = rise(&self.status_before, &self.status_after, counter)?;
+        for [before, after] in &self.earlier_stints {
+            total += rise(before, after, counter)?;
+        }
+        Some(total)
     }
 
     /// A counter or gauge after the run.
@@ -243,8 +269,18 @@ impl ServerEvidence {
     }
 }
 
+/// How much a counter rose between two looks at one server process.
+fn rise(before: &Texts, after: &Texts, counter: &str) -> Option<f64> {
+    let between = |name: &str| {
+        let read = |status: &Texts| Value::read(status.get(name)?).number();
+        Some(read(after)? - read(before)?)
+    };
+    let is_restarted = between("uptime").is_some_and(|seconds| seconds < 0.0);
+    between(counter).filter(|&rise| rise >= 0.0 && !is_restarted)
+}
+
 /// What kind of comparison the contest claims to be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contest {
     /// Performance settings are meant to be equal; each difference is a finding.
@@ -268,7 +304,7 @@ pub enum Stage {
 }
 
 /// A finding that somebody accepts, and why. Written down so that readers see it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Waiver {
     /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).
     pub of: String,
@@ -314,6 +350,15 @@ impl Case {
             clients: None,
             margin: None,
         }
+    }
+
+    /// Accepts what an experiment accepts: class, fact or rule, and the reason.
+    pub fn waive(&mut self, waivers: &BTreeMap<String, String>) {
+        let waivers = waivers.iter().map(|(of, reason)| Waiver {
+            of: of.clone(),
+            reason: reason.clone(),
+        });
+        self.waivers.extend(waivers);
     }
 
     /// Variables that the contenders were asked to set differently, when they run the same build: then

@@ -1,12 +1,12 @@
 //! What an audit says: findings with evidence, what to set, and a grade over all.
 
 use dbduel_record::event::{Finding, Severity};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::reading::Read;
 
 /// What kind of statement a finding makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// They differ and one side gains by it, or nobody knows which.
@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 /// One side of a finding's evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// Name of the contender.
     pub contender: String,
@@ -45,7 +45,7 @@ pub struct Side {
 }
 
 /// A setting to add to the experiment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemedySetting {
     /// Name of the contender.
     pub contender: String,
@@ -56,7 +56,7 @@ pub struct RemedySetting {
 }
 
 /// A statement of the audit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditFinding {
     /// Fact or rule that found it: `flush.threads`, `R3`.
     pub rule: String,
@@ -109,7 +109,7 @@ impl AuditFinding {
 }
 
 /// The audit in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// Nothing above a note.

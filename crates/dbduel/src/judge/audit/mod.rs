@@ -29,7 +29,7 @@ mod value;
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use compare::{Comparison, Outcome};
 pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
@@ -41,7 +41,7 @@ pub use server::{Product, Version};
 pub use value::variable_name;
 
 /// Which server a contender is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name of the contender.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Identity {
 }
 
 /// What an audit found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// The contenders, the baseline among them.
     pub contenders: Vec<Identity>,

@@ -2,25 +2,27 @@
 //!
 //! Reads the record's own files and nothing else.
 
+mod stints;
+
 use std::fs;
 
 use dbduel_record::plan::Contender;
-use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::{ContenderFiles, contender_dir};
 use dbduel_record::{Event, Record};
 
-use super::evidence::{Case, ServerEvidence, Stage, Texts};
+use super::evidence::{Case, Connection, ServerEvidence, Stage, Texts};
 use super::reading;
 use super::server::{Product, Version};
 use super::table::table;
 
-/// The case that a record makes. Waivers and subject are for the caller to add.
+/// The case that a record makes, with the waivers of its plan. The subject is for the caller to add.
 #[must_use]
 pub fn case_of(record: &Record) -> Case {
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
     let contenders = contenders.map(|(contender, files)| evidence(record, contender, files));
     let mut case = Case::of(contenders.collect());
     case.baseline = record.plan.baseline;
+    case.waive(&record.plan.waivers);
     case.host = Some(record.host.clone());
     let was_measured = record
         .events
@@ -51,8 +53,8 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
     });
     evidence.source.clone_from(&contender.server);
     evidence.variables_after = lower(&files.variables_after);
-    evidence.status_before = lower(&files.status_before);
-    evidence.status_after = lower(&files.status_after);
+    evidence.session = lower(&files.session);
+    stints::read(record, files, &mut evidence);
     evidence.build.clone_from(&files.build);
     for setting in &contender.settings {
         evidence.ask(&setting.name, &setting.value);
@@ -80,38 +82,16 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
     {
         evidence.probe.insert("buffer_pools".to_owned(), pools);
     }
-    evidence.active_s = active_s(record, &contender.name);
     evidence.schema = text("schema.sql");
+    evidence.engine_status_before = text("engine-status.before.txt");
     evidence.engine_status_after = text("engine-status.txt");
     evidence.error_log = text("server.log");
-    // The load has one client library, without compression, and talks to servers of ours by socket.
-    evidence.connection.compression = Some(false);
-    let transport = if contender.server.starts_with("tcp://") {
-        "tcp"
-    } else {
-        "unix socket"
-    };
-    evidence.connection.transport = Some(transport.to_owned());
+    evidence.connection = files
+        .connection
+        .as_ref()
+        .map(Connection::of)
+        .unwrap_or_default();
     evidence
-}
-
-/// Seconds of load between the two looks at the counters: warm-up, guards and slices.
-fn active_s(record: &Record, contender: &str) -> Option<f64> {
-    let slices = record
-        .slices
-        .iter()
-        .filter(|row| row.contender == contender && row.class == ALL_CLASSES);
-    let slices: f64 = slices.map(|row| row.guard_s + row.measured_s).sum();
-    let warm_up = record.events.iter().filter_map(|event| match &event.what {
-        Event::WarmedUp {
-            contender: name,
-            seconds,
-            ..
-        } if name == contender => Some(*seconds),
-        _ => None,
-    });
-    let seconds = slices + warm_up.sum::<f64>();
-    (seconds > 0.0).then_some(seconds)
 }
 
 /// Bytes of the loaded data: the data directory as it was then, without its redo log.

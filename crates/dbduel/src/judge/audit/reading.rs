@@ -2,7 +2,7 @@
 //!
 //! Evaluates the tables; compares nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::evidence::{Case, ServerEvidence};
 use super::expression;
@@ -10,7 +10,7 @@ use super::table::{Fact, Row, table};
 use super::value::Value;
 
 /// A name and what stood there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     /// Variable, counter or other name of the tables' notation.
     pub name: String,

@@ -377,10 +377,10 @@ fn what_the_run_showed_raises_the_rules() {
         "R1",
     );
     assert!(redo.claim.contains("less than 300 s"), "{}", redo.claim);
-    check_rule("mysql-8.0.33", &[("innodb_log_waits", "7")], "R1");
+    check_rule("mysql-8.0.33", &[("innodb_log_waits", "700")], "R1");
     check_rule(
         "mysql-8.0.33",
-        &[("innodb_buffer_pool_wait_free", "7")],
+        &[("innodb_buffer_pool_wait_free", "700")],
         "R2",
     );
     check_rule(
@@ -426,6 +426,29 @@ fn what_the_run_showed_raises_the_rules() {
         "R16",
     );
     assert_eq!(syncs.severity, Severity::Void);
+}
+
+#[test]
+fn a_few_waits_on_one_side_are_told_and_no_bias() {
+    let mut case = two("mysql-8.0.33", &[], &[]);
+    for (contender, waits) in case.contenders.iter_mut().zip(["0", "7"]) {
+        contender.status_before = counters(&[("innodb_buffer_pool_wait_free", "0")]);
+        contender.status_after = counters(&[("innodb_buffer_pool_wait_free", waits)]);
+    }
+    let audit = audit(&case);
+    let waits = finding(&audit, "R2");
+    assert_eq!(
+        (waits.severity, waits.about.as_slice()),
+        (Severity::Note, &["b".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_counter_that_a_restart_set_back_has_no_rise() {
+    let mut server = server("a", "mysql-8.0.33");
+    server.status_before = counters(&[("uptime", "100"), ("com_commit", "5")]);
+    server.status_after = counters(&[("uptime", "20"), ("com_commit", "500")]);
+    assert_eq!(server.delta("com_commit"), None);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod verdict;
 use dbduel_record::event::{Event, Finding, Severity};
 
 use super::evidence::Evidence;
+use super::fairness;
 use super::summary::Summary;
 
 /// What rules look at.
@@ -172,7 +173,7 @@ pub fn why(rule: &str) -> Option<&'static str> {
     RULES.iter().find(|row| row.id == rule).map(|row| row.why)
 }
 
-/// The findings of the journal, then those of every rule.
+/// The findings of the journal, then those of the audit, then those of every rule.
 pub fn check_all(evidence: &Evidence<'_>, summary: &Summary) -> Vec<Found> {
     let noticed = evidence
         .record
@@ -188,10 +189,12 @@ pub fn check_all(evidence: &Evidence<'_>, summary: &Summary) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for one in noticed {
         // A resumed run notices the same thing again.
-        if !found.contains(&one) {
+        let audit = summary.audit.as_ref();
+        if !found.contains(&one) && !fairness::is_superseded(&one.finding, audit) {
             found.push(one);
         }
     }
+    found.extend(summary.audit.iter().flat_map(fairness::found));
     let case = Case { evidence, summary };
     for rule in RULES {
         for mut one in (rule.check)(&case) {

@@ -1,8 +1,10 @@
 //! Servers and a machine that never were.
 
-use dbduel_record::facts::{Build, Host, Size};
+use dbduel_record::facts::{Build, Connection, Host, Size};
 use dbduel_record::plan::Setting;
 use dbduel_record::store::ContenderFiles;
+
+use crate::judge::audit::{Defaults, Texts};
 
 pub(super) fn settings(name: &str) -> Vec<Setting> {
     let doublewrite = if name.starts_with("no-") { "OFF" } else { "ON" };
@@ -36,6 +38,9 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
         ("port", format!("330{index}")),
         ("version", version(index)),
     ];
+    let mut shown =
+        Defaults::of("mariadb-10.11.5").map_or_else(Texts::new, |defaults| defaults.variables);
+    shown.extend(variables.map(|(name, value)| (name.to_owned(), value)));
     ContenderFiles {
         build: Some(Build {
             product: if name.starts_with("mysql") {
@@ -55,11 +60,33 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
             after_bytes: 2_350_000_000,
             ..Size::default()
         }),
-        variables_before: variables
-            .map(|(name, value)| (name.to_owned(), value))
-            .into(),
+        variables_before: shown,
+        status_before: counters(0),
+        status_after: counters(1),
+        connection: Some(Connection {
+            transport: Some("unix socket".to_owned()),
+            tls_cipher: Some(String::new()),
+            compression: Some(false),
+            prepared: Some(true),
+            client: "dbduel".to_owned(),
+        }),
         ..ContenderFiles::default()
     }
+}
+
+/// A few counters at the beginning and the end of a run that did the same work on all sides.
+fn counters(moment: u64) -> Texts {
+    let counters = [
+        ("Uptime", 100 + 900 * moment),
+        ("Com_select", 1000 + 900_000 * moment),
+        ("Com_commit", 10 + 90_000 * moment),
+        ("Com_stmt_execute", 1000 + 900_000 * moment),
+        ("Innodb_data_fsyncs", 10 + 90_000 * moment),
+        ("Innodb_data_written", 1 << (20 + 12 * moment)),
+    ];
+    counters
+        .map(|(name, count)| (name.to_owned(), count.to_string()))
+        .into()
 }
 
 pub(super) fn host() -> Host {

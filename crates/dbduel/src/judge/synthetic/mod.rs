@@ -8,6 +8,7 @@ mod course;
 mod facts;
 mod noise;
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use dbduel_record::plan::{
 };
 use dbduel_record::rows::{ReadingRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
-use dbduel_record::{FormatVersion, Plan, Record, RecordWriter};
+use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 
 use course::Step;
 use facts::{files, host, settings};
@@ -188,7 +189,7 @@ impl Scenario {
                 free_disk_bytes_min: 1 << 30,
             },
             injection: None,
-            waivers: Default::default(),
+            waivers: [("D3".to_owned(), "the device writes pages whole".to_owned())].into(),
             blocks: self.planned_blocks(),
         }
     }
@@ -228,19 +229,28 @@ impl Scenario {
         .unwrap();
         for (index, side) in self.sides.iter().enumerate() {
             let files = files(&side.name, index);
-            let lines = files
-                .variables_before
-                .iter()
-                .map(|(name, value)| format!("{name}\t{value}\n"));
-            let variables: String = lines.collect();
+            let table = |texts: &BTreeMap<String, String>| -> String {
+                let rows = texts.iter();
+                rows.map(|(name, value)| tsv::line(&[name.clone(), value.clone()]))
+                    .collect()
+            };
             writer
                 .contender_json(&side.name, "build.json", &files.build)
                 .unwrap();
             writer
                 .contender_json(&side.name, "size.json", &files.size)
                 .unwrap();
+            for (file, texts) in [
+                ("variables.before.tsv", &files.variables_before),
+                ("status.before.tsv", &files.status_before),
+                ("status.after.tsv", &files.status_after),
+            ] {
+                writer
+                    .contender_file(&side.name, file, table(texts).as_bytes())
+                    .unwrap();
+            }
             writer
-                .contender_file(&side.name, "variables.before.tsv", variables.as_bytes())
+                .contender_json(&side.name, "connection.json", &files.connection)
                 .unwrap();
         }
         for step in self.steps() {
@@ -254,6 +264,7 @@ impl Scenario {
     /// The record as the reader sees it, without the disk's time.
     pub fn record(&self) -> Record {
         let mut record = Record {
+            manifest_digest: None,
             dir: PathBuf::new(),
             plan: self.plan(),
             host: host(),

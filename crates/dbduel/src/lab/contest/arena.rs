@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::OpenOrder;
+use dbduel_load::session::Session;
 use dbduel_record::Plan;
 
 use super::Setting;
@@ -210,16 +211,31 @@ impl Arena {
         Ok(seconds)
     }
 
-    /// Connects every contender's clients, each while its server is awake.
+    /// Connects every contender's clients, each while its server is awake. Returns what the servers say
+    /// of these sessions, in the order of the plan.
     ///
     /// # Errors
     /// When a server does not let the clients in.
-    pub fn connect_clients(&mut self, plan: &Plan, load: &mut LoadProcess) -> Result<()> {
+    pub fn connect_clients(
+        &mut self,
+        plan: &Plan,
+        load: &mut LoadProcess,
+    ) -> Result<Vec<(Address, Session)>> {
+        let mut sessions = Vec::new();
         for contender in 0..self.residents.len() {
             self.activate(contender)?;
-            self.open(plan, load, contender)?;
+            sessions.push(self.open(plan, load, contender)?);
         }
-        Ok(())
+        self.rest()?;
+        Ok(sessions)
+    }
+
+    /// A connection to an awake contender for questions.
+    ///
+    /// # Errors
+    /// When the server does not let us in.
+    pub fn connect(&mut self, contender: usize, statement: Duration) -> Result<Connection> {
+        self.residents[contender].connect(statement)
     }
 
     /// Connects the clients of an awake contender anew.
@@ -233,15 +249,20 @@ impl Arena {
         contender: usize,
     ) -> Result<()> {
         load.close(&self.residents[contender].name)?;
-        self.open(plan, load, contender)
+        self.open(plan, load, contender).map(|_| ())
     }
 
-    fn open(&mut self, plan: &Plan, load: &mut LoadProcess, contender: usize) -> Result<()> {
+    fn open(
+        &mut self,
+        plan: &Plan,
+        load: &mut LoadProcess,
+        contender: usize,
+    ) -> Result<(Address, Session)> {
         let resident = &mut self.residents[contender];
         let (address, credentials) = resident.way_in()?;
-        load.open(OpenOrder {
+        let session = load.open(OpenOrder {
             contender: resident.name.clone(),
-            address,
+            address: address.clone(),
             user: credentials.user.clone(),
             password: credentials.password.clone(),
             tls: TlsMode::Off,
@@ -256,7 +277,7 @@ impl Arena {
             retries: plan.limits.transaction_retries,
             connect_s: plan.limits.server_start_s,
         })?;
-        Ok(())
+        Ok((address, session))
     }
 
     /// A connection for questions to an awake contender.

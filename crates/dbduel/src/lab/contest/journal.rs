@@ -39,6 +39,14 @@ impl Journal {
         self.writer.event(now_ms(), event)
     }
 
+    /// Adds a line to the manifest, when nothing more will be written.
+    ///
+    /// # Errors
+    /// When a file cannot be read or the manifest cannot be written.
+    pub fn seal(&self) -> Result<String, RecordError> {
+        self.writer.seal(now_ms(), env!("CARGO_PKG_VERSION"))
+    }
+
     /// Appends a finding.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Block after block until every duel is decided, the budget is spent, or the user has enough.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
@@ -15,6 +15,7 @@ use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
 use crate::judge::{LevelDecision, Verdict, decide_level};
+use crate::lab::facts::{Moment, keep};
 use crate::lab::host;
 
 /// How far the contest is.
@@ -214,6 +215,9 @@ impl Contest<'_> {
             let log = Record::open(self.setting.record)?.commits_of(&name);
             let resident = self.arena.resident(contender);
             durability::compare(self.setting, resident, &log, self.journal)?;
+            let statement = Duration::from_secs_f64(plan.limits.statement_s);
+            let mut connection = self.arena.connect(contender, statement)?;
+            keep(self.journal.writer(), &name, &mut connection, Moment::Again)?;
         }
         self.arena
             .reconnect_clients(plan, &mut self.load, contender)?;

@@ -35,6 +35,7 @@ use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
+pub use prepare::rehearse;
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
@@ -75,6 +76,7 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
     match stage(setting, &past, epoch, &mut journal) {
         Ok(reason) => {
             journal.event(Event::Ended { reason })?;
+            journal.seal()?;
             Ok(reason)
         }
         // Whatever fails after the user asked for an end, that wish is the reason.
@@ -82,6 +84,7 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
             journal.event(Event::Ended {
                 reason: EndReason::Interrupted,
             })?;
+            journal.seal()?;
             Ok(EndReason::Interrupted)
         }
         Err(error) => {
@@ -92,6 +95,7 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
             let _ = journal.event(Event::Ended {
                 reason: EndReason::Failed,
             });
+            let _ = journal.seal();
             // A mistake in the experiment is mended there, and then makes a new record.
             if error.is::<Troubles>() {
                 return Err(error);
@@ -120,9 +124,11 @@ fn stage(
     let record = std::path::absolute(setting.record)?;
     orphans::note_record(setting.home, &arena::run_name(setting), &record)?;
     let mut arena = Arena::empty();
-    prepare::prepare(setting, past, &mut arena, journal)?;
+    let mut evidence = prepare::prepare(setting, past, &mut arena, journal)?;
     let mut load = LoadProcess::start(&setting.plan.load)?;
-    arena.connect_clients(setting.plan, &mut load)?;
+    let sessions = arena.connect_clients(setting.plan, &mut load)?;
+    prepare::keep_sessions(sessions, &mut evidence, journal)?;
+    prepare::check_fairness(setting, evidence, journal)?;
     let progress = Progress::resume(past, epoch);
     let mut contest = Contest {
         setting,

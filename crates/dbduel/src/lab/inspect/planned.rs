@@ -19,6 +19,7 @@ pub fn case(plan: &Plan) -> Result<Case> {
     let contenders: Result<Vec<ServerEvidence>> = plan.contenders.iter().map(contender).collect();
     let mut case = Case::of(contenders?);
     case.baseline = plan.baseline;
+    case.waive(&plan.waivers);
     case.clients = plan.levels.iter().map(|level| level.clients).max();
     Ok(case)
 }
@@ -34,6 +35,7 @@ pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case
     let mut case = Case::of(contenders);
     case.baseline = plan.baseline;
     case.clients = plan.levels.iter().map(|level| level.clients).max();
+    case.waive(&plan.waivers);
     case
 }
 

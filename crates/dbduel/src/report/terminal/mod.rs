@@ -7,11 +7,12 @@ mod ratios;
 
 use dbduel_record::event::{Finding, Severity};
 
-use super::view::{View, interval, severity};
+use super::view::{View, audit_doubts_left, caveats, fairness_line, interval, severity};
 use super::{Format, Options, Rendered, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
+use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Measures, Verdict};
 
 /// Notes that are listed; the rest is counted.
@@ -50,6 +51,9 @@ impl Format for Terminal {
             "Again: seed {}, planned by dbduel {}",
             summary.seed, summary.planned_by
         ));
+        if let Some(digest) = &summary.record_digest {
+            page.wrapped(&format!("Record: digest {digest}"));
+        }
         Rendered::from(page.text)
     }
 }
@@ -101,6 +105,16 @@ fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Finding]) {
     );
     for line in wrap(&against, inner, 0, 0) {
         lines.push((line.clone(), page.inked(Ink::Dim, &line)));
+    }
+    if let Some((fairness, audit)) = fairness_line(summary).zip(summary.audit.as_ref()) {
+        let ink = match audit.grade {
+            Grade::Fair => Ink::Good,
+            Grade::Doubtful | Grade::Unfair => Ink::Warning,
+            Grade::NotComparable => Ink::Bad,
+        };
+        for line in wrap(&clean(&format!("fair? {fairness}")), inner, 0, 7) {
+            lines.push((line.clone(), page.inked(ink, &line)));
+        }
     }
     let title = " verdict ";
     page.line(&format!(
@@ -315,7 +329,9 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
     }
     page.blank();
     let mut notes = 0;
-    for finding in findings {
+    let left = audit_doubts_left(findings);
+    let is_note = |finding: &&Finding| finding.severity == Severity::Note;
+    for finding in caveats(findings).chain(findings.iter().filter(is_note)) {
         let (word, sign) = severity(finding.severity);
         if finding.severity == Severity::Note {
             notes += 1;
@@ -343,6 +359,14 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
                 let line = page.inked(Ink::Dim, &format!("         {line}"));
                 page.line(&line);
             }
+        }
+    }
+    if left > 0 {
+        let more = format!(
+            "and {left} more doubts of the audit: see the page, or `dbduel audit` the record"
+        );
+        for line in wrap(&more, page.width, 9, 9) {
+            page.line(&format!("         {line}"));
         }
     }
     if notes > NOTES_MAX {

@@ -1,5 +1,7 @@
 //! Contenders, machine, settings and course of the run as text.
 
+use std::collections::BTreeMap;
+
 use dbduel_record::event::LoadTime;
 use dbduel_record::plan::Parameters;
 
@@ -138,33 +140,80 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
     let host = &summary.host;
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
+    let without_limit = |limit: Option<String>| {
+        // A control group whose limits could be read and are not there sets none.
+        limit.or_else(|| host.cgroup_version.map(|_| "none".to_owned()))
+    };
+    let listed = |named: &BTreeMap<String, String>| {
+        let texts: Vec<String> = named
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    };
     let entries = [
         ("processor", host.cpu_model.clone()),
+        ("microcode", host.microcode.clone()),
         ("processors", number(host.cpus)),
-        ("threads per core", number(host.threads_per_core)),
         ("sockets", number(host.sockets)),
+        ("cores", number(host.cores)),
+        ("threads per core", number(host.threads_per_core)),
+        ("simultaneous multithreading", host.smt.clone()),
+        ("memory nodes (NUMA)", number(host.numa_nodes)),
         ("frequency governor", host.governor.clone()),
+        ("turbo", host.turbo.clone()),
+        ("mitigations", listed(&host.mitigations)),
         ("memory", host.memory_bytes.map(words::bytes)),
+        ("swap", host.swap_bytes.map(words::bytes)),
         ("kernel", host.kernel.clone()),
         ("distribution", host.distribution.clone()),
         (
             "transparent huge pages",
             host.transparent_huge_pages.clone(),
         ),
+        (
+            "defragmented for them",
+            host.transparent_huge_pages_defrag.clone(),
+        ),
+        ("started with", host.kernel_command_line.clone()),
+        ("clock source", host.clock_source.clone()),
+        ("kernel settings", listed(&host.kernel_settings)),
         ("virtualisation", host.virtualisation.clone()),
         ("file system", host.file_system.clone()),
         ("mount options", host.mount_options.clone()),
         ("block device", host.block_device.clone()),
+        ("disk", host.disk.clone()),
+        ("disk model", host.disk_model.clone()),
+        (
+            "disk blocks",
+            host.disk_block_bytes
+                .map(|[logical, physical]| format!("{logical} bytes logical, {physical} physical")),
+        ),
         ("rotating", host.rotational.map(yes_no)),
         ("I/O scheduler", host.io_scheduler.clone()),
         ("write cache", host.write_cache.clone()),
+        ("read-ahead", host.read_ahead_bytes.map(words::bytes)),
+        ("request queue", number(host.queue_requests)),
         ("open files limit", host.open_files_limit.map(words::count)),
-        ("memory limit", host.cgroup_memory_bytes.map(words::bytes)),
-        ("processor limit", host.cgroup_cpus.map(words::number)),
+        ("control groups", number(host.cgroup_version)),
+        (
+            "memory limit",
+            without_limit(host.cgroup_memory_bytes.map(words::bytes)),
+        ),
+        (
+            "processor limit",
+            without_limit(host.cgroup_cpus.map(words::number)),
+        ),
+        ("allowed processors", host.allowed_cpus.clone()),
     ];
     let mut entries: Vec<Entry> = entries
         .into_iter()
-        .map(|(label, text)| entry(label, text.unwrap_or_else(|| "not known".to_owned())))
+        .map(|(label, text)| {
+            entry(
+                label,
+                text.unwrap_or_else(|| "not shown by this machine".to_owned()),
+            )
+        })
         .collect();
     let own = words::own_resolution(summary)
         .unwrap_or_else(|| "not known; `dbduel selftest` measures it".to_owned());
@@ -186,7 +235,12 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         ),
     };
     let run = &summary.run;
+    let digest = summary
+        .record_digest
+        .clone()
+        .unwrap_or_else(|| "none: no run on the record has ended".to_owned());
     vec![
+        entry("digest of the record", digest),
         entry(
             "experiment",
             "experiment.toml of the record, byte for byte as it was given",

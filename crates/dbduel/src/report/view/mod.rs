@@ -9,14 +9,17 @@ use super::{method, words};
 use crate::judge::Summary;
 
 mod facts;
+mod fairness;
 mod figures;
 mod ratios;
 mod verdicts;
 
+pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
 pub use verdicts::{interval, severity};
 
 use facts::{contender, host, reproduce, setting, when};
+use fairness::fairness;
 use figures::level;
 use verdicts::{finding, verdict};
 
@@ -52,8 +55,18 @@ pub struct View {
     pub pairs: Vec<RatioView>,
     /// How sure these are, and the order that follows from them.
     pub pairs_note: String,
+    /// Whether the contest was fair.
+    pub fairness: Option<FairnessView>,
+    /// What a reader must be told, by section.
+    pub disclosure: Vec<DisclosureView>,
+    /// How much of it the record has.
+    pub disclosed: String,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
+    /// Those that stand beside the verdicts.
+    pub caveats: Vec<FindingView>,
+    /// How many of the audit are left to its own section.
+    pub caveats_more: usize,
     /// Findings, heaviest first.
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
@@ -81,6 +94,17 @@ pub struct Entry {
     pub label: String,
     /// Text.
     pub text: String,
+}
+
+/// A section of the disclosure checklist.
+#[derive(Debug, Clone, Serialize)]
+pub struct DisclosureView {
+    /// Its heading.
+    pub section: String,
+    /// Items that the record has.
+    pub present: Vec<String>,
+    /// Items that it lacks, each with the place where it would be.
+    pub missing: Vec<Entry>,
 }
 
 /// One verdict.
@@ -145,7 +169,7 @@ pub struct FindingView {
     /// Name of the rule.
     pub rule: String,
     /// Why the rule matters; empty when it says so itself.
-    pub why: &'static str,
+    pub why: String,
     /// The claim.
     pub claim: String,
     /// The remedy.
@@ -251,11 +275,16 @@ impl View {
             quantities_note: words::quantities_note(summary),
             pairs: ratios::pairs(summary),
             pairs_note: ratios::pairs_note(summary),
+            fairness: fairness(summary),
+            disclosure: disclosure(summary),
+            disclosed: disclosed(summary),
+            caveats: caveats(findings).map(|one| finding(summary, one)).collect(),
+            caveats_more: audit_doubts_left(findings),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)
                 .count(),
-            findings: findings.iter().map(finding).collect(),
+            findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
             contenders: summary
                 .contenders
@@ -274,6 +303,67 @@ impl View {
             reproduce: reproduce(summary),
         }
     }
+}
+
+/// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
+const AUDIT_DOUBTS_SHOWN: usize = 5;
+
+fn is_of_audit(finding: &Finding) -> bool {
+    finding.severity == Severity::Doubt && finding.rule.starts_with("audit.")
+}
+
+/// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
+pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    let heavy = findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note);
+    let mut of_audit = 0;
+    heavy.filter(move |finding| {
+        of_audit += usize::from(is_of_audit(finding));
+        !is_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
+    })
+}
+
+/// How many doubts of the audit are not among the [`caveats`].
+#[must_use]
+pub fn audit_doubts_left(findings: &[Finding]) -> usize {
+    let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
+    of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
+}
+
+fn disclosure(summary: &Summary) -> Vec<DisclosureView> {
+    let mut sections: Vec<DisclosureView> = Vec::new();
+    for item in &summary.disclosure {
+        if sections
+            .last()
+            .is_none_or(|last| last.section != item.section)
+        {
+            sections.push(DisclosureView {
+                section: item.section.clone(),
+                present: Vec::new(),
+                missing: Vec::new(),
+            });
+        }
+        let Some(section) = sections.last_mut() else {
+            continue;
+        };
+        if item.present {
+            section.present.push(item.item.clone());
+        } else {
+            section.missing.push(entry(&item.item, item.place.clone()));
+        }
+    }
+    sections
+}
+
+fn disclosed(summary: &Summary) -> String {
+    let all = summary.disclosure.len();
+    let present = summary
+        .disclosure
+        .iter()
+        .filter(|item| item.present)
+        .count();
+    format!("{present} of {all} present, {} missing", all - present)
 }
 
 fn entry(label: &str, text: impl Into<String>) -> Entry {

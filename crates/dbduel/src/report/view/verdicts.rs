@@ -81,13 +81,15 @@ fn checks(comparison: &Comparison) -> String {
     checks.join(" · ")
 }
 
-pub(super) fn finding(finding: &Finding) -> FindingView {
+pub(super) fn finding(summary: &Summary, finding: &Finding) -> FindingView {
     let (severity, sign) = severity(finding.severity);
+    let audit = summary.audit.as_ref();
+    let why = judge::why(&finding.rule).or_else(|| judge::fairness::why(audit?, &finding.rule));
     FindingView {
         severity,
         sign,
         rule: finding.rule.clone(),
-        why: judge::why(&finding.rule).unwrap_or_default(),
+        why: why.unwrap_or_default().to_owned(),
         claim: finding.claim.clone(),
         remedy: finding.remedy.clone(),
     }

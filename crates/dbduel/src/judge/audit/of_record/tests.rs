@@ -197,7 +197,107 @@ fn the_checklist_says_what_a_record_holds_and_lacks() {
     ] {
         assert!(!is_present(missing), "{missing}");
     }
-    let mut sections: Vec<&str> = items.iter().map(|item| item.section).collect();
+    let mut sections: Vec<&str> = items.iter().map(|item| item.section.as_str()).collect();
     sections.dedup();
     assert!(sections.len() >= 10, "{sections:?}");
+}
+
+/// Adds to the journal that the server came up, worked for a slice in `block`, and so on, and opens anew.
+fn with_events(record: &Record, events: Vec<Event>) -> Record {
+    let mut writer = RecordWriter::open(&record.dir).unwrap();
+    for event in events {
+        writer.event(1, event).unwrap();
+    }
+    Record::open(&record.dir).unwrap()
+}
+
+fn ready(contender: &str) -> Event {
+    Event::ServerReady {
+        contender: contender.to_owned(),
+        version: "10.11.5-MariaDB".to_owned(),
+        start_s: Some(1.0),
+    }
+}
+
+fn warmed_up(seconds: f64) -> Event {
+    Event::WarmedUp {
+        contender: "on".to_owned(),
+        seconds,
+        steady: true,
+    }
+}
+
+fn crash() -> Vec<Event> {
+    let slice = SliceId {
+        block: 1,
+        position: 0,
+    };
+    let contender = "on".to_owned();
+    vec![
+        ready("on"),
+        warmed_up(100.0),
+        Event::SliceStarted { slice, contender },
+        Event::ServerRecovered {
+            contender: "on".to_owned(),
+            seconds: 3.0,
+        },
+        warmed_up(20.0),
+    ]
+}
+
+#[test]
+fn counters_are_not_subtracted_across_a_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = record(directory.path(), true);
+    let writer = RecordWriter::open(&record.dir).unwrap();
+    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
+    keep("status.before.tsv", "Uptime\t5\nCom_commit\t1000\n");
+    keep("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n");
+    keep("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n");
+    drop(writer);
+    let case = case_of(&with_events(&record, crash()));
+    let server = &case.contenders[0];
+    assert_eq!(server.delta("com_commit"), Some(600.0));
+    assert_eq!((server.stints_lost, server.active_s), (1, Some(20.0)));
+    let told = audit(&case);
+    let lost = told
+        .findings
+        .iter()
+        .find(|finding| finding.rule == "R45")
+        .unwrap();
+    assert_eq!(
+        (lost.severity, lost.about.as_slice()),
+        (Severity::Note, &["on".to_owned()][..])
+    );
+}
+
+#[test]
+fn stints_that_ended_in_order_are_added_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = record(directory.path(), true);
+    let writer = RecordWriter::open(&record.dir).unwrap();
+    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
+    keep("status.before.tsv", "Uptime\t5\nCom_commit\t10\n");
+    keep("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n");
+    keep("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n");
+    keep("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n");
+    drop(writer);
+    let case = case_of(&with_events(&record, crash()));
+    let server = &case.contenders[0];
+    assert_eq!(server.delta("com_commit"), Some(1600.0));
+    assert_eq!((server.stints_lost, server.active_s), (0, Some(120.0)));
+}
+
+#[test]
+fn a_record_without_stints_does_not_count_across_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = record(directory.path(), true);
+    let writer = RecordWriter::open(&record.dir).unwrap();
+    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
+    keep("status.before.tsv", "Uptime\t5\nCom_commit\t10\n");
+    keep("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n");
+    drop(writer);
+    let case = case_of(&with_events(&record, crash()));
+    assert_eq!(case.contenders[0].delta("com_commit"), None);
+    assert_eq!(case.contenders[0].after("com_commit"), Some(1010.0));
 }

@@ -13,6 +13,9 @@ const IN_MEMORY_MAX: f64 = 0.9;
 const ON_DISK_MIN: f64 = 1.2;
 /// Rates that differ by more than this factor are told (h).
 const RATE_RATIO: f64 = 2.0;
+/// Rates closer than this many standard deviations may be one (h). More than the usual two or three:
+/// deadlocks come in clusters.
+const RATE_DEVIATIONS: f64 = 5.0;
 
 pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
     let class_of = |index: usize| -> Option<(&'static str, f64)> {
@@ -57,7 +60,10 @@ pub(super) fn temporary_tables(case: &Case) -> Vec<AuditFinding> {
         let made = server
             .delta("created_tmp_tables")
             .filter(|&made| made >= 1000.0)?;
-        Some(server.delta("created_tmp_disk_tables")? / made)
+        Some(Rate {
+            count: server.delta("created_tmp_disk_tables")?,
+            of: made,
+        })
     };
     rates_that_differ(
         case,
@@ -78,7 +84,10 @@ pub(super) fn rollbacks(case: &Case) -> Vec<AuditFinding> {
             .delta("innodb_deadlocks")
             .unwrap_or(0.0)
             .max(server.delta("com_rollback").unwrap_or(0.0));
-        Some(failed / commits)
+        Some(Rate {
+            count: failed,
+            of: commits,
+        })
     };
     rates_that_differ(
         case,
@@ -90,10 +99,31 @@ pub(super) fn rollbacks(case: &Case) -> Vec<AuditFinding> {
     )
 }
 
+/// So many of so many.
+#[derive(Clone, Copy)]
+struct Rate {
+    count: f64,
+    of: f64,
+}
+
+impl Rate {
+    fn value(self) -> f64 {
+        self.count / self.of
+    }
+
+    /// True when two servers with one and the same rate would often differ like this: within
+    /// [`RATE_DEVIATIONS`] standard deviations of a difference of two proportions.
+    fn is_chance(self, other: Rate) -> bool {
+        let pooled = (self.count + other.count) / (self.of + other.of);
+        let variance = (pooled * (1.0 - pooled)).max(0.0) * (1.0 / self.of + 1.0 / other.of);
+        (self.value() - other.value()).abs() <= RATE_DEVIATIONS * variance.sqrt()
+    }
+}
+
 /// Findings about contenders whose rate is above `floor` and another one's by more than the usual factor.
 fn rates_that_differ(
     case: &Case,
-    rate: impl Fn(&ServerEvidence) -> Option<f64>,
+    rate: impl Fn(&ServerEvidence) -> Option<Rate>,
     floor: f64,
     show: impl Fn(f64) -> String,
     title: &str,
@@ -107,15 +137,16 @@ fn rates_that_differ(
         .filter_map(|other| {
             let server = &case.contenders[other];
             let found = rate(server)?;
-            let (low, high) = (found.min(reference), found.max(reference));
-            if high < floor || high <= RATE_RATIO * low {
+            let (one, two) = (reference.value(), found.value());
+            let (low, high) = (one.min(two), one.max(two));
+            if high < floor || high <= RATE_RATIO * low || reference.is_chance(found) {
                 return None;
             }
             let claim = format!(
                 "{title}: {} on `{}`, {} on `{}`, more than a factor of {RATE_RATIO} apart (h).",
-                show(reference),
+                show(one),
                 baseline.name,
-                show(found),
+                show(two),
                 server.name
             );
             let mut finding = about_contest(Kind::Advantage, Severity::Doubt, claim, remedy);
@@ -180,4 +211,20 @@ pub(super) fn confounded(case: &Case) -> Vec<AuditFinding> {
 
 pub(super) fn others(case: &Case) -> impl Iterator<Item = usize> + '_ {
     (0..case.contenders.len()).filter(move |&index| index != case.baseline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_deadlocks_more_are_chance_and_many_are_not() {
+        let rate = |count: f64| Rate {
+            count,
+            of: 10_000.0,
+        };
+        assert!(rate(3.0).is_chance(rate(9.0)));
+        assert!(!rate(30.0).is_chance(rate(190.0)));
+        assert!(rate(0.0).is_chance(rate(0.0)));
+    }
 }

@@ -82,9 +82,15 @@ pub(super) fn missing_host(case: &Case) -> Vec<AuditFinding> {
         "The results do not say of the machine: {}.",
         missing.join(", ")
     );
+    // Who looked and did not see has told what can be told.
+    let severity = if case.host.is_some() {
+        Severity::Note
+    } else {
+        Severity::Doubt
+    };
     vec![about_contest(
         Kind::Undisclosed,
-        Severity::Doubt,
+        severity,
         claim,
         "Publish them beside the figures.",
     )]

@@ -19,6 +19,8 @@ const SCAN_BUDGET_FREE: f64 = 16_384.0;
 const SCAN_DEPTH_USUAL: f64 = 4096.0;
 /// Dirty pages beyond this share of what the run wrote are put off (h).
 const DEBT_SHARE_MAX: f64 = 0.1;
+/// Fewer waits than this, in a whole run, are told and no bias (h).
+const WAITS_MIN: f64 = 50.0;
 
 pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
@@ -41,15 +43,19 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
                 "fills its usable redo log ({}) every {turnover_s:.0} s, less than {TURNOVER_S_MIN} s (h)",
                 show_bytes(usable)
             );
-            return Some(Hit::new(what, remedy).from(
-                look,
-                &[
-                    "innodb_log_file_size",
-                    "innodb_log_files_in_group",
-                    "innodb_redo_log_capacity",
-                    "delta.uptime",
-                ],
-            ));
+            return Some(
+                Hit::new(what, remedy)
+                    .from(
+                        look,
+                        &[
+                            "innodb_log_file_size",
+                            "innodb_log_files_in_group",
+                            "innodb_redo_log_capacity",
+                            "delta.uptime",
+                        ],
+                    )
+                    .excess(TURNOVER_S_MIN / turnover_s),
+            );
         }
     }
     let age = server.after("innodb_checkpoint_age");
@@ -74,7 +80,8 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let what = format!("waited {waits} times for room in the log buffer");
     Some(
         Hit::new(what, "Enlarge innodb_log_buffer_size on all sides.")
-            .from(look, &["innodb_log_buffer_size", "delta.innodb_log_waits"]),
+            .from(look, &["innodb_log_buffer_size", "delta.innodb_log_waits"])
+            .excess(waits / WAITS_MIN),
     )
 }
 
@@ -110,7 +117,8 @@ pub(super) fn waits_for_free_pages(look: &Look<'_>) -> Option<Hit> {
             what,
             "Let flushing keep up: more I/O capacity or flushing threads, on all sides.",
         )
-        .from(look, &["delta.innodb_buffer_pool_wait_free"]),
+        .from(look, &["delta.innodb_buffer_pool_wait_free"])
+        .excess(waits / WAITS_MIN),
     )
 }
 
@@ -347,7 +355,7 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
         dirty / written * 100.0,
         DEBT_SHARE_MAX * 100.0
     );
-    Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(look, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]))
+    Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(look, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).excess(dirty / written / DEBT_SHARE_MAX))
 }
 
 pub(super) fn compression_missing(look: &Look<'_>) -> Option<Hit> {

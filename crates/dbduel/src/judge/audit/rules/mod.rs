@@ -50,6 +50,9 @@ pub enum Check {
     Facts,
 }
 
+/// A measured value that is less than this many times its limit, on one side alone, is no bias (h).
+const EXCESS_MIN: f64 = 2.0;
+
 /// One contender of a case.
 pub struct Look<'a> {
     /// The case.
@@ -69,8 +72,10 @@ pub struct Hit {
     pub remedy: String,
     /// Settings that would help.
     pub set: Vec<(String, String)>,
-    /// Heavier than the rule's weight says.
+    /// Another weight than the rule's.
     pub severity: Option<Severity>,
+    /// How many times the limit it is, for measured values.
+    pub excess: Option<f64>,
 }
 
 impl Hit {
@@ -81,7 +86,13 @@ impl Hit {
             remedy: remedy.to_owned(),
             set: Vec::new(),
             severity: None,
+            excess: None,
         }
+    }
+
+    fn excess(mut self, excess: f64) -> Self {
+        self.excess = Some(excess);
+        self
     }
 
     fn from(mut self, look: &Look<'_>, names: &[&str]) -> Self {
@@ -180,6 +191,7 @@ pub const RULES: &[Rule] = &[
     contender("R39", "I", Performance, "A setting that changed during the run makes two runs of one.", server::changed),
     contest("R40", "I", "What a server really ran with, and what it did, must be shown.", disclosure::missing_dumps),
     contest("R41", "P25", "Processors, threads and storage decide what a limit or a thread count means.", disclosure::missing_host),
+    contender("R45", "I", Performance, "Counters begin anew with a server; what was not read before it ended is lost.", server::counters_lost),
     contender("R43", "P13", Performance, "An audit plugin writes or counts every statement.", server::watching_plugins),
     contender("R44", "D3", Durability, "Switching it off without atomic writes is for tests only.", device::no_doublewrite),
     contest("R42", "P23", "Whether statements were prepared can move point reads by a fifth.", client::protocol_unknown),
@@ -220,10 +232,15 @@ fn check_contenders(
     let (_, first) = hits.first()?;
     let is_everywhere = hits.len() == case.contenders.len();
     let is_listed_only = case.contest != Contest::Equalised && rule.weight == Performance;
+    // Of two equal servers one may be just above a limit and the other just below.
+    let is_close = |(_, hit): &(usize, Hit)| hit.excess.is_some_and(|excess| excess < EXCESS_MIN);
+    let is_chance = !is_everywhere && hits.iter().all(is_close);
     let heaviest = hits.iter().filter_map(|(_, hit)| hit.severity).max();
     let (kind, severity) = match heaviest {
         Some(severity) => (Kind::Misconfigured, severity),
-        None if is_everywhere || is_listed_only => (Kind::Relevance, rule.weight.severity_unread()),
+        None if is_everywhere || is_listed_only || is_chance => {
+            (Kind::Relevance, rule.weight.severity_unread())
+        }
         None => (Kind::Misconfigured, rule.weight.severity()),
     };
     let name = |index: usize| case.contenders[index].name.clone();

@@ -1,5 +1,7 @@
 //! Rules about the server around its engine: caches, connections, builds, settings that did not take.
 
+use dbduel_record::event::Severity;
+
 use super::{Hit, Look};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::{Value, is_in_effect};
@@ -39,7 +41,8 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
                 share * 100.0,
                 MISS_SHARE_MAX * 100.0
             );
-            return Some(Hit::new(what, remedy).from(look, &reads));
+            let hit = Hit::new(what, remedy).from(look, &reads);
+            return Some(hit.excess(share / MISS_SHARE_MAX));
         }
         return None;
     }
@@ -302,9 +305,31 @@ pub(super) fn watching_plugins(look: &Look<'_>) -> Option<Hit> {
     })
 }
 
+pub(super) fn counters_lost(look: &Look<'_>) -> Option<Hit> {
+    let lost = look.server().stints_lost;
+    (lost > 0).then(|| {
+        let what = match lost {
+            1 => "did not live to tell the counters of one of its stints; rates are of the others"
+                .to_owned(),
+            many => format!(
+                "did not live to tell the counters of {many} of its stints; rates are of the others"
+            ),
+        };
+        let mut hit = Hit::new(
+            what,
+            "Nothing to do for the audit; the crash itself is told on its own.",
+        );
+        hit.severity = Some(Severity::Note);
+        hit
+    })
+}
+
+/// Variables that show what the engine adapts by itself, not what it was set to.
+const ADAPTED: &[&str] = &["innodb_thread_sleep_delay"];
+
 pub(super) fn changed(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
-    let counts = |name: &str| table().why_ignored(name).is_none();
+    let counts = |name: &str| !ADAPTED.contains(&name) && table().why_ignored(name).is_none();
     let changed: Vec<String> = server
         .variables_after
         .iter()

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use dbduel_record::event::Severity;
 
-use crate::judge::audit::{AuditFinding, Grade, ServerEvidence, Waiver, audit};
+use crate::judge::audit::{AuditFinding, Grade, ServerEvidence, audit};
 use crate::lab::contest::Setting;
 use crate::lab::contest::journal::Journal;
 use crate::lab::host;
@@ -24,13 +24,6 @@ pub fn check(
 ) -> Result<()> {
     let mut case = case_of_running(setting.plan, evidence);
     case.host = Some(host::read(setting.home.root()));
-    let waivers = setting.plan.waivers.iter();
-    case.waivers = waivers
-        .map(|(of, reason)| Waiver {
-            of: of.clone(),
-            reason: reason.clone(),
-        })
-        .collect();
     let audit = audit(&case);
     // Settings that did not take effect are told by the interview, with the server's own words.
     let is_news =

@@ -65,6 +65,8 @@ pub fn interview(
             &dataset::tables(plan, workload),
         )?;
         close::keep_size(journal, resident, None)?;
+    } else {
+        keep(journal.writer(), &name, &mut connection, Moment::Again)?;
     }
     if let Place::Sandboxed(own) = &resident.place {
         journal
@@ -111,7 +113,7 @@ fn ignored(contender: &str, not_taken: &NotTaken) -> Finding {
 }
 
 /// Which server this is, as it says itself and as its files say.
-fn describe(resident: &Resident, connection: &mut Connection) -> facts::Build {
+pub fn describe(resident: &Resident, connection: &mut Connection) -> facts::Build {
     let mut ask = |statement: &str| scalar(connection, statement);
     let version = ask("SELECT VERSION()").unwrap_or_default();
     let version_comment = ask("SELECT @@version_comment").unwrap_or_default();

@@ -2,8 +2,10 @@
 
 mod fairness;
 mod interview;
+mod rehearsal;
 mod running;
 mod sandboxed;
+mod session;
 
 use std::time::Instant;
 
@@ -17,8 +19,13 @@ use super::arena::{Arena, Place, Resident};
 use super::journal::Journal;
 use super::{conditions, durability};
 use crate::interrupt;
+use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
 use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
+
+pub use fairness::check as check_fairness;
+pub use rehearsal::rehearse;
+pub use session::keep_sessions;
 
 /// A contender before its server runs.
 enum Candidate {
@@ -29,7 +36,7 @@ enum Candidate {
 }
 
 /// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
-/// takes long, one after the other.
+/// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
 ///
 /// # Errors
 /// When a server cannot be had, refuses a setting, does not start, or its data cannot be loaded, or
@@ -39,7 +46,7 @@ pub fn prepare(
     past: &Record,
     arena: &mut Arena,
     journal: &mut Journal,
-) -> Result<()> {
+) -> Result<Vec<ServerEvidence>> {
     let plan = setting.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut candidates = Vec::new();
@@ -50,9 +57,13 @@ pub fn prepare(
             Meaning::Running { address, user } => {
                 Candidate::Running(running::visit(contender, address, user.as_deref())?)
             }
-            Meaning::Provided { .. } => Candidate::Sandboxed(Box::new(sandboxed::create(
-                setting, number, contender, &name, journal,
-            )?)),
+            Meaning::Provided { .. } => {
+                let (sandbox, remarks) = sandboxed::create(setting, number, contender, &name)?;
+                for remark in remarks {
+                    journal.notice(remark)?;
+                }
+                Candidate::Sandboxed(Box::new(sandbox))
+            }
         });
     }
     let mut evidence = Vec::new();
@@ -81,7 +92,7 @@ pub fn prepare(
         arena.add(resident)?;
     }
     compare_digests(&Record::open(setting.record)?)?;
-    fairness::check(setting, evidence, journal)
+    Ok(evidence)
 }
 
 /// True when an earlier start of this run put the contender's data in place. What it did to them since

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
-use dbduel_record::event::{LoadTime, Severity};
+use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
 use super::{Origin, is_dataset_known, ready};
@@ -25,7 +25,8 @@ const MAX_CONNECTIONS_MIN: u32 = 151;
 /// Characters of a contender's name that its sandbox keeps, for people who look into it.
 const FOLDER_CHARACTERS: usize = 40;
 
-/// Fetches the server if need be, makes its sandbox, and lets it check its settings.
+/// Fetches the server if need be, makes its sandbox, and lets it check its settings. Returns what the
+/// server remarks on them, too.
 ///
 /// # Errors
 /// When the server cannot be had or refuses a setting.
@@ -34,8 +35,7 @@ pub fn create(
     number: usize,
     contender: &Contender,
     name: &ServerName,
-    journal: &mut Journal,
-) -> Result<Sandbox> {
+) -> Result<(Sandbox, Vec<Finding>)> {
     let build = server::install::install(name, setting.home, setting.console)?;
     let settings = complete_settings(setting.plan, contender);
     let created = Sandbox::create(
@@ -47,24 +47,25 @@ pub fn create(
     );
     let mut sandbox = created.map_err(|error| located(setting, contender, error))?;
     sandbox.confine(&setting.plan.load.server_cores);
-    for notice in sandbox
+    let notices = sandbox
         .check_settings()
-        .map_err(|error| located(setting, contender, error))?
-    {
+        .map_err(|error| located(setting, contender, error))?;
+    let remarks = notices.into_iter().map(|notice| {
         let claim = format!(
             "`{}` says of `{}`: {}",
             contender.name, notice.name, notice.said
         );
         let remedy = "ask for a value that the server takes as it is";
-        journal.notice(finding(
+        finding(
             "server.setting-notice",
             Severity::Note,
             &[&contender.name],
             claim,
             remedy,
-        ))?;
-    }
-    Ok(sandbox)
+        )
+    });
+    let remarks = remarks.collect();
+    Ok((sandbox, remarks))
 }
 
 /// A folder name: unique by the contender's number, readable by its name.
@@ -134,6 +135,22 @@ pub fn settle(
     };
     ready(setting, &mut resident, workload, origin, begun, journal)?;
     Ok(resident)
+}
+
+/// Starts the server on data that were never used.
+///
+/// # Errors
+/// When the server cannot be initialised or does not start.
+pub fn start_empty(
+    setting: &Setting<'_>,
+    contender: &Contender,
+    mut sandbox: Sandbox,
+) -> Result<Resident> {
+    sandbox
+        .initialise(setting.home, setting.console)
+        .map_err(|error| located(setting, contender, error))?;
+    let server = start(setting, contender, &mut sandbox)?;
+    Ok(resident(contender, sandbox, server))
 }
 
 /// Stops the server, keeps its data, starts it again.

@@ -1,0 +1,119 @@
+//! The manifest: digests of every file of a record, a line each time that a run on it ends.
+//!
+//! Says whether the files are still what they were then, and when the run was gone on with, whether
+//! what was there before was only added to. It does not know what the files mean. Somebody who edits a
+//! record can write a new manifest too: that shows in the manifest's own digest, which reports cite.
+//!
+//! Reports are not in it: they follow from the record, and whoever doubts one derives it again.
+
+mod check;
+mod seal;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+pub use check::{Check, Difference, check};
+pub(crate) use seal::extended;
+pub use seal::{FileDigest, Seal};
+
+use crate::store::{
+    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+};
+
+/// The manifest's file.
+pub const MANIFEST: &str = "manifest.jsonl";
+
+/// Folders below a record are not nested deeper.
+const DEPTH_MAX: usize = 8;
+
+/// What may lawfully become of a file while a run is gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Nothing.
+    Fixed,
+    /// It may grow at its end.
+    Growing,
+    /// It may be written anew: what a server says at the end of a run, for example.
+    Renewed,
+}
+
+/// The kind of a file, by its path below the record.
+fn kind(path: &str) -> Kind {
+    const GROWING: &[&str] = &[EVENTS, SLICES, TICKS, READINGS, ERRORS, LATENCY];
+    const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST];
+    if GROWING.contains(&path) {
+        Kind::Growing
+    } else if FIXED.contains(&path) || path.contains(".before.") {
+        Kind::Fixed
+    } else {
+        Kind::Renewed
+    }
+}
+
+/// The digest of some bytes, as manifests and reports write it: BLAKE3, hexadecimal.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// The digest of the first `bytes` of a file, of all of it without a number.
+fn digest_of_file(path: &Path, bytes: Option<u64>) -> Result<String, RecordError> {
+    let read = || -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut file = File::open(path)?.take(bytes.unwrap_or(u64::MAX));
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                length => hasher.update(&buffer[..length]),
+            };
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    };
+    read().map_err(|source| RecordError::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Files of the record that are not derived from it, as paths below it with `/` between names, sorted.
+/// What is neither file nor folder is listed too, so that it shows.
+fn files(dir: &Path) -> Result<Vec<String>, RecordError> {
+    let mut found = Vec::new();
+    walk(dir, "", 0, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn walk(
+    dir: &Path,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<String>,
+) -> Result<(), RecordError> {
+    let failed = |source| RecordError::File {
+        action: "list",
+        path: PathBuf::from(dir),
+        source,
+    };
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{prefix}{name}");
+        if entry.file_type().map_err(failed)?.is_dir() && depth < DEPTH_MAX {
+            walk(&entry.path(), &format!("{path}/"), depth + 1, found)?;
+        } else if !is_beside_the_record(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// True for the manifest, for reports, and for a half-written neighbour that a crash left behind.
+fn is_beside_the_record(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_report = |path: &str| path.starts_with("report.") || path.starts_with("report-");
+    path == MANIFEST || is_report(path) || (name.starts_with('.') && name.ends_with(".part"))
+}

@@ -1,0 +1,210 @@
+//! Checking a record against its manifest.
+
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use super::{FileDigest, Kind, MANIFEST, Seal, digest, digest_of_file, files, kind};
+use crate::event::{Event, Stamped};
+use crate::store::{EVENTS, RecordError};
+
+/// What a record's manifest says, and how the files differ from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Check {
+    /// Digest of the manifest; absent when there is none.
+    pub digest: Option<String>,
+    /// Its lines, as far as they are understood.
+    pub seals: Vec<Seal>,
+    /// True when a run went on after the last line and did not end in order, so that nothing is known
+    /// of what it wrote.
+    pub is_open: bool,
+    /// What is not as the manifest says.
+    pub differences: Vec<Difference>,
+}
+
+/// A file that is not as the manifest says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Path below the record.
+    pub file: String,
+    /// What is different, a clause that follows the file's name.
+    pub what: String,
+}
+
+impl Check {
+    fn differs(&mut self, file: &str, what: String) {
+        self.differences.push(Difference {
+            file: file.to_owned(),
+            what,
+        });
+    }
+}
+
+/// Compares the record in `dir` with its manifest.
+///
+/// # Errors
+/// When a folder cannot be listed or a file cannot be read.
+pub fn check(dir: &Path) -> Result<Check, RecordError> {
+    let manifest = match fs::read(dir.join(MANIFEST)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Check::default()),
+        Err(source) => {
+            return Err(RecordError::File {
+                action: "read",
+                path: dir.join(MANIFEST),
+                source,
+            });
+        }
+    };
+    let mut check = Check {
+        digest: Some(digest(&manifest)),
+        ..Check::default()
+    };
+    read_lines(&manifest, &mut check);
+    let Some(last) = check.seals.last().cloned() else {
+        check.differs(MANIFEST, "has no line that can be understood".to_owned());
+        return Ok(check);
+    };
+    check.is_open = went_on(dir, &last)?;
+    compare_with_last(dir, &last, &mut check)?;
+    let earlier = check.seals.split_last().map_or(&[][..], |(_, rest)| rest);
+    for (number, seal) in earlier.to_vec().iter().enumerate() {
+        compare_with_earlier(dir, number + 1, seal, &last, &mut check)?;
+    }
+    Ok(check)
+}
+
+/// Reads the lines, each of which must follow from those before it.
+fn read_lines(manifest: &[u8], check: &mut Check) {
+    let mut start = 0;
+    for (index, line) in manifest.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let number = index + 1;
+        match serde_json::from_slice::<Seal>(line) {
+            Ok(seal) => {
+                let expected = (start > 0).then(|| digest(&manifest[..start]));
+                if seal.previous != expected {
+                    let what = format!(
+                        "was edited: line {number} does not follow from the lines before it"
+                    );
+                    check.differs(MANIFEST, what);
+                }
+                check.seals.push(seal);
+            }
+            Err(error) => {
+                check.differs(
+                    MANIFEST,
+                    format!("line {number} cannot be understood: {error}"),
+                );
+            }
+        }
+        start += line.len();
+    }
+}
+
+/// True when the journal, unchanged as far as it was sealed, goes on with the start of a run.
+fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
+    let Some(sealed) = last.files.get(EVENTS) else {
+        return Ok(false);
+    };
+    let path = dir.join(EVENTS);
+    if !path.is_file() || digest_of_file(&path, Some(sealed.bytes))? != sealed.blake3 {
+        return Ok(false);
+    }
+    let rest = fs::File::open(&path).and_then(|mut file| {
+        let mut rest = String::new();
+        file.seek(SeekFrom::Start(sealed.bytes))?;
+        file.read_to_string(&mut rest).map(|_| rest)
+    });
+    let first = rest.ok().and_then(|rest| {
+        let line = rest.lines().find(|line| !line.trim().is_empty())?;
+        serde_json::from_str::<Stamped>(line).ok()
+    });
+    Ok(first.is_some_and(|event| matches!(event.what, Event::Started { .. })))
+}
+
+fn compare_with_last(dir: &Path, last: &Seal, check: &mut Check) -> Result<(), RecordError> {
+    let found = files(dir)?;
+    for (file, sealed) in &last.files {
+        let path = dir.join(file);
+        let Ok(facts) = path.symlink_metadata() else {
+            check.differs(file, "is missing".to_owned());
+            continue;
+        };
+        if !facts.is_file() {
+            check.differs(file, "is not a plain file".to_owned());
+        } else if check.is_open && kind(file) == Kind::Growing && facts.len() >= sealed.bytes {
+            prefix(dir, file, sealed, "when it was last sealed", check)?;
+        } else if check.is_open && kind(file) == Kind::Renewed {
+            // The run that went on may have written it.
+        } else if facts.len() != sealed.bytes {
+            let what = format!(
+                "has {} bytes, the manifest says {}",
+                facts.len(),
+                sealed.bytes
+            );
+            check.differs(file, what);
+        } else {
+            let now = digest_of_file(&path, None)?;
+            if now != sealed.blake3 {
+                check.differs(file, other_content(&now, &sealed.blake3));
+            }
+        }
+    }
+    if !check.is_open {
+        for file in found.iter().filter(|file| !last.files.contains_key(*file)) {
+            check.differs(file, "was added after the manifest was written".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// What was sealed at the end of an earlier run must still be there.
+fn compare_with_earlier(
+    dir: &Path,
+    number: usize,
+    seal: &Seal,
+    last: &Seal,
+    check: &mut Check,
+) -> Result<(), RecordError> {
+    for (file, sealed) in &seal.files {
+        let now = last.files.get(file);
+        match kind(file) {
+            Kind::Growing if dir.join(file).is_file() => {
+                prefix(dir, file, sealed, &format!("in line {number}"), check)?;
+            }
+            Kind::Fixed if !seal.has_begun && file.contains(".before.") => {}
+            Kind::Fixed if now.is_none_or(|now| now != sealed) => {
+                let what = format!(
+                    "is not what line {number} of the manifest says, and no run may change it"
+                );
+                check.differs(file, what);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn prefix(
+    dir: &Path,
+    file: &str,
+    sealed: &FileDigest,
+    when: &str,
+    check: &mut Check,
+) -> Result<(), RecordError> {
+    let now = digest_of_file(&dir.join(file), Some(sealed.bytes))?;
+    if now != sealed.blake3 {
+        let bytes = sealed.bytes;
+        check.differs(file, format!("was not only added to: its first {bytes} bytes are not those that the manifest has {when}"));
+    }
+    Ok(())
+}
+
+fn other_content(now: &str, sealed: &str) -> String {
+    let short = |digest: &str| digest.chars().take(12).collect::<String>();
+    format!(
+        "has the right length and another content (digest {}, the manifest says {})",
+        short(now),
+        short(sealed)
+    )
+}

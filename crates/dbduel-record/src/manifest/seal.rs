@@ -1,0 +1,78 @@
+//! Writing a line of the manifest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MANIFEST, digest, digest_of_file, files};
+use crate::event::{Event, Stamped};
+use crate::store::{EVENTS, RecordError};
+
+/// One line of the manifest: the record at the end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// When it was written, milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Version of dbduel that wrote it.
+    pub dbduel: String,
+    /// Digest of all lines before this one; absent in the first.
+    pub previous: Option<String>,
+    /// True when a slice had begun, so that what was known before the first slice stays as it is.
+    pub has_begun: bool,
+    /// Every file, by its path below the record.
+    pub files: BTreeMap<String, FileDigest>,
+}
+
+/// A file's length and digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Length, bytes.
+    pub bytes: u64,
+    /// BLAKE3 of the content, hexadecimal.
+    pub blake3: String,
+}
+
+/// The record's manifest with a line for what the record holds now.
+pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, RecordError> {
+    let before = match fs::read_to_string(dir.join(MANIFEST)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(source) => {
+            return Err(RecordError::File {
+                action: "read",
+                path: dir.join(MANIFEST),
+                source,
+            });
+        }
+    };
+    let mut listed = BTreeMap::new();
+    for file in files(dir)? {
+        let path = dir.join(&file);
+        let bytes = path.metadata().map_or(0, |facts| facts.len());
+        let blake3 = digest_of_file(&path, Some(bytes))?;
+        listed.insert(file, FileDigest { bytes, blake3 });
+    }
+    let seal = Seal {
+        at_ms,
+        dbduel: dbduel.to_owned(),
+        previous: (!before.is_empty()).then(|| digest(before.as_bytes())),
+        has_begun: has_begun(dir),
+        files: listed,
+    };
+    let line = serde_json::to_string(&seal).map_err(|error| RecordError::Malformed {
+        path: dir.join(MANIFEST),
+        why: error.to_string(),
+    })?;
+    Ok(format!("{before}{line}\n"))
+}
+
+/// True when the journal knows of a slice.
+fn has_begun(dir: &Path) -> bool {
+    let journal = fs::read_to_string(dir.join(EVENTS)).unwrap_or_default();
+    let mut events = journal
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Stamped>(line).ok());
+    events.any(|event| matches!(event.what, Event::SliceStarted { .. }))
+}

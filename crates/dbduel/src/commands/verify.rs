@@ -1,0 +1,320 @@
+//! `dbduel verify`: is a record what it was when its run ended, and do its reports follow from it?
+//!
+//! Three questions, none of which needs trust in the others: the files against the manifest, the record
+//! in itself, and the stored reports against those that the judge derives now.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use dbduel_record::event::SliceId;
+use dbduel_record::manifest::{self, Check};
+use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::{Record, RecordWriter};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli;
+use crate::console;
+use crate::exit::Exit;
+use crate::judge;
+use crate::report;
+
+/// Places in a report that are listed when they differ.
+const PLACES_MAX: usize = 10;
+/// Characters of a value that are shown.
+const VALUE_CHARACTERS: usize = 60;
+
+/// What was found about a record.
+#[derive(Debug, Serialize)]
+struct Verification {
+    schema_version: u32,
+    /// `whole`, `changed`, or `cannot be told`.
+    verdict: &'static str,
+    /// Digest of the manifest.
+    digest: Option<String>,
+    /// Runs on the record that ended and are in the manifest.
+    runs_sealed: usize,
+    /// Files that the manifest lists.
+    files: usize,
+    /// What is wrong: file and what differs.
+    changed: Vec<Trouble>,
+    /// What cannot be told, and why.
+    open: Vec<String>,
+    /// Stored reports that the judge derives to the same bytes.
+    derived: Vec<String>,
+}
+
+/// A file that is not what it should be.
+#[derive(Debug, Serialize)]
+struct Trouble {
+    file: String,
+    what: String,
+}
+
+impl Verification {
+    fn changed(&mut self, file: &str, what: String) {
+        let file = file.to_owned();
+        self.changed.push(Trouble { file, what });
+    }
+}
+
+/// Verifies.
+///
+/// # Errors
+/// When there is no record, it is being written, or a file cannot be read.
+pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
+    let dir = &arguments.record;
+    let record = Record::open(dir)?;
+    // A record that grows while it is looked at would seem changed.
+    RecordWriter::is_free(dir)?;
+    let check = manifest::check(dir)?;
+    let mut found = Verification {
+        schema_version: 1,
+        verdict: "whole",
+        digest: check.digest.clone(),
+        runs_sealed: check.seals.len(),
+        files: check.seals.last().map_or(0, |last| last.files.len()),
+        changed: Vec::new(),
+        open: Vec::new(),
+        derived: Vec::new(),
+    };
+    against_manifest(&check, &mut found);
+    in_itself(&record, &mut found);
+    against_reports(&record, dir, &mut found)?;
+    let exit = if !found.changed.is_empty() {
+        found.verdict = "changed";
+        Exit::Void
+    } else if !found.open.is_empty() {
+        found.verdict = "cannot be told";
+        Exit::Undecided
+    } else {
+        Exit::Done
+    };
+    if arguments.json {
+        console::print(&(serde_json::to_string_pretty(&found)? + "\n"))?;
+    } else {
+        console::print(&as_text(&found))?;
+    }
+    Ok(exit)
+}
+
+fn against_manifest(check: &Check, found: &mut Verification) {
+    for difference in &check.differences {
+        found.changed(&difference.file, difference.what.clone());
+    }
+    if check.digest.is_none() {
+        let why = "there is no manifest: no run on this record has ended in order, or an older dbduel wrote it; whether a file was edited cannot be told";
+        found.open.push(why.to_owned());
+    } else if check.is_open {
+        let why = "a run went on after the last line of the manifest and did not end in order; what it wrote is not sealed";
+        found.open.push(why.to_owned());
+    }
+}
+
+/// What the journal says must be in the tables, and what is in the tables must be understood.
+fn in_itself(record: &Record, found: &mut Verification) {
+    for complaint in &record.complaints {
+        let place = match complaint.line {
+            0 => String::new(),
+            line => format!("line {line} "),
+        };
+        let what = format!("{place}cannot be understood: {}", complaint.why);
+        found.changed(&complaint.file, what);
+    }
+    let rows = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+    let there: BTreeSet<SliceId> = rows
+        .map(|row| SliceId {
+            block: row.block,
+            position: row.position,
+        })
+        .collect();
+    for slice in record
+        .finished_slices()
+        .filter(|slice| !there.contains(slice))
+    {
+        let what = format!("has no row for slice {slice}, which the journal says is finished");
+        found.changed(dbduel_record::store::SLICES, what);
+    }
+}
+
+/// Derives every report anew and compares it with the one that lies beside the record.
+fn against_reports(record: &Record, dir: &Path, found: &mut Verification) -> Result<()> {
+    let (summary, findings) = judge::summarise(record);
+    let options = report::Options {
+        width: console::width(),
+        colour: false,
+    };
+    for format in report::FORMATS {
+        let Some(name) = format.file_name() else {
+            continue;
+        };
+        let rendered = format.render(&summary, &findings, &options);
+        let files = rendered
+            .files
+            .into_iter()
+            .map(|file| (file.name, file.text));
+        for (name, expected) in std::iter::once((name.to_owned(), rendered.text)).chain(files) {
+            match fs::read(dir.join(&name)) {
+                Ok(stored) if stored == expected.as_bytes() => found.derived.push(name),
+                Ok(stored) => compare(&name, &String::from_utf8_lossy(&stored), &expected, found),
+                // A report may be deleted; it can be derived again.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says where a stored report is not the derived one.
+fn compare(name: &str, stored: &str, expected: &str, found: &mut Verification) {
+    let version = env!("CARGO_PKG_VERSION");
+    let documents = serde_json::from_str::<Value>(stored)
+        .ok()
+        .zip(serde_json::from_str::<Value>(expected).ok());
+    let what = match documents {
+        Some((stored, expected)) => {
+            let judge = stored["summary"]["judged_by"].as_str().unwrap_or(version);
+            if judge != version {
+                let why = format!(
+                    "`{name}` was derived by dbduel {judge}, and this is {version}; take that version to see whether it follows from the record"
+                );
+                found.open.push(why);
+                return;
+            }
+            let mut places = Vec::new();
+            differences("", &stored, &expected, &mut places);
+            format!("does not follow from the record: {}", places.join("; "))
+        }
+        None => first_line(stored, expected),
+    };
+    found.changed(name, what);
+}
+
+fn first_line(stored: &str, expected: &str) -> String {
+    let same = stored
+        .lines()
+        .zip(expected.lines())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let at = |text: &str| shown(text.lines().nth(same).unwrap_or("the end").trim());
+    format!(
+        "does not follow from the record: line {} is {} and the record gives {}",
+        same + 1,
+        at(stored),
+        at(expected)
+    )
+}
+
+/// Places where two documents differ, by their paths.
+fn differences(path: &str, stored: &Value, expected: &Value, places: &mut Vec<String>) {
+    if stored == expected || places.len() >= PLACES_MAX {
+        return;
+    }
+    match (stored, expected) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                let of = |object: &serde_json::Map<String, Value>| {
+                    object.get(name).cloned().unwrap_or(Value::Null)
+                };
+                differences(&format!("{path}.{name}"), &of(one), &of(other), places);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (index, (one, other)) in one.iter().zip(other).enumerate() {
+                differences(&format!("{path}[{index}]"), one, other, places);
+            }
+        }
+        _ => places.push(format!(
+            "{} is {} and the record gives {}",
+            path.trim_start_matches('.'),
+            shown(&stored.to_string()),
+            shown(&expected.to_string())
+        )),
+    }
+}
+
+fn shown(text: &str) -> String {
+    let mut short: String = text.chars().take(VALUE_CHARACTERS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!("`{}`", short.replace(char::is_control, " "))
+}
+
+fn as_text(found: &Verification) -> String {
+    let mut text = format!(
+        "The record is {}.\n",
+        match found.verdict {
+            "changed" => "not what it was: it was changed",
+            "whole" => "whole: nothing was changed, and its reports follow from it",
+            _ => "not known to be whole",
+        }
+    );
+    for Trouble { file, what } in &found.changed {
+        let _ = writeln!(text, "  changed  `{file}` {what}");
+    }
+    for why in &found.open {
+        let _ = writeln!(text, "  unknown  {why}");
+    }
+    if let Some(digest) = &found.digest {
+        let runs = match found.runs_sealed {
+            1 => "1 run".to_owned(),
+            many => format!("{many} runs"),
+        };
+        let _ = writeln!(
+            text,
+            "  sealed   {} files after {runs}; digest {digest}",
+            found.files
+        );
+    }
+    if !found.derived.is_empty() {
+        let _ = writeln!(
+            text,
+            "  derived  the same bytes: {}",
+            found.derived.join(", ")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(stored: &Value, expected: &Value, places: &[&str]) {
+        let mut found = Vec::new();
+        differences("", stored, expected, &mut found);
+        assert_eq!(found, places);
+    }
+
+    #[test]
+    fn a_changed_figure_is_named_by_its_path() {
+        let json =
+            |ratio: f64| serde_json::json!({"summary": {"duels": [{"ratio": ratio, "level": 0}]}});
+        check(&json(1.0), &json(1.0), &[]);
+        check(
+            &json(1.5),
+            &json(1.25),
+            &["summary.duels[0].ratio is `1.5` and the record gives `1.25`"],
+        );
+        check(
+            &serde_json::json!({"a": [1]}),
+            &serde_json::json!({"a": [1, 2]}),
+            &["a is `[1]` and the record gives `[1,2]`"],
+        );
+    }
+
+    #[test]
+    fn a_changed_line_is_named_by_its_number() {
+        assert_eq!(
+            first_line("a\nb\n", "a\nc\n"),
+            "does not follow from the record: line 2 is `b` and the record gives `c`"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Storage under a directory: file system, how it is mounted, and the disk behind it.
+
+use std::fs;
+use std::path::Path;
+
+use dbduel_record::facts::Host;
+
+use super::files::{Files, chosen};
+
+const BLOCK: &str = "/sys/class/block";
+
+struct Mount {
+    source: String,
+    file_system: String,
+    options: String,
+}
+
+/// Fills in what the machine shows of the storage under `place`.
+pub(super) fn read(files: &Files, place: &Path, host: &mut Host) {
+    let Some(mount) = mount_of(&files.text("/proc/self/mounts"), place) else {
+        return;
+    };
+    if let Some(disk) = disk_of(files, &mount.source) {
+        of_disk(files, &disk, host);
+        host.disk = Some(disk);
+    }
+    host.file_system = Some(mount.file_system);
+    host.mount_options = Some(mount.options);
+    host.block_device = Some(mount.source);
+}
+
+fn of_disk(files: &Files, disk: &str, host: &mut Host) {
+    let queue = |file: &str| format!("{BLOCK}/{disk}/queue/{file}");
+    host.disk_model = files
+        .line(&format!("{BLOCK}/{disk}/device/model"))
+        .or_else(|| files.line(&format!("{BLOCK}/{disk}/device/name")));
+    host.rotational = files.line(&queue("rotational")).map(|value| value == "1");
+    host.io_scheduler = files
+        .line(&queue("scheduler"))
+        .and_then(|schedulers| chosen(&schedulers).or(Some(schedulers)));
+    host.write_cache = files.line(&queue("write_cache"));
+    host.read_ahead_bytes = files
+        .number::<u64>(&queue("read_ahead_kb"))
+        .map(|kib| kib * 1024);
+    host.queue_requests = files.number(&queue("nr_requests"));
+    let block = |file: &str| files.number::<u64>(&queue(file));
+    host.disk_block_bytes = block("logical_block_size")
+        .zip(block("physical_block_size"))
+        .map(|(logical, physical)| [logical, physical]);
+}
+
+/// The mount that holds `place`, or the nearest existing directory above it.
+fn mount_of(mounts: &str, place: &Path) -> Option<Mount> {
+    let existing = place
+        .ancestors()
+        .find_map(|path| fs::canonicalize(path).ok())?;
+    let mut best: Option<(usize, Mount)> = None;
+    for entry in mounts.lines() {
+        let mut words = entry.split(' ');
+        let (Some(source), Some(point), Some(file_system), Some(options)) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let point = point.replace("\\040", " ");
+        // Later mounts cover earlier ones at the same point.
+        if existing.starts_with(&point)
+            && best
+                .as_ref()
+                .is_none_or(|(length, _)| point.len() >= *length)
+        {
+            let mount = Mount {
+                source: source.to_owned(),
+                file_system: file_system.to_owned(),
+                options: options.to_owned(),
+            };
+            best = Some((point.len(), mount));
+        }
+    }
+    best.map(|(_, mount)| mount)
+}
+
+/// The kernel's name of the whole disk behind a device file.
+fn disk_of(files: &Files, source: &str) -> Option<String> {
+    let device = fs::canonicalize(source).ok()?;
+    let name = device.file_name()?.to_string_lossy().into_owned();
+    let node = fs::canonicalize(files.path(&format!("{BLOCK}/{name}"))).ok()?;
+    // A partition has no queue of its own; its parent does.
+    let disk = node
+        .ancestors()
+        .take(2)
+        .find(|path| path.join("queue").is_dir())?;
+    Some(disk.file_name()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_and_latest_mount_counts() {
+        let mounts = "/dev/a / ext4 rw 0 0\n/dev/b /proc\\040x xfs ro 0 0\nproc /proc proc rw,nosuid 0 0\nbroken\n";
+        let mount = mount_of(mounts, Path::new("/proc/no/such/place")).unwrap();
+        assert_eq!(
+            (mount.source.as_str(), mount.options.as_str()),
+            ("proc", "rw,nosuid")
+        );
+        assert_eq!(
+            mount_of(mounts, Path::new("/")).unwrap().file_system,
+            "ext4"
+        );
+        assert!(mount_of("", Path::new("/")).is_none());
+    }
+
+    #[test]
+    fn a_disk_is_described_by_its_queue() {
+        let root = tempfile::tempdir().unwrap();
+        let disk = root.path().join("sys/class/block/nvme0n1");
+        fs::create_dir_all(disk.join("queue")).unwrap();
+        fs::create_dir_all(disk.join("device")).unwrap();
+        for (file, text) in [
+            ("queue/rotational", "0\n"),
+            ("queue/scheduler", "[none] mq-deadline\n"),
+            ("queue/write_cache", "write back\n"),
+            ("queue/read_ahead_kb", "128\n"),
+            ("queue/nr_requests", "1023\n"),
+            ("queue/logical_block_size", "512\n"),
+            ("queue/physical_block_size", "4096\n"),
+            ("device/model", "Fast 1\n"),
+        ] {
+            fs::write(disk.join(file), text).unwrap();
+        }
+        let mut host = Host::default();
+        of_disk(&Files::below(root.path()), "nvme0n1", &mut host);
+        assert_eq!(
+            (host.rotational, host.io_scheduler.as_deref()),
+            (Some(false), Some("none"))
+        );
+        assert_eq!(
+            (host.disk_model.as_deref(), host.read_ahead_bytes),
+            (Some("Fast 1"), Some(131_072))
+        );
+        assert_eq!(
+            (host.queue_requests, host.disk_block_bytes),
+            (Some(1023), Some([512, 4096]))
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! Whether the contest was fair, as text: the grade, what it rests on, and what was let pass.
+
+use dbduel_record::event::Severity;
+use serde::Serialize;
+
+use super::{Entry, entry};
+use crate::judge::Summary;
+use crate::judge::audit::{Audit, AuditFinding, Grade, Outcome};
+
+/// Values of a side that are shown; all are in the JSON.
+const READS_SHOWN: usize = 4;
+
+/// The audit of a contest.
+#[derive(Debug, Clone, Serialize)]
+pub struct FairnessView {
+    /// `fair`, `doubtful`, `unfair` or `not comparable`.
+    pub grade: &'static str,
+    /// A name for its colour: `fair`, `doubt` or `void`.
+    pub tone: &'static str,
+    /// A sign for it.
+    pub sign: &'static str,
+    /// What it rests on, a clause.
+    pub because: String,
+    /// What a committed transaction survives, per contender.
+    pub promises: Vec<Entry>,
+    /// Findings that weigh, heaviest first.
+    pub doubts: Vec<AuditView>,
+    /// Findings that the experiment accepts.
+    pub waived: Vec<AuditView>,
+    /// What is worth knowing.
+    pub notes: Vec<AuditView>,
+    /// Facts that differ between a contender and the baseline.
+    pub differences: Vec<DifferenceView>,
+    /// How many facts were compared, and with what outcome.
+    pub compared: String,
+    /// Waivers that nothing needed.
+    pub unused_waivers: Vec<Entry>,
+}
+
+/// A finding of the audit.
+#[derive(Debug, Clone, Serialize)]
+pub struct AuditView {
+    /// `void`, `doubt` or `note`.
+    pub severity: &'static str,
+    /// A sign for the severity.
+    pub sign: &'static str,
+    /// Class and rule: `P3 flush.threads`.
+    pub rule: String,
+    /// The claim.
+    pub claim: String,
+    /// Why it matters.
+    pub why: String,
+    /// What to do.
+    pub remedy: String,
+    /// Contender that gains by it; empty where that is not known.
+    pub favours: String,
+    /// Why it was accepted; empty when it was not.
+    pub waived: String,
+    /// What the servers showed, per contender.
+    pub evidence: Vec<Entry>,
+}
+
+/// A fact of a contender that is not the baseline's.
+#[derive(Debug, Clone, Serialize)]
+pub struct DifferenceView {
+    /// Class and title.
+    pub fact: String,
+    /// The other contender.
+    pub contender: String,
+    /// The baseline's value.
+    pub baseline: String,
+    /// The other's.
+    pub value: String,
+}
+
+/// The audit of the contest; `None` when the judge did not ask.
+pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
+    let audit = summary.audit.as_ref()?;
+    let views = |keep: fn(&AuditFinding) -> bool| {
+        let kept = audit.findings.iter().filter(|finding| keep(finding));
+        kept.map(finding).collect::<Vec<AuditView>>()
+    };
+    let (tone, sign) = match audit.grade {
+        Grade::Fair => ("fair", "✓"),
+        Grade::Doubtful | Grade::Unfair => ("doubt", "!"),
+        Grade::NotComparable => ("void", "✕"),
+    };
+    let promises = audit.contenders.iter();
+    let unused = audit.unused_waivers.iter();
+    Some(FairnessView {
+        grade: audit.grade.word(),
+        tone,
+        sign,
+        because: because(audit),
+        promises: promises
+            .map(|contender| entry(&contender.name, contender.promise.clone()))
+            .collect(),
+        doubts: views(|finding| finding.severity > Severity::Note),
+        waived: views(|finding| finding.severity == Severity::Note && finding.waived.is_some()),
+        notes: views(|finding| finding.severity == Severity::Note && finding.waived.is_none()),
+        differences: differences(audit),
+        compared: compared(audit),
+        unused_waivers: unused
+            .map(|waiver| entry(&waiver.of, waiver.reason.clone()))
+            .collect(),
+    })
+}
+
+/// The grade and what it rests on, in one line: `unfair: 3 doubts, 2 of them favour `mariadb`; 1 waived`.
+#[must_use]
+pub fn line(summary: &Summary) -> Option<String> {
+    let audit = summary.audit.as_ref()?;
+    Some(format!("{}: {}", audit.grade.word(), because(audit)))
+}
+
+fn because(audit: &Audit) -> String {
+    let count = |severity: Severity| {
+        let findings = audit.findings.iter();
+        findings
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let plural = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    };
+    let mut parts = Vec::new();
+    let (voids, doubts) = (count(Severity::Void), count(Severity::Doubt));
+    if voids > 0 {
+        parts.push(plural(voids, "void"));
+    }
+    if doubts > 0 {
+        parts.push(plural(doubts, "doubt"));
+    }
+    if parts.is_empty() {
+        parts.push("nothing above a note".to_owned());
+    }
+    for contender in &audit.contenders {
+        match audit.favours(&contender.name) {
+            0 => {}
+            count => parts.push(format!("{count} in favour of `{}`", contender.name)),
+        }
+    }
+    let waived = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.waived.is_some());
+    match waived.count() {
+        0 => {}
+        waived => parts.push(format!("{waived} waived")),
+    }
+    parts.join(", ")
+}
+
+fn finding(finding: &AuditFinding) -> AuditView {
+    let (severity, sign) = super::severity(finding.severity);
+    let shown = finding.evidence.iter().filter(|side| !side.from.is_empty());
+    let evidence = shown.map(|side| {
+        let mut reads: Vec<String> = side
+            .from
+            .iter()
+            .take(READS_SHOWN)
+            .map(|read| format!("{} = {}", read.name, read.value))
+            .collect();
+        if side.from.len() > READS_SHOWN {
+            reads.push(format!("and {} more", side.from.len() - READS_SHOWN));
+        }
+        entry(&side.contender, reads.join(", "))
+    });
+    AuditView {
+        severity,
+        sign,
+        rule: format!("{} {}", finding.class, finding.rule)
+            .trim()
+            .to_owned(),
+        claim: finding.claim.clone(),
+        why: finding.why.clone(),
+        remedy: finding.remedy.clone(),
+        favours: finding.favours.clone().unwrap_or_default(),
+        waived: finding.waived.clone().unwrap_or_default(),
+        evidence: evidence.collect(),
+    }
+}
+
+fn differences(audit: &Audit) -> Vec<DifferenceView> {
+    let differing = audit
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.outcome == Outcome::Differs);
+    differing
+        .map(|comparison| DifferenceView {
+            fact: format!("{} {}", comparison.class, comparison.title),
+            contender: comparison.sides[1].contender.clone(),
+            baseline: comparison.sides[0].value.clone(),
+            value: comparison.sides[1].value.clone(),
+        })
+        .collect()
+}
+
+fn compared(audit: &Audit) -> String {
+    let count = |outcome: Outcome| {
+        let comparisons = audit.comparisons.iter();
+        comparisons.filter(|one| one.outcome == outcome).count()
+    };
+    format!(
+        "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
+        count(Outcome::Equal),
+        count(Outcome::Equivalent),
+        count(Outcome::Differs),
+        count(Outcome::OneSided),
+        count(Outcome::NotSeen),
+        count(Outcome::Unreadable)
+    )
+}

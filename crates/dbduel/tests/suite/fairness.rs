@@ -1,0 +1,192 @@
+//! Fairness on real servers: equal ones raise nothing, the contest of 2014 raises its objections, a
+//! record that was edited is found out, and counters survive a crash.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dbduel_record::Record;
+use serde_json::Value;
+
+use super::lab::{Lab, program, servers_left, short_experiment, with_servers};
+
+fn json(arguments: &[&str]) -> (i32, Value) {
+    let output = program().args(arguments).arg("--json").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let value = serde_json::from_slice(&output.stdout);
+    (
+        output.status.code().unwrap(),
+        value.unwrap_or_else(|error| panic!("{error}: {said}")),
+    )
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn report(record: &Path) -> Value {
+    let output = program()
+        .args(["report", text(record), "--format", "json"])
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Claims of an audit that are more than notes.
+fn heavy(audit: &Value) -> Vec<String> {
+    let findings = audit["findings"].as_array().unwrap();
+    findings
+        .iter()
+        .filter(|finding| finding["severity"] != "note")
+        .map(|finding| finding["claim"].to_string())
+        .collect()
+}
+
+fn sandboxes() -> Vec<PathBuf> {
+    let entries = fs::read_dir(super::lab::home().join("sandboxes"));
+    let mut paths: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn equal_servers_are_fair_after_their_contest_and_their_record_is_whole() {
+    let servers = ["mariadb-10.11"; 2];
+    let Some(_turn) = with_servers("equal servers", &servers[..1]) else {
+        return;
+    };
+    let lab = Lab::new(&short_experiment(servers, ""));
+    lab.run();
+    let record = lab.record_dir();
+    let report = report(&record);
+    let audit = &report["summary"]["audit"];
+    assert_eq!(heavy(audit), Vec::<String>::new());
+    assert_eq!(audit["grade"], "fair");
+    let compared = audit["comparisons"].as_array().unwrap();
+    let of = |fact: &str| compared.iter().find(|one| one["fact"] == fact).unwrap();
+    // The session is that of the load itself.
+    assert_eq!(of("connection.prepared")["sides"][0]["value"], "on");
+    assert_eq!(
+        of("connection.transport")["sides"][0]["value"],
+        "unix socket"
+    );
+    assert_eq!(of("connection.tls")["sides"][0]["value"], "off");
+    let (code, whole) = json(&["verify", text(&record)]);
+    assert_eq!(
+        (code, &whole["verdict"]),
+        (0, &Value::from("whole")),
+        "{whole:#}"
+    );
+    assert_eq!(whole["digest"], report["summary"]["record_digest"]);
+    check_edits(&record);
+}
+
+/// Each edit is found, by the name of its file.
+fn check_edits(record: &Path) {
+    for (file, from, to) in [
+        ("slices.csv", ",all,", ",ALL,"),
+        ("contenders/first/status.after.tsv", "Uptime\t", "Uptime\t1"),
+        ("plan.json", "\"seed\": 7", "\"seed\": 8"),
+        ("report.json", "\"ok\": ", "\"ok\": 1"),
+        ("report.html", "<h1>", "<h1>x"),
+    ] {
+        let path = record.join(file);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.replacen(from, to, 1)).unwrap();
+        let (code, found) = json(&["verify", text(record)]);
+        assert_eq!(
+            (code, &found["verdict"]),
+            (4, &Value::from("changed")),
+            "{file}"
+        );
+        let named = found["changed"].as_array().unwrap();
+        assert!(
+            named.iter().any(|one| one["file"] == file),
+            "{file}: {named:#?}"
+        );
+        fs::write(&path, whole).unwrap();
+    }
+    fs::remove_file(record.join("manifest.jsonl")).unwrap();
+    for report in ["report.json", "report.html", "report.md"] {
+        fs::remove_file(record.join(report)).unwrap();
+    }
+    let (code, found) = json(&["verify", text(record)]);
+    assert_eq!(
+        (code, &found["verdict"]),
+        (3, &Value::from("cannot be told")),
+        "{found:#}"
+    );
+}
+
+/// What the thread below the contest of 2014 objected to and running servers show without any load. The
+/// other objections are about results; published ones are audited in `audit.rs`.
+#[test]
+fn contest_a_as_an_experiment_raises_its_objections() {
+    let Some(_turn) = with_servers("contest A", &["mysql-5.6.24", "mariadb-10.1.8"]) else {
+        return;
+    };
+    let experiment = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/contest-a-as-published.toml");
+    let before = sandboxes();
+    let (code, found) = json(&["audit", text(&experiment)]);
+    let audit = &found["audit"];
+    assert_eq!((code, &audit["grade"]), (0, &Value::from("unfair")));
+    let compared = audit["comparisons"].as_array().unwrap();
+    let shown = |fact: &str| {
+        let one = compared.iter().find(|one| one["fact"] == fact).unwrap();
+        [0, 1].map(|side| one["sides"][side]["value"].as_str().unwrap().to_owned())
+    };
+    let findings = audit["findings"].as_array().unwrap();
+    let claim = |rule: &str| {
+        let one = findings.iter().find(|one| one["rule"] == rule);
+        one.unwrap_or_else(|| panic!("no {rule}"))["claim"]
+            .as_str()
+            .unwrap()
+    };
+    // 1. The size of the redo log. 5. Neighbours. 6. Instances. 8. Instances of the table cache.
+    assert_eq!(shown("redo.capacity"), ["512 MiB", "512 MiB"]);
+    assert_eq!(shown("flush.neighbours"), ["0", "0"]);
+    assert_eq!(shown("pool.instances"), ["16", "16"]);
+    assert_eq!(shown("table_cache.instances"), ["1", "1"]);
+    // 3. Thread concurrency. 4. Adaptive flushing. 7. The old checksum. 12. The scan depth.
+    assert!(claim("R5").contains("32 threads"));
+    assert!(claim("R12").contains("adaptive flushing on"));
+    assert!(claim("R6").contains("checksums in software"));
+    assert!(claim("R3").contains("25000 × 16 instances = 400000"));
+    // 11. Sixteen flushing threads against one. 13. Performance Schema. 16. Several things at once.
+    assert_eq!(shown("flush.threads"), ["1 thread", "17 threads"]);
+    assert!(claim("instrumentation.pfs").contains("in favour of `mariadb`"));
+    assert!(claim("R38").contains("flush.threads"));
+    assert_eq!(servers_left(), [], "the audit leaves no server behind");
+    assert!(sandboxes().len() <= before.len(), "{:?}", sandboxes());
+}
+
+#[test]
+fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
+    let servers = ["mariadb-10.11"; 2];
+    let Some(_turn) = with_servers("counters by stint", &servers[..1]) else {
+        return;
+    };
+    let lab = Lab::new(&short_experiment(servers, ""));
+    let mut child = lab.spawn();
+    lab.wait_for_slices(4);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    lab.resume();
+    let dir = lab.record_dir();
+    let record = Record::open(&dir).unwrap();
+    for files in &record.contenders {
+        assert_eq!(files.later_stints.len(), 1);
+        assert!(!files.status_after.is_empty() && !files.later_stints[0].status_after.is_empty());
+    }
+    let (code, whole) = json(&["verify", text(&dir)]);
+    assert_eq!(
+        (code, &whole["runs_sealed"]),
+        (0, &Value::from(2)),
+        "{whole:#}"
+    );
+}
