@@ -8,6 +8,7 @@ pub mod audit;
 mod blocks;
 mod decide;
 mod evidence;
+pub mod explain;
 mod figure;
 mod figures;
 mod measures;
@@ -62,6 +63,8 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
             .collect(),
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
+        explanations: explain::explain(&evidence),
+        storage: explain::amplification(&evidence),
         not_measured: Vec::new(),
     };
     let mut found = rules::check_all(&evidence, &summary);

@@ -8,6 +8,7 @@ use dbduel_record::facts::{Build, Host, Size};
 use dbduel_record::plan::{DecisionRule, LoadLevel, LoadProcess, Schedule, Setting, Workload};
 use serde::{Deserialize, Serialize};
 
+use super::explain::{Amplification, Explanation};
 pub use super::figure::{Figure, How};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
@@ -53,6 +54,12 @@ pub struct Summary {
     pub settings: Vec<SettingDifference>,
     /// Throughput over time and who ran when, thinned to a bounded size.
     pub timeline: Timeline,
+    /// What moved with each difference, ranked; evidence, not causes.
+    #[serde(default)]
+    pub explanations: Vec<Explanation>,
+    /// What storage made of the changes, one entry per contender.
+    #[serde(default)]
+    pub storage: Vec<Amplification>,
     /// What this run cannot answer.
     pub not_measured: Vec<String>,
 }

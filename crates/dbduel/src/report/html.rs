@@ -9,7 +9,8 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
-use super::view::{COLUMNS, View};
+use super::explanation::CAUTION;
+use super::view::{COLUMNS, STORAGE_HEADS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -111,6 +112,10 @@ struct Page {
     latency: Vec<Pair>,
     over_time: Vec<Pair>,
     schedule: Option<Pair>,
+    /// One per explanation; absent where the time could not be divided.
+    waterfalls: Vec<Option<Pair>>,
+    storage_heads: Vec<&'static str>,
+    caution: &'static str,
     processor: Option<Pair>,
 }
 
@@ -141,6 +146,13 @@ impl Format for Html {
                 })
                 .collect(),
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
+            waterfalls: summary
+                .explanations
+                .iter()
+                .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
+                .collect(),
+            storage_heads: STORAGE_HEADS.to_vec(),
+            caution: CAUTION,
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
         let mut environment = Environment::new();

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use dbduel_record::event::Finding;
 
-use super::view::{COLUMNS, Entry, SettingView, View};
+use super::explanation::{CAUTION, RowView};
+use super::view::{COLUMNS, Entry, STORAGE_HEADS, SettingView, View};
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
@@ -41,6 +42,8 @@ impl Format for Markdown {
                 .replace('-', " ");
             let _ = writeln!(text, "![{label}]({})\n", file.name);
         }
+        explanations(&mut text, &view);
+        storage(&mut text, &view);
         contenders(&mut text, &view);
         entries(&mut text, "Host", &view.host);
         list(&mut text, "Not measured", &view.not_measured);
@@ -222,6 +225,79 @@ fn figures(text: &mut String, view: &View) {
     );
 }
 
+fn explanations(text: &mut String, view: &View) {
+    if view.explanations.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## What moved with the difference\n\n{CAUTION}\n");
+    for one in &view.explanations {
+        let _ = writeln!(
+            text,
+            "### {}, {} against {}\n",
+            plain(&one.level),
+            plain(&one.contender),
+            plain(&one.baseline)
+        );
+        for sentence in &one.sentences {
+            let _ = writeln!(text, "- {}", plain(sentence));
+        }
+        text.push('\n');
+        explanation_table(
+            text,
+            "where the time went",
+            &one.baseline,
+            &one.contender,
+            &one.parts,
+        );
+        let _ = writeln!(
+            text,
+            "<details><summary>All {} resources</summary>\n",
+            one.costs.len()
+        );
+        explanation_table(
+            text,
+            "per transaction",
+            &one.baseline,
+            &one.contender,
+            &one.costs,
+        );
+        text.push_str("</details>\n\n");
+    }
+}
+
+fn explanation_table(
+    text: &mut String,
+    what: &str,
+    baseline: &str,
+    contender: &str,
+    rows: &[RowView],
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let (baseline, contender) = (plain(baseline), plain(contender));
+    head(text, &[what, &baseline, &contender, "change"], 1);
+    for one in rows {
+        let cells = [&one.name, &one.baseline, &one.contender, &one.change];
+        row(text, &cells.map(|cell| plain(cell)));
+    }
+    text.push('\n');
+}
+
+fn storage(text: &mut String, view: &View) {
+    if view.storage.is_empty() {
+        return;
+    }
+    text.push_str("## Storage\n\n");
+    head(text, &STORAGE_HEADS, 1);
+    for one in &view.storage {
+        let mut cells = vec![plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
 fn contenders(text: &mut String, view: &View) {
     text.push_str("## Contenders\n\n");
     for contender in &view.contenders {
@@ -314,6 +390,12 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         let latency = chart::latency_profile(summary, duel, WIDTH / 2.0);
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));
         files.extend(latency.map(|svg| file(format!("latency-{number}"), &svg)));
+        for (index, explanation) in summary.explanations.iter().enumerate() {
+            if explanation.level == duel.level {
+                let waterfall = chart::waterfall(summary, explanation, WIDTH);
+                files.extend(waterfall.map(|svg| file(format!("waterfall-{}", index + 1), &svg)));
+            }
+        }
     }
     let schedule = chart::schedule_strip(summary, WIDTH);
     files.extend(schedule.map(|svg| file("schedule".to_owned(), &svg)));

@@ -4,6 +4,7 @@
 //! at the environment. A format does not see raw events; all that it says is in the [`Summary`].
 
 pub mod chart;
+mod explanation;
 mod html;
 mod json;
 mod markdown;

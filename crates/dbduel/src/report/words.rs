@@ -114,6 +114,23 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {}", number(value), units[unit])
 }
 
+/// Bytes that are a mean and need not be whole: `31.4 KiB`, `0.250 B`.
+#[must_use]
+pub fn bytes_of(value: f64) -> String {
+    if value < 1024.0 {
+        format!("{} B", number(value))
+    } else {
+        bytes(value.round() as u64)
+    }
+}
+
+/// Texts with commas and an "and".
+#[must_use]
+pub fn joined_texts(texts: &[String]) -> String {
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    joined(&texts)
+}
+
 /// A ratio as people say it: `+4.1 %` near one, `2.41×` far from it.
 #[must_use]
 pub fn ratio(ratio: f64) -> String {

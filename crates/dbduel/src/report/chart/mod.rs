@@ -16,6 +16,7 @@ mod scale;
 mod strip;
 mod style;
 mod svg;
+mod waterfall;
 
 pub use bars::processor_time;
 pub use blocks::block_ratios;
@@ -26,6 +27,7 @@ pub use overtime::throughput_over_time;
 pub use strip::schedule_strip;
 pub use style::{COLOURS, STYLE, marker, standalone};
 pub use svg::{Svg, escape};
+pub use waterfall::waterfall;
 
 use crate::judge::Summary;
 

@@ -7,10 +7,11 @@ mod page;
 use dbduel_record::event::{Finding, Severity};
 
 use super::view::{View, interval, severity};
-use super::{Format, Options, Rendered, words};
+use super::{Format, Options, Rendered, explanation, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
+use crate::judge::explain::Latency;
 use crate::judge::summary::{Comparison, Figure, Measures, Verdict};
 
 /// Notes that are listed; the rest is counted.
@@ -32,6 +33,7 @@ impl Format for Terminal {
         let mut page = Page::new(options);
         verdict_box(&mut page, summary, findings);
         figures(&mut page, summary);
+        explanations(&mut page, summary);
         list_findings(&mut page, findings);
         let view = View::new(summary, findings);
         page.blank();
@@ -45,6 +47,34 @@ impl Format for Terminal {
             summary.seed, summary.planned_by
         ));
         Rendered::from(page.text)
+    }
+}
+
+/// Sentences per explanation on a terminal; the page has all of them.
+const SENTENCES: usize = 5;
+
+fn explanations(page: &mut Page, summary: &Summary) {
+    let telling = summary
+        .explanations
+        .iter()
+        .filter(|one| !one.moved.is_empty() || matches!(one.latency, Latency::Divided(_)));
+    let mut is_told = false;
+    for one in telling {
+        is_told = true;
+        let sentences = explanation::sentences(summary, one);
+        let level = summary.duels.iter().find(|duel| duel.level == one.level);
+        let label = level.map_or("", |duel| duel.label.as_str());
+        page.blank();
+        page.wrapped(&format!(
+            "What moved with it: {} against {}, {label}",
+            one.contender, summary.baseline
+        ));
+        for sentence in sentences.iter().take(SENTENCES) {
+            page.wrapped(&format!("- {sentence}"));
+        }
+    }
+    if is_told {
+        page.wrapped(explanation::CAUTION);
     }
 }
 

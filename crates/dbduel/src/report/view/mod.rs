@@ -5,11 +5,13 @@
 use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
+use super::explanation::{ExplanationView, views};
 use super::{method, words};
 use crate::judge::Summary;
 
 mod facts;
 mod figures;
+mod storage;
 mod verdicts;
 
 pub use figures::COLUMNS;
@@ -17,6 +19,8 @@ pub use verdicts::{interval, severity};
 
 use facts::{contender, host, reproduce, setting, when};
 use figures::level;
+use storage::storage;
+pub use storage::{HEADS as STORAGE_HEADS, StorageView};
 use verdicts::{finding, verdict};
 
 /// Differing settings that are shown at once; the rest is one click away.
@@ -49,6 +53,10 @@ pub struct View {
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
+    /// What moved with each difference.
+    pub explanations: Vec<ExplanationView>,
+    /// What storage made of the changes.
+    pub storage: Vec<StorageView>,
     /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
@@ -221,6 +229,8 @@ impl View {
                 .count(),
             findings: findings.iter().map(finding).collect(),
             levels: summary.duels.iter().map(level).collect(),
+            explanations: views(summary),
+            storage: storage(summary),
             contenders: summary
                 .contenders
                 .iter()
