@@ -13,6 +13,7 @@ mod figure;
 mod figures;
 mod measures;
 mod overturn;
+mod profile;
 mod rules;
 mod settings;
 mod stalls;
@@ -23,6 +24,7 @@ pub mod synthetic;
 mod tests;
 mod timeline;
 mod unmeasured;
+mod watched;
 
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Plan, Record};
@@ -65,6 +67,8 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         timeline: timeline::timeline(&evidence),
         explanations: explain::explain(&evidence),
         storage: explain::amplification(&evidence),
+        profiles: profile::profiles(&evidence),
+        watched: watched::watched(&evidence),
         not_measured: Vec::new(),
     };
     let mut found = rules::check_all(&evidence, &summary);

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::explain::{Amplification, Explanation};
 pub use super::figure::{Figure, How};
+pub use super::profile::{Profile, Steadiness};
+pub use super::watched::Watched;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
@@ -60,6 +62,12 @@ pub struct Summary {
     /// What storage made of the changes, one entry per contender.
     #[serde(default)]
     pub storage: Vec<Amplification>,
+    /// Distributions of latency and throughput, for charts.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
+    /// What observing cost; absent when nothing was observed.
+    #[serde(default)]
+    pub watched: Option<Watched>,
     /// What this run cannot answer.
     pub not_measured: Vec<String>,
 }

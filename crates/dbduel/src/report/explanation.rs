@@ -55,14 +55,21 @@ pub struct RowView {
     pub moved: &'static str,
 }
 
-/// All explanations of a summary.
+/// The explanations of a summary that have something to show.
 #[must_use]
 pub fn views(summary: &Summary) -> Vec<ExplanationView> {
     summary
         .explanations
         .iter()
+        .filter(|explanation| is_telling(explanation))
         .map(|explanation| view(summary, explanation))
         .collect()
+}
+
+/// True when there is something to show: something moved, or the latency could be divided.
+#[must_use]
+pub fn is_telling(explanation: &Explanation) -> bool {
+    !explanation.moved.is_empty() || matches!(explanation.latency, Latency::Divided(_))
 }
 
 /// The sentences of one explanation.

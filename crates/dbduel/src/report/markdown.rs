@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use dbduel_record::event::Finding;
 
 use super::explanation::{CAUTION, RowView};
-use super::view::{COLUMNS, Entry, STORAGE_HEADS, SettingView, View};
+use super::view::{BY_CLIENTS_HEADS, COLUMNS, Entry, STORAGE_HEADS, SettingView, View};
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
@@ -43,6 +43,7 @@ impl Format for Markdown {
             let _ = writeln!(text, "![{label}]({})\n", file.name);
         }
         explanations(&mut text, &view);
+        by_clients(&mut text, &view);
         storage(&mut text, &view);
         contenders(&mut text, &view);
         entries(&mut text, "Host", &view.host);
@@ -284,6 +285,20 @@ fn explanation_table(
     text.push('\n');
 }
 
+fn by_clients(text: &mut String, view: &View) {
+    if view.by_clients.is_empty() {
+        return;
+    }
+    text.push_str("## By number of clients\n\n");
+    head(text, &BY_CLIENTS_HEADS, 2);
+    for one in &view.by_clients {
+        let mut cells = vec![plain(&one.level), plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
 fn storage(text: &mut String, view: &View) {
     if view.storage.is_empty() {
         return;
@@ -390,6 +405,10 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         let latency = chart::latency_profile(summary, duel, WIDTH / 2.0);
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));
         files.extend(latency.map(|svg| file(format!("latency-{number}"), &svg)));
+        let curve = chart::latency_curve(summary, duel, WIDTH / 2.0);
+        let steadiness = chart::steadiness(summary, duel, WIDTH / 2.0);
+        files.extend(curve.map(|svg| file(format!("latency-curve-{number}"), &svg)));
+        files.extend(steadiness.map(|svg| file(format!("steadiness-{number}"), &svg)));
         for (index, explanation) in summary.explanations.iter().enumerate() {
             if explanation.level == duel.level {
                 let waterfall = chart::waterfall(summary, explanation, WIDTH);
@@ -397,6 +416,8 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
             }
         }
     }
+    let tradeoff = chart::throughput_against_latency(summary, WIDTH);
+    files.extend(tradeoff.map(|svg| file("throughput-against-latency".to_owned(), &svg)));
     let schedule = chart::schedule_strip(summary, WIDTH);
     files.extend(schedule.map(|svg| file("schedule".to_owned(), &svg)));
     files

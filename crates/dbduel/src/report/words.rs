@@ -84,6 +84,13 @@ pub fn trimmed(value: f64) -> String {
     }
 }
 
+/// A number with up to six decimals, for shares close to one: `99.9999`.
+#[must_use]
+pub fn trimmed_fine(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A stretch of time in seconds: `45 s`, `12 min`, `3 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {

@@ -131,8 +131,13 @@ impl Rows<'_> {
             (end + 6.0, middle + 4.0),
             Anchor::Start,
             "strong",
-            &words::number(us / self.factor),
+            &self.digits(us),
         );
+    }
+
+    /// A number of microseconds in the axis's unit, with the same two decimals in every row.
+    fn digits(&self, us: f64) -> String {
+        format!("{:.2}", us.abs() / self.factor)
     }
 
     fn part(&mut self, name: &str, from: f64, to: f64, difference: &Figure) {
@@ -168,13 +173,17 @@ impl Rows<'_> {
                 .line((whisker_from, middle), (whisker_to, middle), "doubt");
         }
         let beyond = right.max(whisker_from).max(whisker_to);
-        let amount = (to - from) / self.factor;
-        let sign = if amount > 0.0 { "+" } else { "" };
+        let digits = self.digits(to - from);
+        let sign = match to - from {
+            _ if digits == "0.00" => "±",
+            change if change < 0.0 => "−",
+            _ => "+",
+        };
         self.svg.text(
             (beyond + 6.0, middle + 4.0),
             Anchor::Start,
             "tick",
-            &format!("{sign}{}", words::number(amount)),
+            &format!("{sign}{digits}"),
         );
     }
 }

@@ -11,7 +11,6 @@ use super::{Format, Options, Rendered, explanation, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
-use crate::judge::explain::Latency;
 use crate::judge::summary::{Comparison, Figure, Measures, Verdict};
 
 /// Notes that are listed; the rest is counted.
@@ -57,7 +56,7 @@ fn explanations(page: &mut Page, summary: &Summary) {
     let telling = summary
         .explanations
         .iter()
-        .filter(|one| !one.moved.is_empty() || matches!(one.latency, Latency::Divided(_)));
+        .filter(|one| explanation::is_telling(one));
     let mut is_told = false;
     for one in telling {
         is_told = true;

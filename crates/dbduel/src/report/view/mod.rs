@@ -9,14 +9,17 @@ use super::explanation::{ExplanationView, views};
 use super::{method, words};
 use crate::judge::Summary;
 
+mod by_clients;
 mod facts;
 mod figures;
 mod storage;
 mod verdicts;
 
+pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
 pub use figures::COLUMNS;
 pub use verdicts::{interval, severity};
 
+use by_clients::by_clients;
 use facts::{contender, host, reproduce, setting, when};
 use figures::level;
 use storage::storage;
@@ -55,6 +58,8 @@ pub struct View {
     pub levels: Vec<LevelView>,
     /// What moved with each difference.
     pub explanations: Vec<ExplanationView>,
+    /// Throughput over load levels; empty with fewer than two.
+    pub by_clients: Vec<ByClientsView>,
     /// What storage made of the changes.
     pub storage: Vec<StorageView>,
     /// The contenders.
@@ -230,6 +235,7 @@ impl View {
             findings: findings.iter().map(finding).collect(),
             levels: summary.duels.iter().map(level).collect(),
             explanations: views(summary),
+            by_clients: by_clients(summary),
             storage: storage(summary),
             contenders: summary
                 .contenders
