@@ -40,6 +40,10 @@ pub enum Verb {
     Load(Box<Load>),
     /// Render the report of a record again.
     Report(Report),
+    /// The tables behind a report, for other programs.
+    Export(Export),
+    /// Follow a running contest in a browser on this machine.
+    Watch(Watch),
     /// Do the tables hold what the workload promises of them?
     Check(Check),
     /// Was it fair? Compares what two servers do with their settings; runs no load.
@@ -169,6 +173,26 @@ pub struct Report {
     /// Write to this file in place of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `dbduel export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// Directory for the files; it is made, and must not hold files of the same names.
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// `dbduel watch`.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// Port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
 }
 
 /// Formats of a report.

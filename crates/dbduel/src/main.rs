@@ -29,6 +29,8 @@ fn main() -> Exit {
         Verb::Run(arguments) => commands::run::run(home, &arguments),
         Verb::Load(arguments) => commands::load::load(&arguments),
         Verb::Report(arguments) => commands::report::report(&arguments),
+        Verb::Export(arguments) => commands::export::export(&arguments),
+        Verb::Watch(arguments) => commands::watch::watch(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(&arguments),
         Verb::Servers(verb) => commands::servers::servers(home, verb),
