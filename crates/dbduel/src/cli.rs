@@ -50,6 +50,10 @@ pub enum Verb {
     History(History),
     /// What can the lab tell apart on this machine, and what does it cost? Two equal contenders.
     Selftest(Selftest),
+    /// The tables behind a report, for other programs.
+    Export(Export),
+    /// Follow a running contest in a browser on this machine.
+    Watch(Watch),
     /// Do the tables hold what the workload promises of them?
     Check(Check),
     /// Was it fair? Compares what servers do with their settings; runs no load.
@@ -263,6 +267,26 @@ pub struct Report {
     /// Exit with 5 when this is the case, as in `dbduel run`.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
+}
+
+/// `dbduel export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// Directory for the files; it is made, and must not hold files of the same names.
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// `dbduel watch`.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// Port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
 }
 
 /// Formats of a report.

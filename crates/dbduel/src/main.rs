@@ -33,6 +33,8 @@ fn main() -> Exit {
         Verb::History(arguments) => commands::history::history(&arguments),
         Verb::Sysbench(arguments) => Ok(commands::sysbench::sysbench(&arguments.words)),
         Verb::Report(arguments) => commands::report::report(&arguments),
+        Verb::Export(arguments) => commands::export::export(&arguments),
+        Verb::Watch(arguments) => commands::watch::watch(&arguments),
         Verb::Check(arguments) => commands::check::check(&arguments),
         Verb::Audit(arguments) => commands::audit::audit(home, &arguments),
         Verb::Verify(arguments) => commands::verify::verify(&arguments),

@@ -73,10 +73,12 @@ pub enum How {
     MergedHistograms,
     /// The largest single latency.
     Largest,
-    /// Processor time over committed transactions.
+    /// A reading over committed transactions.
     Readings,
     /// Ratio within mirrored blocks.
     PairedBlocks,
+    /// Mean of the differences, or of the log ratios, of mirrored blocks.
+    PairedMean,
 }
 
 impl How {
@@ -95,11 +97,12 @@ impl How {
                 "quantile of the merged histograms; Woodruff's interval with slices as batches"
             }
             Self::Largest => "largest single latency",
-            Self::Readings => {
-                "processor time over committed transactions; Student's interval over slices"
-            }
+            Self::Readings => "reading over committed transactions; Student's interval over slices",
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks; interval by inverting the sequential test"
+            }
+            Self::PairedMean => {
+                "mean within mirrored blocks; Student's interval over blocks, widened for the number of statements"
             }
         }
     }

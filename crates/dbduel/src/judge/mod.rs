@@ -10,6 +10,7 @@ mod bad_input;
 mod blocks;
 mod decide;
 mod evidence;
+pub mod explain;
 pub mod fairness;
 mod figure;
 mod figures;
@@ -17,6 +18,7 @@ pub mod history;
 mod measures;
 mod overturn;
 mod pairs;
+mod profile;
 mod quantities;
 mod rules;
 mod settings;
@@ -28,6 +30,7 @@ pub mod synthetic;
 mod tests;
 mod timeline;
 mod unmeasured;
+mod watched;
 
 use dbduel_record::event::{Event, Finding, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
@@ -69,6 +72,10 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
             .collect(),
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
+        explanations: explain::explain(&evidence),
+        storage: explain::amplification(&evidence),
+        profiles: profile::profiles(&evidence),
+        watched: watched::watched(&evidence),
         not_measured: Vec::new(),
         audit: None,
         disclosure: audit::disclosure::checklist(record),

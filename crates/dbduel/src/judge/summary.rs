@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
 use super::audit::disclosure::Item;
+use super::explain::{Amplification, Explanation};
 pub use super::figure::{Figure, How};
+pub use super::profile::{Profile, Steadiness};
+pub use super::watched::Watched;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
@@ -60,6 +63,18 @@ pub struct Summary {
     pub settings: Vec<SettingDifference>,
     /// Throughput over time and who ran when, thinned to a bounded size.
     pub timeline: Timeline,
+    /// What moved with each difference, ranked; evidence, not causes.
+    #[serde(default)]
+    pub explanations: Vec<Explanation>,
+    /// What storage made of the changes, one entry per contender.
+    #[serde(default)]
+    pub storage: Vec<Amplification>,
+    /// Distributions of latency and throughput, for charts.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
+    /// What observing cost; absent when nothing was observed.
+    #[serde(default)]
+    pub watched: Option<Watched>,
     /// What this run cannot answer.
     pub not_measured: Vec<String>,
     /// Whether the contest was fair; absent in summaries of judges that did not ask.

@@ -1,4 +1,5 @@
-//! The report as one HTML page that needs nothing else: no network, no script, no font.
+//! The report as one HTML page that needs nothing else: no network, no font. Its script only adds to a page
+//! that is complete without it: values under the pointer, series switched off, time stretched.
 //!
 //! The template escapes every text; only charts, which escape their own, go in as they are.
 
@@ -9,7 +10,8 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
-use super::view::{COLUMNS, View};
+use super::explanation::{CAUTION, is_telling};
+use super::view::{BY_CLIENTS_HEADS, COLUMNS, STORAGE_HEADS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -32,6 +34,8 @@ const PAGE_STYLE: &str = concat!(
     include_str!("templates/report.css"),
     include_str!("templates/fairness.css")
 );
+/// Hover, series, zoom; everything else works without it.
+const SCRIPT: &str = include_str!("templates/report.js");
 
 /// The charts over load levels, shown when there are several.
 const LEVEL_CHARTS: [LevelChart; 6] = [
@@ -111,14 +115,24 @@ struct Page {
     view: View,
     columns: Vec<&'static str>,
     style: String,
+    script: &'static str,
     /// Shapes of the contenders, for use in text.
     marks: Vec<String>,
     forest: Pair,
     blocks: Vec<Pair>,
     by_level: Vec<Pair>,
     latency: Vec<Pair>,
+    /// Whole distributions, one per level.
+    curves: Vec<Pair>,
+    steadiness: Vec<Pair>,
+    tradeoff: Option<Pair>,
     over_time: Vec<Pair>,
     schedule: Option<Pair>,
+    /// One per explanation; absent where the time could not be divided.
+    waterfalls: Vec<Option<Pair>>,
+    storage_heads: Vec<&'static str>,
+    by_clients_heads: Vec<&'static str>,
+    caution: &'static str,
     processor: Option<Pair>,
 }
 
@@ -136,11 +150,15 @@ impl Format for Html {
             view: View::new(summary, findings),
             columns: COLUMNS.iter().map(|column| column.head).collect(),
             style: format!("{}{PAGE_STYLE}", chart::STYLE),
+            script: SCRIPT,
             marks: (0..summary.contenders.len()).map(mark).collect(),
             forest: Pair::of(|width| chart::forest(summary, width)),
             blocks: per_level(summary, chart::block_ratios),
             by_level: level_charts(summary),
             latency: per_level(summary, chart::latency_profile),
+            curves: per_level(summary, chart::latency_curve),
+            steadiness: per_level(summary, chart::steadiness),
+            tradeoff: Pair::maybe(|width| chart::throughput_against_latency(summary, width)),
             over_time: summary
                 .duels
                 .iter()
@@ -149,6 +167,15 @@ impl Format for Html {
                 })
                 .collect(),
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
+            waterfalls: summary
+                .explanations
+                .iter()
+                .filter(|one| is_telling(one))
+                .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
+                .collect(),
+            storage_heads: STORAGE_HEADS.to_vec(),
+            by_clients_heads: BY_CLIENTS_HEADS.to_vec(),
+            caution: CAUTION,
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
         let mut environment = Environment::new();

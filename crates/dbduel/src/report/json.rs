@@ -3,7 +3,7 @@
 use dbduel_record::event::Finding;
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Options, Rendered};
+use super::{Format, Options, Rendered, explanation};
 use crate::judge::Summary;
 use crate::judge::summary::SCHEMA_VERSION;
 
@@ -16,6 +16,9 @@ pub struct Document {
     pub summary: Summary,
     /// What a reader must be told, heaviest first.
     pub findings: Vec<Finding>,
+    /// The explanations of the summary in sentences, in the same order.
+    #[serde(default)]
+    pub sentences: Vec<Vec<String>>,
 }
 
 /// The format.
@@ -35,6 +38,11 @@ impl Format for Json {
             schema_version: SCHEMA_VERSION,
             summary: summary.clone(),
             findings: findings.to_vec(),
+            sentences: summary
+                .explanations
+                .iter()
+                .map(|one| explanation::sentences(summary, one))
+                .collect(),
         };
         let mut text = serde_json::to_string_pretty(&document)
             .expect("a summary has string keys and finite numbers, so it is always JSON");

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use dbduel_record::event::Finding;
 
-use super::view::{COLUMNS, Entry, RatioView, SettingView, View};
+use super::explanation::{CAUTION, RowView};
+use super::view::{BY_CLIENTS_HEADS, COLUMNS, Entry, RatioView, STORAGE_HEADS, SettingView, View};
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
@@ -56,6 +57,9 @@ impl Format for Markdown {
             let _ = writeln!(text, "![{label}]({})\n", file.name);
         }
         fairness(&mut text, &view);
+        explanations(&mut text, &view);
+        by_clients(&mut text, &view);
+        storage(&mut text, &view);
         contenders(&mut text, &view);
         entries(&mut text, "Host", &view.host);
         disclosure(&mut text, &view);
@@ -346,6 +350,93 @@ fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioView], note: 
     let _ = writeln!(text, "\n{}\n", plain(note));
 }
 
+fn explanations(text: &mut String, view: &View) {
+    if view.explanations.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## What moved with the difference\n\n{CAUTION}\n");
+    for one in &view.explanations {
+        let _ = writeln!(
+            text,
+            "### {}, {} against {}\n",
+            plain(&one.level),
+            plain(&one.contender),
+            plain(&one.baseline)
+        );
+        for sentence in &one.sentences {
+            let _ = writeln!(text, "- {}", plain(sentence));
+        }
+        text.push('\n');
+        explanation_table(
+            text,
+            "where the time went",
+            &one.baseline,
+            &one.contender,
+            &one.parts,
+        );
+        let _ = writeln!(
+            text,
+            "<details><summary>All {} resources</summary>\n",
+            one.costs.len()
+        );
+        explanation_table(
+            text,
+            "per transaction",
+            &one.baseline,
+            &one.contender,
+            &one.costs,
+        );
+        text.push_str("</details>\n\n");
+    }
+}
+
+fn explanation_table(
+    text: &mut String,
+    what: &str,
+    baseline: &str,
+    contender: &str,
+    rows: &[RowView],
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let (baseline, contender) = (plain(baseline), plain(contender));
+    head(text, &[what, &baseline, &contender, "change"], 1);
+    for one in rows {
+        let cells = [&one.name, &one.baseline, &one.contender, &one.change];
+        row(text, &cells.map(|cell| plain(cell)));
+    }
+    text.push('\n');
+}
+
+fn by_clients(text: &mut String, view: &View) {
+    if view.by_clients.is_empty() {
+        return;
+    }
+    text.push_str("## By number of clients\n\n");
+    head(text, &BY_CLIENTS_HEADS, 2);
+    for one in &view.by_clients {
+        let mut cells = vec![plain(&one.level), plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
+fn storage(text: &mut String, view: &View) {
+    if view.storage.is_empty() {
+        return;
+    }
+    text.push_str("## Storage\n\n");
+    head(text, &STORAGE_HEADS, 1);
+    for one in &view.storage {
+        let mut cells = vec![plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
 fn contenders(text: &mut String, view: &View) {
     text.push_str("## Contenders\n\n");
     for contender in &view.contenders {
@@ -438,7 +529,19 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         let latency = chart::latency_profile(summary, duel, WIDTH / 2.0);
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));
         files.extend(latency.map(|svg| file(format!("latency-{number}"), &svg)));
+        let curve = chart::latency_curve(summary, duel, WIDTH / 2.0);
+        let steadiness = chart::steadiness(summary, duel, WIDTH / 2.0);
+        files.extend(curve.map(|svg| file(format!("latency-curve-{number}"), &svg)));
+        files.extend(steadiness.map(|svg| file(format!("steadiness-{number}"), &svg)));
+        for (index, explanation) in summary.explanations.iter().enumerate() {
+            if explanation.level == duel.level {
+                let waterfall = chart::waterfall(summary, explanation, WIDTH);
+                files.extend(waterfall.map(|svg| file(format!("waterfall-{}", index + 1), &svg)));
+            }
+        }
     }
+    let tradeoff = chart::throughput_against_latency(summary, WIDTH);
+    files.extend(tradeoff.map(|svg| file("throughput-against-latency".to_owned(), &svg)));
     let schedule = chart::schedule_strip(summary, WIDTH);
     files.extend(schedule.map(|svg| file("schedule".to_owned(), &svg)));
     files

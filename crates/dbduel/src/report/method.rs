@@ -81,6 +81,7 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
         ("Processor time", sentence(How::Readings)),
+        ("Observation", observation(summary)),
         (
             "Intervals",
             format!(
@@ -90,6 +91,22 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
     ]
+}
+
+/// How servers were observed, and what that cost.
+fn observation(summary: &Summary) -> String {
+    let Some(watched) = &summary.watched else {
+        return "Nothing but throughput, latency and processor time was observed.".to_owned();
+    };
+    format!(
+        "Counters of the kernel and of the engine were read at both ends of every slice and in part every second; the \
+         threads of the active server were looked at {} times per second. That took {} of one processor, and {} of \
+         the time a question of ours was being answered. Time on a processor and in the run queue is counted; where \
+         a thread waits is sampled.",
+        words::number(watched.looks_per_s),
+        words::share(watched.cpu_share),
+        words::share(watched.asked_share)
+    )
 }
 
 fn sentence(how: How) -> String {

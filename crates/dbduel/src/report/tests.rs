@@ -187,7 +187,7 @@ fn hostile_names_are_shown_and_not_obeyed() {
     let html = render("html", &hostile());
     assert!(html.contains("&lt;script&gt;alert(1)"), "the name is shown");
     assert!(
-        !html.contains("<script") && !html.contains("<img"),
+        html.matches("<script").count() == 1 && !html.contains("<img"),
         "markup from a name reached the page"
     );
     let markdown = render("markdown", &hostile());
@@ -202,7 +202,18 @@ fn hostile_names_are_shown_and_not_obeyed() {
 fn the_page_needs_nothing_from_outside() {
     let html = render("html", &Scenario::four());
     for outside in [
-        "http://", "https://", "src=", "@import", "url(", "<script", "<link",
+        "http://",
+        "https://",
+        "src=",
+        "@import",
+        "url(h",
+        "url(\"",
+        "<link",
+        "fetch(",
+        "XMLHttpRequest",
+        "import(",
+        "eval(",
+        "innerHTML",
     ] {
         let found = html
             .match_indices(outside)

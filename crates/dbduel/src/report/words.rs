@@ -84,6 +84,13 @@ pub fn trimmed(value: f64) -> String {
     }
 }
 
+/// A number with up to six decimals, for shares close to one: `99.9999`.
+#[must_use]
+pub fn trimmed_fine(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A stretch of time in seconds: `45 s`, `12 min`, `3 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
@@ -112,6 +119,23 @@ pub fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     format!("{} {}", number(value), units[unit])
+}
+
+/// Bytes that are a mean and need not be whole: `31.4 KiB`, `0.250 B`.
+#[must_use]
+pub fn bytes_of(value: f64) -> String {
+    if value < 1024.0 {
+        format!("{} B", number(value))
+    } else {
+        bytes(value.round() as u64)
+    }
+}
+
+/// Texts with commas and an "and".
+#[must_use]
+pub fn joined_texts(texts: &[String]) -> String {
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    joined(&texts)
 }
 
 /// A ratio as people say it: `+4.1 %` near one, `2.41×` far from it.

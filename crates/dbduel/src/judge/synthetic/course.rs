@@ -10,7 +10,7 @@ use dbduel_record::store::SliceResult;
 
 use super::facts::version;
 use super::noise::Noise;
-use super::{START_MS, Scenario, Side};
+use super::{Observation, START_MS, Scenario, Side};
 
 /// Points of the latency distribution that are recorded per tick.
 const LATENCY_POINTS: u64 = 40;
@@ -246,13 +246,29 @@ impl Scenario {
             value,
         };
         let spread = 1.0 + 0.02 * noise.normal();
-        let readings = vec![
+        let mut readings = vec![
             reading("load", "cpu_user_s", ok as f64 * 4e-6 * spread),
             reading("load", "cpu_system_s", ok as f64 * 18e-6 * spread),
             reading("load", "lag_us_p99", 40.0),
             reading("server", "cpu_user_s", ok as f64 * 210e-6 * spread),
             reading("server", "cpu_system_s", ok as f64 * 60e-6 * spread),
         ];
+        if let Some(observation) = &self.observation {
+            let number = self.sides.iter().position(|one| one.name == side.name);
+            let observed = observe(
+                observation,
+                number.unwrap_or(0),
+                clients,
+                slice_s,
+                ok,
+                noise,
+            );
+            readings.extend(
+                observed
+                    .into_iter()
+                    .map(|(source, metric, value)| reading(source, metric, value)),
+            );
+        }
         let error = ErrorRow {
             block: id.block,
             position: id.position,
@@ -280,6 +296,55 @@ impl Scenario {
             latencies: vec![interval],
         }
     }
+}
+
+/// Readings of a server whose every transaction runs, waits, reads and answers for fixed times, and spends
+/// the rest of its time waiting for other threads.
+fn observe(
+    observation: &Observation,
+    number: usize,
+    clients: u32,
+    slice_s: f64,
+    ok: u64,
+    noise: &mut Noise,
+) -> Vec<(&'static str, &'static str, f64)> {
+    let (ok, clients) = (ok as f64, f64::from(clients));
+    let whole_s = clients * slice_s;
+    let share = |us: f64| (ok * us * 1e-6).min(whole_s / 8.0);
+    let (on_cpu, queued, disk, client) = (share(200.0), share(50.0), share(200.0), share(300.0));
+    let mut near = |value: f64| value * (1.0 + 0.002 * noise.normal());
+    vec![
+        ("server", "connections_count", clients + 1.0),
+        ("server", "state_looks_count", 250.0),
+        ("server", "connections_on_cpu_s", on_cpu),
+        ("server", "connections_run_queue_s", queued),
+        ("server", "connections_disk_read_s", disk),
+        ("server", "connections_disk_write_s", 0.0),
+        ("server", "connections_log_s", 0.0),
+        ("server", "connections_client_s", client + slice_s),
+        ("server", "connections_other_s", 0.0),
+        (
+            "server",
+            "connections_other_thread_s",
+            whole_s - on_cpu - queued - disk - client,
+        ),
+        ("server", "connections_in_commit_s", 0.0),
+        (
+            "server",
+            "device_write_bytes",
+            near(ok * observation.written_bytes[number]),
+        ),
+        (
+            "engine",
+            "doublewrite_pages_count",
+            near(ok * observation.doublewrite_pages[number]),
+        ),
+        ("engine", "redo_written_bytes", near(ok * 900.0)),
+        ("engine", "row_lock_wait_s", 0.0),
+        ("observer", "window_s", slice_s),
+        ("observer", "cpu_s", 0.004 * slice_s),
+        ("observer", "asked_s", 0.002 * slice_s),
+    ]
 }
 
 /// A skewed distribution with this mean, as points of equal weight; returns sum and maximum in µs.

@@ -66,8 +66,37 @@ pub struct Scenario {
     pub noticed: Vec<Finding>,
     /// Why the run ended.
     pub ended: Option<EndReason>,
+    /// What was observed of the servers; nothing but processor time when absent.
+    pub observation: Option<Observation>,
     /// Root of everything random.
     pub seed: u64,
+}
+
+/// What a transaction took of the servers' resources, contender by contender.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// Bytes written to the device.
+    pub written_bytes: Vec<f64>,
+    /// Pages written to the doublewrite buffer.
+    pub doublewrite_pages: Vec<f64>,
+}
+
+impl Observation {
+    /// The second contender writes every page once instead of twice.
+    pub fn doublewrite() -> Self {
+        Self {
+            written_bytes: vec![52_000.0, 30_700.0],
+            doublewrite_pages: vec![1.4, 0.0],
+        }
+    }
+
+    /// All contenders do the same.
+    pub fn alike() -> Self {
+        Self {
+            written_bytes: vec![52_000.0; 2],
+            doublewrite_pages: vec![1.4; 2],
+        }
+    }
 }
 
 impl Side {
@@ -100,7 +129,16 @@ impl Scenario {
             resumed_after: None,
             noticed: Vec::new(),
             ended: Some(EndReason::BudgetSpent),
+            observation: None,
             seed: 7,
+        }
+    }
+
+    /// The same with its servers observed.
+    pub fn observed(self, observation: Observation) -> Self {
+        Self {
+            observation: Some(observation),
+            ..self
         }
     }
 

@@ -11,21 +11,29 @@ mod dots;
 mod forest;
 mod frame;
 mod levels;
+mod nines;
 mod overtime;
 mod scale;
+mod steadiness;
 mod strip;
 mod style;
 mod svg;
+mod tradeoff;
+mod waterfall;
 
 pub use bars::processor_time;
 pub use blocks::block_ratios;
 pub use dots::latency_profile;
 pub use forest::forest;
 pub use levels::{LevelChart, by_level};
+pub use nines::latency_curve;
 pub use overtime::throughput_over_time;
+pub use steadiness::steadiness;
 pub use strip::schedule_strip;
 pub use style::{COLOURS, STYLE, marker, standalone};
 pub use svg::{Svg, escape};
+pub use tradeoff::throughput_against_latency;
+pub use waterfall::waterfall;
 
 use crate::judge::Summary;
 

@@ -1,7 +1,7 @@
 //! Throughput of one level over time, with every slice visible.
 
 use crate::judge::Summary;
-use crate::judge::summary::{Duel, Series};
+use crate::judge::summary::{Duel, Series, Stretch};
 use crate::report::words;
 
 use super::frame::Plot;
@@ -10,7 +10,8 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark_class, marker};
 use super::svg::{Anchor, Svg, polyline};
 
-/// Draws the chart; `None` before the first slice. Thin lines are ticks, marks are slices.
+/// Draws the chart; `None` before the first slice. Thin lines are ticks, marks are
+/// slices, thick lines the rolling mean of five of them, triangles at the axis stalls.
 #[must_use]
 pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let timeline = &summary.timeline;
@@ -41,7 +42,14 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
     let values = Scale::linear((0.0, end), plot.upwards());
     plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
     let time = Scale::linear((0.0, timeline.length_s), plot.across());
+    svg.begin_group("time-axis");
     time_axis(&mut svg, plot, &time, timeline.length_s);
+    svg.end_group();
+    svg.begin_stretch(
+        (plot.left, plot.top - 8.0),
+        (plot.right - plot.left, plot.bottom - plot.top + 8.0),
+        timeline.length_s,
+    );
     for pause in &timeline.pauses {
         let x = time.at(pause.at_s);
         svg.line((x, plot.top), (x, plot.bottom), "pause");
@@ -73,9 +81,14 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
             ));
         }
         svg.path(&polyline(steps), &format!("curve thin {class}"), "");
+        let rolling = rolling_mean(&series.stretches);
         svg.path(
-            &polyline(means.iter().copied()),
-            &format!("curve guide {class}"),
+            &polyline(
+                rolling
+                    .iter()
+                    .map(|(at_s, rate)| (time.at(*at_s), values.held(*rate))),
+            ),
+            &format!("curve rolling {class}"),
             "",
         );
         let name = summary
@@ -99,12 +112,72 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
                 &mark_class(series.contender, radius),
                 &title,
             );
+            for at_s in stalls(stretch) {
+                svg.path(
+                    &stall_mark((time.at(at_s), plot.bottom)),
+                    &format!("stall {class}"),
+                    &format!("{name}: stall at {}", words::duration(at_s)),
+                );
+            }
         }
     }
+    svg.end_group();
     Some(svg.finish(
         plot.bottom + 36.0,
         &format!("Throughput over time at {}, one mark per slice", duel.label),
     ))
+}
+
+/// Slices of one contender that a point of the rolling mean covers.
+const ROLLING: usize = 5;
+/// A step below this share of its slice's median is a stall.
+const STALL: f64 = 0.5;
+
+/// The mean throughput of neighbouring slices, at the middle of their time; work over time, not a mean of
+/// means.
+fn rolling_mean(stretches: &[Stretch]) -> Vec<(f64, f64)> {
+    stretches
+        .windows(ROLLING.min(stretches.len().max(1)))
+        .map(|window| {
+            let length_s: f64 = window.iter().map(|one| one.length_s).sum();
+            let work: f64 = window
+                .iter()
+                .map(|one| one.throughput_per_s * one.length_s)
+                .sum();
+            let middle = &window[window.len() / 2];
+            (
+                middle.start_s + middle.length_s / 2.0,
+                work / length_s.max(f64::MIN_POSITIVE),
+            )
+        })
+        .collect()
+}
+
+/// When stalls of a stretch began, seconds of the timeline. The last step is left out: it may be cut short,
+/// and its rate is then noise.
+fn stalls(stretch: &Stretch) -> Vec<f64> {
+    let Some((_, steps)) = stretch.steps_per_s.split_last() else {
+        return Vec::new();
+    };
+    let mut sorted = steps.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(median) = sorted.get(sorted.len() / 2) else {
+        return Vec::new();
+    };
+    let step_s = stretch.length_s / stretch.steps_per_s.len() as f64;
+    let is_stalled = |rate: f64| rate < STALL * median;
+    let begins = |index: usize| {
+        is_stalled(steps[index]) && !index.checked_sub(1).is_some_and(|at| is_stalled(steps[at]))
+    };
+    (0..steps.len())
+        .filter(|&index| begins(index))
+        .map(|index| stretch.start_s + (index as f64 + 0.5) * step_s)
+        .collect()
+}
+
+/// A small triangle that points up from the axis.
+fn stall_mark((x, y): (f64, f64)) -> String {
+    polyline([(x - 3.5, y), (x + 3.5, y), (x, y - 7.0), (x - 3.5, y)])
 }
 
 /// Ticks of time in seconds, minutes or hours since the first slice.

@@ -122,6 +122,30 @@ impl Svg {
         );
     }
 
+    /// Begins a part whose shapes a reader may stretch along the horizontal axis. `seconds` is the time
+    /// between the left and the right edge of the rectangle that they are drawn in.
+    pub fn begin_stretch(&mut self, at: (f64, f64), size: (f64, f64), seconds: f64) {
+        let _ = writeln!(
+            self.body,
+            r#"<g class="stretch" data-left="{}" data-top="{}" data-width="{}" data-height="{}" data-seconds="{}">"#,
+            Pixel(at.0),
+            Pixel(at.1),
+            Pixel(size.0),
+            Pixel(size.1),
+            Pixel(seconds)
+        );
+    }
+
+    /// Begins a group of shapes.
+    pub fn begin_group(&mut self, class: &str) {
+        let _ = writeln!(self.body, r#"<g class="{}">"#, escape(class));
+    }
+
+    /// Ends what was begun last.
+    pub fn end_group(&mut self) {
+        self.body.push_str("</g>\n");
+    }
+
     /// The finished drawing with a description for those who do not see it.
     #[must_use]
     pub fn finish(self, height: f64, label: &str) -> String {

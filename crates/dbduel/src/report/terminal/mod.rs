@@ -8,7 +8,7 @@ mod ratios;
 use dbduel_record::event::{Finding, Severity};
 
 use super::view::{View, audit_doubts_left, caveats, fairness_line, interval, severity};
-use super::{Format, Options, Rendered, words};
+use super::{Format, Options, Rendered, explanation, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
@@ -36,6 +36,7 @@ impl Format for Terminal {
         figures(&mut page, summary);
         ratios::quantities(&mut page, summary);
         ratios::pairs(&mut page, summary);
+        explanations(&mut page, summary);
         list_findings(&mut page, findings);
         let view = View::new(summary, findings);
         page.blank();
@@ -55,6 +56,34 @@ impl Format for Terminal {
             page.wrapped(&format!("Record: digest {digest}"));
         }
         Rendered::from(page.text)
+    }
+}
+
+/// Sentences per explanation on a terminal; the page has all of them.
+const SENTENCES: usize = 5;
+
+fn explanations(page: &mut Page, summary: &Summary) {
+    let telling = summary
+        .explanations
+        .iter()
+        .filter(|one| explanation::is_telling(one));
+    let mut is_told = false;
+    for one in telling {
+        is_told = true;
+        let sentences = explanation::sentences(summary, one);
+        let level = summary.duels.iter().find(|duel| duel.level == one.level);
+        let label = level.map_or("", |duel| duel.label.as_str());
+        page.blank();
+        page.wrapped(&format!(
+            "What moved with it: {} against {}, {label}",
+            one.contender, summary.baseline
+        ));
+        for sentence in sentences.iter().take(SENTENCES) {
+            page.wrapped(&format!("- {sentence}"));
+        }
+    }
+    if is_told {
+        page.wrapped(explanation::CAUTION);
     }
 }
 

@@ -5,22 +5,29 @@
 use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
+use super::explanation::{ExplanationView, views};
 use super::{method, words};
 use crate::judge::Summary;
 
+mod by_clients;
 mod facts;
 mod fairness;
 mod figures;
 mod ratios;
+mod storage;
 mod verdicts;
 
+pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
 pub use verdicts::{interval, severity};
 
+use by_clients::by_clients;
 use facts::{contender, host, reproduce, setting, when};
 use fairness::fairness;
 use figures::level;
+use storage::storage;
+pub use storage::{HEADS as STORAGE_HEADS, StorageView};
 use verdicts::{finding, verdict};
 
 /// Differing settings that are shown at once; the rest is one click away.
@@ -71,6 +78,12 @@ pub struct View {
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
+    /// What moved with each difference.
+    pub explanations: Vec<ExplanationView>,
+    /// Throughput over load levels; empty with fewer than two.
+    pub by_clients: Vec<ByClientsView>,
+    /// What storage made of the changes.
+    pub storage: Vec<StorageView>,
     /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
@@ -286,6 +299,9 @@ impl View {
                 .count(),
             findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
+            explanations: views(summary),
+            by_clients: by_clients(summary),
+            storage: storage(summary),
             contenders: summary
                 .contenders
                 .iter()

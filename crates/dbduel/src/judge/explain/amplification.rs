@@ -1,0 +1,103 @@
+//! What storage makes of a change: bytes written for a byte changed, and bytes kept for a byte of data.
+//!
+//! The bytes of a changed row are not counted by any server; they are taken as the mean size of a row as it
+//! was loaded, indexes included, which is right for workloads whose rows are alike.
+
+use dbduel_record::event::Event;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::evidence::{Evidence, slice_of};
+
+/// Storage of one contender over all its counted slices. A value that the record does not allow is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Amplification {
+    /// Name of the contender.
+    pub contender: String,
+    /// Rows changed.
+    pub rows_changed: Option<f64>,
+    /// Bytes that the server wrote to the device.
+    pub device_written_bytes: Option<f64>,
+    /// Mean bytes per row as loaded: the data directory by its file sizes over its rows.
+    pub row_bytes: Option<f64>,
+    /// Bytes written to the device per byte of changed rows.
+    pub write_amplification: Option<f64>,
+    /// Bytes written to the device per changed row.
+    pub written_per_row_bytes: Option<f64>,
+    /// Bytes allocated on the device after the last slice.
+    pub allocated_bytes: Option<u64>,
+    /// Bytes by the sizes of the files after the last slice.
+    pub apparent_bytes: Option<u64>,
+    /// Allocated over apparent: below 1 where holes were punched or files are sparse.
+    pub allocated_share: Option<f64>,
+    /// Allocated after the last slice minus before the first.
+    pub growth_bytes: Option<i64>,
+    /// Seconds that loading or restoring the data took.
+    pub load_s: Option<f64>,
+    /// True when the data were restored from a copy, so that `load_s` is no loading time.
+    pub is_restored: Option<bool>,
+}
+
+/// The amplification of `contender`.
+pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
+    let plan = evidence.plan();
+    let name = plan.contenders[contender].name.clone();
+    let sum = |source: &str, metric: &str| -> Option<f64> {
+        let mut rows = evidence
+            .levels
+            .iter()
+            .flat_map(|level| level.slices_of(contender))
+            .peekable();
+        rows.peek()?;
+        rows.map(|row| evidence.reading(slice_of(row), source, metric))
+            .sum()
+    };
+    let rows_changed = sum("engine", "rows_changed_count").filter(|rows| *rows > 0.0);
+    let device_written_bytes = sum("server", "device_write_bytes");
+    let loaded = evidence
+        .record
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| match &event.what {
+            Event::DatasetReady {
+                contender,
+                rows,
+                bytes,
+                seconds,
+                restored,
+                ..
+            } if *contender == name => Some((*rows, *bytes, *seconds, *restored)),
+            _ => None,
+        });
+    let row_bytes = loaded
+        .filter(|(rows, bytes, ..)| *rows > 0 && *bytes > 0)
+        .map(|(rows, bytes, ..)| bytes as f64 / rows as f64);
+    let written_per_row_bytes = device_written_bytes
+        .zip(rows_changed)
+        .map(|(bytes, rows)| bytes / rows);
+    let size = evidence
+        .record
+        .contenders
+        .get(contender)
+        .and_then(|files| files.size)
+        .filter(|size| size.after_bytes > 0);
+    Amplification {
+        contender: name,
+        rows_changed,
+        device_written_bytes,
+        row_bytes,
+        write_amplification: written_per_row_bytes
+            .zip(row_bytes)
+            .map(|(written, row)| written / row),
+        written_per_row_bytes,
+        allocated_bytes: size.map(|size| size.after_allocated_bytes),
+        apparent_bytes: size.map(|size| size.after_bytes),
+        allocated_share: size
+            .map(|size| size.after_allocated_bytes as f64 / size.after_bytes as f64),
+        growth_bytes: size.map(|size| {
+            size.after_allocated_bytes.cast_signed() - size.before_allocated_bytes.cast_signed()
+        }),
+        load_s: loaded.map(|(_, _, seconds, _)| seconds),
+        is_restored: loaded.map(|(.., restored)| restored),
+    }
+}

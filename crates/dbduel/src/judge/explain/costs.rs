@@ -1,0 +1,222 @@
+//! The cost of one transaction in one resource, paired within blocks.
+
+use dbduel_record::rows::SliceRow;
+use dbduel_stats::compare::paired_mean;
+
+use super::resources::{Resource, Unit};
+use super::{Cost, Moved};
+use crate::judge::blocks::CompleteBlock;
+use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::figures::ratio_over_slices;
+use crate::judge::summary::{Figure, How};
+
+/// The cost of `resource`; `None` when neither side has it, or neither used any of it.
+pub fn cost(
+    evidence: &Evidence<'_>,
+    level: usize,
+    contender: usize,
+    resource: &Resource,
+    alpha: f64,
+) -> Option<Cost> {
+    let plan = evidence.plan();
+    let blocks = &evidence.levels[level].complete;
+    let of_side = |who: usize| -> Option<Vec<Used>> {
+        blocks
+            .iter()
+            .map(|block| used(evidence, block, who, resource))
+            .collect()
+    };
+    let (baseline, other) = (of_side(plan.baseline), of_side(contender));
+    let is_idle = |side: &Option<Vec<Used>>| {
+        side.as_ref()
+            .is_none_or(|blocks| blocks.iter().all(|block| block.amount <= 0.0))
+    };
+    if is_idle(&baseline) && is_idle(&other) {
+        return None;
+    }
+    let confidence_alpha = 1.0 - plan.decision.confidence;
+    let figure = |who: usize, side: &Option<Vec<Used>>| match side {
+        None => Figure::NotMeasured {
+            why: format!("`{}` does not count it", plan.contenders[who].name),
+        },
+        Some(_) => over_slices(evidence, level, who, resource, confidence_alpha),
+    };
+    let (ratio, moved) = match (&baseline, &other) {
+        (Some(baseline), Some(other)) => {
+            compare(&each(baseline), &each(other), plan.decision.horizon, alpha)
+        }
+        _ => (
+            Figure::NotMeasured {
+                why: "not counted on both sides".to_owned(),
+            },
+            Moved::Unknown,
+        ),
+    };
+    Some(Cost {
+        resource: resource.id.to_owned(),
+        name: resource.name.to_owned(),
+        unit: resource.unit,
+        group: resource.group,
+        is_main: resource.is_main,
+        is_level: resource.is_level,
+        baseline: figure(plan.baseline, &baseline),
+        contender: figure(contender, &other),
+        ratio,
+        moved,
+    })
+}
+
+/// What was used, and the number of transactions (of slices, for a level) that it is divided by.
+struct Used {
+    amount: f64,
+    by: f64,
+}
+
+fn used(
+    evidence: &Evidence<'_>,
+    block: &CompleteBlock<'_>,
+    who: usize,
+    resource: &Resource,
+) -> Option<Used> {
+    let mut sum = Used {
+        amount: 0.0,
+        by: 0.0,
+    };
+    for row in block.slices_of(who) {
+        let one = of_slice(evidence, row, resource)?;
+        sum.amount += one.amount;
+        sum.by += one.by;
+    }
+    (sum.by > 0.0).then_some(sum)
+}
+
+fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Option<Used> {
+    let (source, metrics) = resource.of;
+    let readings = metrics
+        .iter()
+        .map(|metric| evidence.reading(slice_of(row), source, metric));
+    let factor = match resource.unit {
+        Unit::Microseconds => 1e6,
+        Unit::Bytes | Unit::Count => 1.0,
+    };
+    Some(Used {
+        amount: readings.sum::<Option<f64>>()? * factor,
+        by: if resource.is_level {
+            1.0
+        } else {
+            row.ok as f64
+        },
+    })
+}
+
+fn over_slices(
+    evidence: &Evidence<'_>,
+    level: usize,
+    who: usize,
+    resource: &Resource,
+    alpha: f64,
+) -> Figure {
+    let slices = evidence.levels[level].slices_of(who);
+    let (amounts, by): (Vec<f64>, Vec<f64>) = slices
+        .filter_map(|row| of_slice(evidence, row, resource))
+        .map(|used| (used.amount, used.by))
+        .unzip();
+    ratio_over_slices(&amounts, &by, alpha, How::Readings)
+}
+
+fn each(blocks: &[Used]) -> Vec<f64> {
+    blocks.iter().map(|block| block.amount / block.by).collect()
+}
+
+/// The ratio within blocks and what it shows. Where some block has none of it there is no ratio, and
+/// the differences tell alone.
+fn compare(baseline: &[f64], contender: &[f64], horizon: f64, alpha: f64) -> (Figure, Moved) {
+    let is_positive = |values: &[f64]| values.iter().all(|value| *value > 0.0);
+    if !(is_positive(baseline) && is_positive(contender)) {
+        let ratio = Figure::NotMeasured {
+            why: "none of it in some blocks".to_owned(),
+        };
+        let differences: Vec<f64> = contender.iter().zip(baseline).map(|(c, b)| c - b).collect();
+        let moved = match paired_mean(&differences, alpha) {
+            Ok(estimate) if estimate.high < 0.0 => Moved::Less,
+            Ok(estimate) if estimate.low > 0.0 => Moved::More,
+            _ => Moved::Unclear,
+        };
+        return (ratio, moved);
+    }
+    let logarithms: Vec<f64> = contender
+        .iter()
+        .zip(baseline)
+        .map(|(c, b)| (c / b).ln())
+        .collect();
+    match paired_mean(&logarithms, alpha) {
+        Ok(estimate) => {
+            let (value, low, high) = (
+                estimate.value.exp(),
+                estimate.low.exp(),
+                estimate.high.exp(),
+            );
+            let moved = if 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon {
+                Moved::Same
+            } else if high < 1.0 {
+                Moved::Less
+            } else if low > 1.0 {
+                Moved::More
+            } else {
+                Moved::Unclear
+            };
+            let figure = Figure::Estimated {
+                value,
+                low,
+                high: Some(high).filter(|high| high.is_finite()),
+                confidence: 1.0 - alpha,
+                n: estimate.n,
+                how: How::PairedMean,
+            };
+            (figure, moved)
+        }
+        Err(error) => {
+            let figure = Figure::Bare {
+                value: logarithms.first().map_or(1.0, |value| value.exp()),
+                n: logarithms.len(),
+                how: How::PairedMean,
+                why: error.to_string(),
+            };
+            (figure, Moved::Unclear)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(baseline: &[f64], contender: &[f64], expected: Moved) {
+        assert_eq!(compare(baseline, contender, 0.02, 0.01).1, expected);
+    }
+
+    #[test]
+    fn blocks_show_less_more_the_same_or_nothing() {
+        let level = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
+        let scaled = |factor: f64| level.map(|value| value * factor);
+        check(&level, &scaled(0.6), Moved::Less);
+        check(&level, &scaled(1.7), Moved::More);
+        check(&level, &scaled(1.003), Moved::Same);
+        check(
+            &level,
+            &[80.0, 130.0, 70.0, 140.0, 95.0, 60.0],
+            Moved::Unclear,
+        );
+        check(&level[..1], &[50.0], Moved::Unclear);
+    }
+
+    #[test]
+    fn what_only_one_side_does_has_no_ratio_and_is_seen_all_the_same() {
+        let some = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95];
+        let none = [0.0; 6];
+        check(&some, &none, Moved::Less);
+        check(&none, &some, Moved::More);
+        assert_eq!(compare(&some, &none, 0.02, 0.01).0.value(), None);
+    }
+}

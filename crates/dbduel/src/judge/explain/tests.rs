@@ -1,0 +1,148 @@
+//! The explanation against synthetic records whose truth is known.
+
+use std::collections::BTreeSet;
+
+use dbduel_record::Record;
+use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
+
+use super::resources::RESOURCES;
+use super::{Doing, Explanation, Latency, Moved};
+use crate::judge::summarise;
+use crate::judge::synthetic::{Observation, Scenario};
+
+fn explained(record: &Record) -> Explanation {
+    let (mut summary, _) = summarise(record);
+    summary.explanations.swap_remove(0)
+}
+
+#[test]
+fn resources_have_unique_names_and_readings_with_the_unit_that_they_claim() {
+    let mut seen = BTreeSet::new();
+    for resource in RESOURCES {
+        assert!(seen.insert(resource.id), "`{}` stands twice", resource.id);
+        assert!(
+            !resource.name.ends_with('.') && resource.name.len() > 3,
+            "`{}`: the name stands in the middle of a sentence",
+            resource.id
+        );
+        for metric in resource.of.1 {
+            let unit = metric.rsplit('_').next().unwrap();
+            let expected = match resource.unit {
+                super::Unit::Microseconds => "s",
+                super::Unit::Bytes => "bytes",
+                super::Unit::Count => "count",
+            };
+            assert_eq!(unit, expected, "`{}` reads `{metric}`", resource.id);
+        }
+    }
+}
+
+#[test]
+fn a_contender_that_writes_less_and_waits_less_is_explained_by_that() {
+    let record = Scenario::duel()
+        .observed(Observation::doublewrite())
+        .record();
+    let explanation = explained(&record);
+    let cost = |id: &str| {
+        explanation
+            .costs
+            .iter()
+            .find(|cost| cost.resource == id)
+            .unwrap_or_else(|| panic!("no `{id}`"))
+    };
+    assert_eq!(cost("server-written").moved, Moved::Less);
+    let (low, high) = cost("server-written").ratio.interval().unwrap();
+    assert!(low < 0.59 && 0.59 < high, "{low} {high}");
+    assert_eq!(cost("redo").moved, Moved::Same);
+    assert_eq!(cost("doublewrite-pages").moved, Moved::Less);
+    assert_eq!(cost("doublewrite-pages").ratio.value(), None);
+    let first = &explanation.costs[explanation.moved[0]];
+    assert_eq!(first.resource, "server-written", "{:?}", explanation.moved);
+
+    let Latency::Divided(division) = &explanation.latency else {
+        panic!("{:?}", explanation.latency)
+    };
+    let whole = division.difference_us.value().unwrap();
+    let parts: f64 = division
+        .parts
+        .iter()
+        .map(|part| part.difference_us.value().unwrap())
+        .sum();
+    assert!(whole < 0.0 && (parts - whole).abs() < 1e-6 * whole.abs());
+    let part = |doing: Doing| {
+        let part = division.parts.iter().find(|part| part.doing == doing);
+        part.unwrap().difference_us.interval().unwrap()
+    };
+    assert!(part(Doing::OtherThread).1 < 0.0, "the wait got shorter");
+    assert!(division.identity_gap.iter().all(|gap| gap.abs() < 0.2));
+}
+
+#[test]
+fn equal_contenders_get_no_reasons() {
+    let mut scenario = Scenario::duel();
+    scenario.sides[1].speed = vec![1.0; 3];
+    let explanation = explained(&scenario.observed(Observation::alike()).record());
+    assert_eq!(explanation.moved, Vec::<usize>::new());
+    assert!(!explanation.same.is_empty());
+}
+
+#[test]
+fn a_record_without_observations_says_why_there_is_no_division() {
+    let explanation = explained(&Scenario::duel().record());
+    assert!(
+        matches!(&explanation.latency, Latency::NotDivided { why } if why.contains("connections_count")),
+        "{:?}",
+        explanation.latency
+    );
+}
+
+#[test]
+fn a_counter_that_one_server_does_not_keep_is_not_compared() {
+    let mut record = Scenario::duel()
+        .observed(Observation::doublewrite())
+        .record();
+    record
+        .readings
+        .retain(|row| row.contender != "no-doublewrite" || row.metric != "redo_written_bytes");
+    let explanation = explained(&record);
+    let redo = explanation
+        .costs
+        .iter()
+        .find(|cost| cost.resource == "redo")
+        .unwrap();
+    assert_eq!(redo.moved, Moved::Unknown);
+    assert!(redo.baseline.value().is_some() && redo.contender.value().is_none());
+}
+
+#[test]
+fn write_amplification_is_bytes_written_per_byte_changed() {
+    let mut record = Scenario::duel()
+        .observed(Observation::doublewrite())
+        .record();
+    // One row of 262.5 bytes (2.1 GB over 8 million rows) per transaction, 2625 bytes written for it.
+    let rows: Vec<ReadingRow> = record
+        .slices
+        .iter()
+        .filter(|row| row.class == ALL_CLASSES)
+        .flat_map(|row| {
+            [
+                ("engine", "rows_changed_count", 1.0),
+                ("server", "device_write_bytes", 2625.0),
+            ]
+            .map(|(source, metric, each)| ReadingRow {
+                block: row.block,
+                position: row.position,
+                contender: row.contender.clone(),
+                source: source.to_owned(),
+                metric: metric.to_owned(),
+                value: each * row.ok as f64,
+            })
+        })
+        .collect();
+    record.readings.extend(rows);
+    let (summary, _) = summarise(&record);
+    for storage in &summary.storage {
+        let amplification = storage.write_amplification.unwrap();
+        assert!((amplification - 10.0).abs() < 1e-6, "{storage:?}");
+    }
+}

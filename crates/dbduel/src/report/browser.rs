@@ -1,0 +1,138 @@
+//! The page in a real browser: what its script adds, how fast a day opens, and that names stay text.
+//!
+//! Runs where `chromium` is installed.
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use crate::judge::summarise;
+    use crate::judge::synthetic::{Observation, Scenario};
+    use crate::report::{Options, format};
+
+    /// Does what a reader does, and leaves what came of it in the page's title.
+    const READER: &str = r#"<script>addEventListener("load", () => {
+        const result = {};
+        const seen = (test) => [...document.querySelectorAll(test)].filter((e) => e.getClientRects().length);
+        result.charts = seen("main svg.chart").length;
+        const mark = seen(".stretch .mark")[0];
+        const at = mark.getBoundingClientRect();
+        const point = { bubbles: true, clientX: at.x + 2, clientY: at.y + 2, pointerType: "mouse", button: 0 };
+        mark.dispatchEvent(new PointerEvent("pointermove", point));
+        result.tip = document.getElementById("tip").textContent;
+        const chart = mark.closest("svg");
+        const label = () => [...chart.querySelectorAll("text.tick")].filter((e) => e.getClientRects().length).map((e) => e.textContent).join(" ");
+        result.before = label();
+        chart.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+        result.zoomed = label();
+        chart.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+        result.restored = label();
+        chart.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        result.keyboard = document.getElementById("tip").textContent;
+        const button = document.querySelector("[data-series='1']");
+        button.click();
+        result.off = getComputedStyle(chart.querySelector(".mark.c1")).visibility;
+        result.other = getComputedStyle(chart.querySelector(".mark.c0")).visibility;
+        result.inText = getComputedStyle(button.querySelector(".mark")).visibility;
+        result.pressed = button.getAttribute("aria-pressed");
+        result.obeyed = window.obeyed === true;
+        const timing = performance.getEntriesByType("navigation")[0];
+        result.interactive_ms = timing.domInteractive;
+        result.wide = document.documentElement.scrollWidth <= innerWidth;
+        document.title = "RESULT " + JSON.stringify(result);
+    });</script></body>"#;
+
+    /// What a reader found; `None` without a browser.
+    fn visit(html: &str) -> Option<serde_json::Value> {
+        let dir = tempfile::tempdir().unwrap();
+        let page = dir.path().join("page.html");
+        let (start, end) = html.rsplit_once("</body>").unwrap();
+        std::fs::write(&page, format!("{start}{READER}{end}")).unwrap();
+        let profile = format!("--user-data-dir={}", dir.path().join("profile").display());
+        let output = Command::new("chromium")
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .args(["--disable-quic", "--disable-background-networking"])
+            .args([
+                "--dump-dom",
+                "--timeout=60000",
+                "--window-size=1200,1000",
+                &profile,
+            ])
+            .arg(format!("file://{}", page.display()))
+            .stderr(Stdio::null())
+            .output();
+        // Without a browser there is nobody to visit the page.
+        let output = output.ok()?;
+        let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, rest) = dom.split_once("RESULT ").expect("the page ran its script");
+        let (title, _) = rest.split_once("</title>").unwrap();
+        let plain = title
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&");
+        Some(serde_json::from_str(&plain).unwrap())
+    }
+
+    fn page(record: &dbduel_record::Record) -> String {
+        let (summary, findings) = summarise(record);
+        let options = Options {
+            width: 80,
+            colour: false,
+        };
+        let format = format("html").unwrap();
+        format.render(&summary, &findings, &options).text
+    }
+
+    #[test]
+    fn a_reader_sees_values_stretches_time_and_switches_series_off() {
+        let scenario = Scenario::duel().observed(Observation::doublewrite());
+        let Some(found) = visit(&page(&scenario.record())) else {
+            return;
+        };
+        assert!(found["charts"].as_u64().unwrap() > 12, "{found}");
+        assert!(
+            found["tip"].as_str().unwrap().contains("/s over"),
+            "{found}"
+        );
+        assert_ne!(found["before"], found["zoomed"], "{found}");
+        assert_eq!(found["before"], found["restored"], "{found}");
+        assert!(!found["keyboard"].as_str().unwrap().is_empty(), "{found}");
+        assert_eq!(found["off"], "hidden", "{found}");
+        assert_eq!(found["other"], "visible", "{found}");
+        assert_eq!(found["inText"], "visible", "{found}");
+        assert_eq!(found["pressed"], "false", "{found}");
+        assert_eq!(found["wide"], true, "nothing sticks out: {found}");
+    }
+
+    #[test]
+    fn names_that_are_markup_ten_kilobytes_or_right_to_left_stay_text() {
+        let mut scenario = Scenario::duel().observed(Observation::doublewrite());
+        scenario.sides[0].name = format!(
+            "\u{202e}שרת</title><script>window.obeyed=true</script>{}",
+            "x".repeat(10_000)
+        );
+        scenario.sides[1].name = "<img src=x onerror=\"window.obeyed=true\">".to_owned();
+        let Some(found) = visit(&page(&scenario.record())) else {
+            return;
+        };
+        assert_eq!(found["obeyed"], false, "{found}");
+        assert_eq!(found["wide"], true, "a long name is broken: {found}");
+    }
+
+    #[test]
+    fn a_day_opens_while_one_waits() {
+        let mut scenario = Scenario::duel().observed(Observation::doublewrite());
+        scenario.sides[1].stalls_per_s = 0.01;
+        let html = page(&scenario.repeated_record(33));
+        assert!(html.len() < 3_000_000, "{} bytes", html.len());
+        let Some(found) = visit(&html) else { return };
+        let interactive_ms = found["interactive_ms"].as_f64().unwrap();
+        // A second is the aim on a machine of one's own; this bound is for busy ones.
+        assert!(interactive_ms < 10_000.0, "{interactive_ms} ms");
+    }
+}

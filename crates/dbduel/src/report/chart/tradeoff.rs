@@ -1,0 +1,113 @@
+//! Throughput against latency, one point per load level, labelled by its clients.
+
+use crate::judge::Summary;
+use crate::judge::summary::Measures;
+use crate::report::words;
+
+use super::frame::Plot;
+use super::names;
+use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
+use super::style::{colour, legend, marker};
+use super::svg::{Anchor, Svg, polyline};
+
+/// Draws the chart; `None` with fewer than two levels.
+#[must_use]
+pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<String> {
+    let point = |measures: &Measures| -> Option<(f64, f64)> {
+        let rate = measures.throughput_per_s.value()?;
+        let latency = measures.latency_us_p95.value()?;
+        (rate > 0.0 && latency > 0.0).then_some((rate, latency))
+    };
+    let points: Vec<(f64, f64)> = summary
+        .duels
+        .iter()
+        .flat_map(|duel| &duel.contenders)
+        .filter_map(point)
+        .collect();
+    if summary.duels.len() < 2 || points.is_empty() {
+        return None;
+    }
+    let rates = points.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let fastest = points
+        .iter()
+        .map(|(_, us)| *us)
+        .fold(f64::INFINITY, f64::min);
+    let slowest = points.iter().map(|(_, us)| *us).fold(0.0, f64::max);
+    let mut svg = Svg::new(width);
+    svg.text(
+        (0.0, 14.0),
+        Anchor::Start,
+        "title",
+        "Throughput against 95 % latency",
+    );
+    svg.text(
+        (width, 14.0),
+        Anchor::End,
+        "small",
+        "better: right and down",
+    );
+    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let plot = Plot {
+        left: 58.0,
+        top: top + 6.0,
+        right: width - 30.0,
+        bottom: top + 226.0,
+    };
+    let (low, high) = (fastest / 1.4, slowest * 1.4);
+    let values = Scale::logarithmic((low, high), plot.upwards());
+    plot.horizontal_grid(
+        &mut svg,
+        &values,
+        &logarithmic_ticks(low, high, 7),
+        words::latency_tick,
+    );
+    let end = nice_end(rates, 5);
+    let across = Scale::linear((0.0, end), plot.across());
+    plot.vertical_grid(&mut svg, &across, &ticks(0.0, end, 5), words::trimmed);
+    for contender in 0..summary.contenders.len() {
+        let class = colour(contender);
+        let own: Vec<_> = summary
+            .duels
+            .iter()
+            .filter_map(|duel| {
+                let measures = duel.contenders.get(contender)?;
+                Some((duel, measures, point(measures)?))
+            })
+            .collect();
+        let places = own
+            .iter()
+            .map(|(.., (rate, us))| (across.at(*rate), values.at(*us)));
+        svg.path(&polyline(places), &format!("curve {class}"), "");
+        for (duel, measures, (rate, us)) in &own {
+            let place = (across.at(*rate), values.at(*us));
+            svg.path(
+                &marker(contender, place, 4.5),
+                &format!("mark {class}"),
+                &format!(
+                    "{} at {}: {}/s, 95 % within {}",
+                    measures.contender,
+                    duel.label,
+                    words::number(*rate),
+                    words::latency(*us)
+                ),
+            );
+            svg.text(
+                (place.0 + 8.0, place.1 - 6.0),
+                Anchor::Start,
+                "small halo",
+                &duel.load.clients.to_string(),
+            );
+        }
+    }
+    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
+    svg.text(
+        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
+        Anchor::Middle,
+        "small",
+        "transactions/s; numbers at the marks are clients",
+    );
+    Some(svg.finish(
+        plot.bottom + 36.0,
+        "Throughput against 95 % latency, one mark per number of clients",
+    ))
+}

@@ -1,0 +1,74 @@
+//! What storage made of the changes, as text.
+
+use serde::Serialize;
+
+use crate::judge::Summary;
+use crate::judge::explain::Amplification;
+use crate::report::words;
+
+/// Headings of the table.
+pub const HEADS: [&str; 8] = [
+    "contender",
+    "rows changed",
+    "written per row",
+    "write amplification",
+    "on disk",
+    "of file size",
+    "growth",
+    "data in place after",
+];
+
+/// One contender's row.
+#[derive(Debug, Clone, Serialize)]
+pub struct StorageView {
+    /// Name.
+    pub contender: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// Cells in the order of [`HEADS`], without the name.
+    pub cells: Vec<String>,
+}
+
+/// The rows; empty when nothing is known of any contender.
+pub(super) fn storage(summary: &Summary) -> Vec<StorageView> {
+    let is_known =
+        |one: &Amplification| one.device_written_bytes.is_some() || one.allocated_bytes.is_some();
+    if !summary.storage.iter().any(is_known) {
+        return Vec::new();
+    }
+    let rows = summary.storage.iter().enumerate();
+    rows.map(|(number, one)| StorageView {
+        contender: one.contender.clone(),
+        number,
+        cells: cells(one),
+    })
+    .collect()
+}
+
+fn cells(one: &Amplification) -> Vec<String> {
+    let or_missing = |text: Option<String>| text.unwrap_or_else(|| words::NOT_MEASURED.to_owned());
+    let growth = one.growth_bytes.map(|bytes| {
+        let sign = if bytes < 0 { "−" } else { "+" };
+        format!("{sign}{}", words::bytes(bytes.unsigned_abs()))
+    });
+    let load = one.load_s.map(|seconds| {
+        let how = if one.is_restored == Some(true) {
+            "copied"
+        } else {
+            "loaded"
+        };
+        format!("{} ({how})", words::duration(seconds))
+    });
+    vec![
+        or_missing(one.rows_changed.map(|rows| words::count(rows as u64))),
+        or_missing(one.written_per_row_bytes.map(words::bytes_of)),
+        or_missing(
+            one.write_amplification
+                .map(|times| format!("{}×", words::number(times))),
+        ),
+        or_missing(one.allocated_bytes.map(words::bytes)),
+        or_missing(one.allocated_share.map(words::share)),
+        or_missing(growth),
+        or_missing(load),
+    ]
+}
