@@ -16,6 +16,7 @@ use std::time::Duration;
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
 
+use crate::blocking::Tls;
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
 use crate::order::OpenOrder;
@@ -82,6 +83,8 @@ pub struct Opening {
     pub order: OpenOrder,
     /// Numbers that all clients of the contender draw from, each once.
     pub sequence: Arc<AtomicU32>,
+    /// TLS as the order has it.
+    pub tls: Tls,
 }
 
 /// The clients of one contender on one thread.
@@ -177,7 +180,11 @@ impl Seat {
     }
 
     async fn open<C: Client>(&self, options: C::Options) -> Result<(Conn, C), LostError> {
-        let Opening { order, sequence } = &*self.group.opening;
+        let Opening {
+            order,
+            sequence,
+            tls,
+        } = &*self.group.opening;
         let credentials = Credentials::new(order.user.clone(), order.password.clone());
         let reactor = Rc::clone(&self.reactor);
         let mut conn = Conn::open(
@@ -186,7 +193,7 @@ impl Seat {
             &order.address,
             credentials,
             &order.database,
-            &order.tls,
+            tls,
         )
         .await?;
         match C::open(&mut conn, options, Arc::clone(sequence)).await {
