@@ -80,6 +80,7 @@ fn main() {
     let place = Place {
         address: &address,
         credentials: &credentials,
+        tls: &TlsMode::Off,
         database: DATABASE,
         connections: 4,
         deadline: DEADLINE,

@@ -150,6 +150,12 @@ pub trait RowContent: Send + Sync {
     /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
     /// row give the same text.
     fn write(&self, row: u64, random: &mut Random, sql: &mut String);
+
+    /// True when every value is a number, NULL or a quoted ASCII string, so that LOAD DATA reads from the
+    /// text what INSERT does.
+    fn is_loadable(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

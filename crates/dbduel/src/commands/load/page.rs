@@ -14,11 +14,17 @@ const SATURATED: f64 = 0.7;
 
 /// What filling the tables took.
 pub fn filled(report: &FillReport) -> String {
-    let per_second = report.rows as f64 / report.seconds.max(f64::EPSILON);
+    let filled = report.rows - report.rows_before;
+    let per_second = filled as f64 / report.seconds.max(f64::EPSILON);
+    let before = match report.rows_before {
+        0 => String::new(),
+        rows => format!(" after {} that were in already", count(rows)),
+    };
     format!(
-        "filled in {} rows in {:.1} s, {} rows/s",
-        count(report.rows),
+        "filled in {} rows{before} in {:.1} s by {}, {} rows/s",
+        count(filled),
         report.seconds,
+        report.way,
         number(per_second)
     )
 }

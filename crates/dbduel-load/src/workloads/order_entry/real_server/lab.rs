@@ -83,6 +83,7 @@ impl Lab {
         Place {
             address: &self.address,
             credentials: &self.credentials,
+            tls: &TlsMode::Off,
             database: &self.database,
             connections: 4,
             deadline: DEADLINE,
