@@ -242,7 +242,7 @@ impl Job {
             seed: self.seed,
         };
         let end = process.slice(order, |tick: &Tick| {
-            console::complain(&page::live(tick));
+            console::complain(&page::live(tick, self.arrival));
             match interrupt::urgency() {
                 Urgency::None => ControlFlow::Continue(()),
                 Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),

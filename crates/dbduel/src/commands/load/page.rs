@@ -29,8 +29,9 @@ pub fn filled(report: &FillReport) -> String {
     )
 }
 
-/// One second of the load.
-pub fn live(tick: &Tick) -> String {
+/// One second of the load. How much waits for a free client is told where transactions fall due by a
+/// schedule.
+pub fn live(tick: &Tick, arrival: Arrival) -> String {
     let ends_s = tick.offset_s + tick.length_s;
     // A tick never spans the end of the warm-up.
     let phase = if ends_s < tick.length_s / 2.0 {
@@ -56,6 +57,9 @@ pub fn live(tick: &Tick) -> String {
         };
         // Writing to a string does not fail.
         let _ = write!(line, "  {name} {text:>8}");
+    }
+    if !matches!(arrival, Arrival::Closed { .. }) {
+        let _ = write!(line, "  backlog {:>6}", count(tick.backlog));
     }
     let _ = write!(line, "  failed {}", count(tick.failed));
     line
@@ -219,21 +223,25 @@ mod tests {
             latency_us_p50: 700.0,
             latency_us_p95: 1_500.0,
             latency_us_p99: 2_000.0,
+            backlog: 41,
         };
+        let closed = Arrival::Closed { think_ms: 0.0 };
         assert_eq!(
-            live(&tick),
+            live(&tick, closed),
             "     3 s            12,345/s  mean   800 µs  p50   700 µs  p95  1.50 ms  p99  2.00 ms  max  30.0 ms  failed 2"
         );
         let before = Tick {
             offset_s: -1.0,
             ..tick
         };
-        assert!(live(&before).starts_with("     0 s warm-up"));
+        assert!(live(&before, closed).starts_with("     0 s warm-up"));
+        let scheduled = Arrival::Poisson { per_second: 1e4 };
+        assert!(live(&tick, scheduled).ends_with("  backlog     41  failed 2"));
         let silent = Tick {
             length_s: 1.0,
             ..Tick::default()
         };
-        assert!(live(&silent).contains("p99        –"));
+        assert!(live(&silent, closed).contains("p99        –"));
     }
 
     #[test]
