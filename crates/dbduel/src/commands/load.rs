@@ -293,10 +293,13 @@ fn tls(arguments: &cli::Load) -> TlsMode {
     }
 }
 
-/// A quarter of the machine, as in contests: the server may be on it too.
+/// A quarter of the machine, because the server may be on it too, but two threads where there are two
+/// processors: a single thread wakes half of the server's threads on the processor that it is not on
+/// itself, which costs both of them more.
 fn default_threads() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(processors / 4).unwrap_or(u32::MAX).max(1)
+    let threads = (processors / 4).max(2).min(processors);
+    u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 /// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
