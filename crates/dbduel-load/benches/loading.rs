@@ -43,6 +43,9 @@ struct Filling {
     server_s: f64,
 }
 
+/// Chooses one of the fillings of a round.
+type OfRound = fn(&Round) -> Filling;
+
 /// One round.
 #[derive(Default)]
 struct Round {
@@ -223,7 +226,7 @@ fn print(options: &Options, version: &str, rounds: &[Round]) {
         peer::SYSBENCH
     );
     let rows = f64::from(*tables) * f64::from(*table_size);
-    let ways: [(&str, fn(&Round) -> Filling); 3] = [
+    let ways: [(&str, OfRound); 3] = [
         ("sysbench prepare", |round| round.sysbench),
         ("multi-row INSERT", |round| round.insert),
         ("LOAD DATA LOCAL INFILE", |round| round.load_data),

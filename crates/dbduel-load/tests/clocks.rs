@@ -1,7 +1,5 @@
 //! Due, sent and done: exact delays, stalls and overload come back as what they are.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 mod support;
 
 use std::time::Duration;

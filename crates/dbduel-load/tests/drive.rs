@@ -1,7 +1,5 @@
 //! The load process obeys its orders, against servers that answer at once.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 mod support;
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,5 @@
 //! Errors, broken connections and servers that fall silent cost what they must and no more.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 mod support;
 
 use std::io::Write as _;

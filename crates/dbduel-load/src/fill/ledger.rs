@@ -155,6 +155,10 @@ fn write(
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "a list of runs may have only one"
+)]
 mod tests {
     use super::*;
 

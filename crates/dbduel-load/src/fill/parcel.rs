@@ -64,6 +64,10 @@ pub(super) fn parcels<'a>(
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "a list of runs may have only one"
+)]
 mod tests {
     use super::super::rows::tests::table;
     use super::*;
