@@ -23,7 +23,7 @@ use self::error::{Failure, excerpt};
 pub use self::result::ResultSet;
 use self::result::{Collector, RESULT_LIMIT};
 use self::socket::Stream;
-pub use self::tls::{TlsError, TlsMode};
+pub use self::tls::{Tls, TlsError, TlsMode};
 use crate::address::Address;
 
 /// Bytes asked for per read, and sent per packet of a loaded file.
@@ -125,7 +125,11 @@ impl Connection {
                 }
                 LoginStep::StartTls(bytes) => {
                     stream.send(&bytes).map_err(unreachable)?;
-                    stream = stream.with_tls(options.tls.client(address).map_err(no_tls)?);
+                    stream = stream.with_tls(
+                        Tls::new(options.tls.clone())
+                            .client(address)
+                            .map_err(no_tls)?,
+                    );
                     let bytes = login.tls_started().map_err(refused)?;
                     stream.send(&bytes).map_err(unreachable)?;
                 }

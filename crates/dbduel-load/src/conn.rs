@@ -15,7 +15,7 @@ use dbduel_wire::{
 };
 
 use crate::address::Address;
-use crate::blocking::{TlsError, TlsMode};
+use crate::blocking::{Tls, TlsError};
 use crate::executor::{Reactor, Token};
 use socket::Socket;
 pub use statement::{Protocol, Statement};
@@ -129,7 +129,7 @@ impl Conn {
         address: &Address,
         credentials: Credentials,
         database: &str,
-        tls: &TlsMode,
+        tls: &Tls,
     ) -> Result<Self, LostError> {
         // A workload may send several statements in one packet.
         let wanted = Capabilities::MULTI_STATEMENTS;

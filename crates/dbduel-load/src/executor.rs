@@ -5,6 +5,9 @@
 //! no wakers: an event names its task by token. So every future in here must bear being polled without
 //! reason, and waits by [`turn`] in a loop around whatever it waits for.
 //!
+//! On epoll and not io_uring, because what costs is waking the server's threads and not the system calls;
+//! the figures are in `docs/load-path.md`.
+//!
 //! Knows no SQL, no slices and no clients.
 
 pub mod policy;

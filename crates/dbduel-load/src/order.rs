@@ -174,6 +174,10 @@ pub struct Tick {
     /// 99 % quantile.
     #[serde(default)]
     pub latency_us_p99: f64,
+    /// Transactions that were due at its end and had not been sent, because all clients were busy; always
+    /// 0 in a closed loop. Counted up to a million per load thread.
+    #[serde(default)]
+    pub backlog: u64,
 }
 
 /// What a slice brought.

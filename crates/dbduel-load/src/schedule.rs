@@ -11,6 +11,10 @@ use dbduel_record::seed::named_seed;
 
 use crate::random::Random;
 
+/// Arrivals that [`Schedule::waiting`] counts at most, so that a look at a hopeless overload takes
+/// milliseconds.
+const WAITING_MAX: usize = 1_000_000;
+
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
 
@@ -26,6 +30,13 @@ pub struct Share {
 }
 
 impl Share {
+    /// How many of the clients run on this thread.
+    #[must_use]
+    pub fn own_clients(&self) -> u32 {
+        let before = self.clients.saturating_sub(self.thread);
+        before.div_ceil(self.threads.max(1))
+    }
+
     /// True when the arrival belongs to this thread. Each thread gets arrivals in proportion to its
     /// clients, and none when it has none.
     fn owns(&self, arrival: u64) -> bool {
@@ -123,6 +134,21 @@ impl Schedule {
         }
     }
 
+    /// Counts the arrivals up to `now_ns` that nobody has taken, as far as [`WAITING_MAX`].
+    #[must_use]
+    pub fn waiting(&self, now_ns: u64) -> u64 {
+        match &self.rule {
+            Rule::Closed { .. } => 0,
+            Rule::Open { .. } => {
+                let mut ahead = self.clone();
+                let due = std::iter::from_fn(|| ahead.take(0));
+                due.take_while(|due_ns| *due_ns <= now_ns)
+                    .take(WAITING_MAX)
+                    .count() as u64
+            }
+        }
+    }
+
     fn find_next(&mut self) {
         let Rule::Open {
             arrivals,
@@ -216,6 +242,38 @@ mod tests {
             rest.windows(2)
                 .all(|pair| pair[1].abs_diff(pair[0] + 1_000_000) <= 1)
         );
+    }
+
+    #[test]
+    fn every_client_runs_on_one_thread() {
+        for (clients, threads, expected) in [(1, 2, vec![1, 0]), (7, 3, vec![3, 2, 2])] {
+            let share = |thread| Share {
+                thread,
+                threads,
+                clients,
+            };
+            let counts: Vec<u32> = (0..threads).map(|n| share(n).own_clients()).collect();
+            assert_eq!(counts, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_due_and_not_taken_is_waiting() {
+        let arrival = Arrival::Constant { per_second: 1000.0 };
+        let mut schedule = Schedule::new(arrival, ALONE, SECOND, 1);
+        assert_eq!(schedule.waiting(0), 1);
+        assert_eq!(schedule.waiting(99_500_000), 100);
+        let taken: Vec<_> = (0..40).map_while(|_| schedule.take(0)).collect();
+        assert_eq!(taken.len(), 40);
+        assert_eq!(schedule.waiting(99_500_000), 60);
+        assert_eq!(schedule.waiting(10_000_000), 0);
+        assert_eq!(
+            schedule.waiting(u64::MAX),
+            960,
+            "beyond the end nothing is due"
+        );
+        let closed = Schedule::new(Arrival::Closed { think_ms: 0.0 }, ALONE, SECOND, 1);
+        assert_eq!(closed.waiting(SECOND), 0);
     }
 
     #[test]

@@ -319,6 +319,11 @@ impl Tally {
         self.ticks.border_ns()
     }
 
+    /// How many transactions were due and not sent when the last tick that is over ended.
+    pub fn wait_at_tick_end(&mut self, waiting: u64) {
+        self.ticks.wait_at_end(waiting);
+    }
+
     /// The ticks that are over, guard included.
     #[must_use]
     pub fn ticks(&self) -> &[TickTally] {

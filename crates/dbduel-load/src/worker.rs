@@ -16,6 +16,7 @@ use std::time::Duration;
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
 
+use crate::blocking::Tls;
 use crate::bridge::sql::{Crew, live};
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
@@ -108,6 +109,8 @@ pub struct Opening {
     pub order: OpenOrder,
     /// Numbers that all clients of the contender draw from, each once.
     pub sequence: Arc<AtomicU32>,
+    /// TLS as the order has it.
+    pub tls: Tls,
 }
 
 /// The clients of one contender on one thread.
@@ -252,7 +255,11 @@ impl Seat {
         &self,
         options: C::Options,
     ) -> Result<(Conn, C), LostError> {
-        let Opening { order, sequence } = &*self.group.opening;
+        let Opening {
+            order,
+            sequence,
+            tls,
+        } = &*self.group.opening;
         let credentials = Credentials::new(order.user.clone(), order.password.clone());
         let reactor = Rc::clone(&self.reactor);
         let mut conn = Conn::open(
@@ -261,7 +268,7 @@ impl Seat {
             &order.address,
             credentials,
             &order.database,
-            &order.tls,
+            tls,
         )
         .await?;
         match C::open(&mut conn, options, Arc::clone(sequence)).await {

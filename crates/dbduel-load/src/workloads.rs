@@ -254,6 +254,12 @@ pub trait RowContent: Send + Sync {
             row += 1;
         })
     }
+
+    /// True when every value is a number, NULL or a quoted ASCII string, so that LOAD DATA reads from the
+    /// text what INSERT does.
+    fn is_loadable(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod support;
 use std::sync::atomic::Ordering;
 
 use dbduel_load::blocking::{ConnectOptions, Connection, TlsMode};
-use dbduel_load::fill::{Digest, FillError, FillWatch, clear, digest, fill};
+use dbduel_load::fill::{Digest, FillError, FillWatch, Way, clear, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
@@ -45,6 +45,85 @@ fn equal_seeds_fill_equal_data_over_any_number_of_connections() {
     assert_eq!(first.rows, 24_690);
     assert_eq!(filled(3, 5), first);
     assert_ne!(filled(3, 6).hex, first.hex);
+}
+
+/// Lets the server refuse or allow files from clients, as its configuration would.
+fn allow_files(database: &Database, allowed: bool) {
+    database.run(&format!("SET GLOBAL local_infile = {}", u8::from(allowed)));
+}
+
+#[test]
+fn the_way_of_the_rows_does_not_show_in_the_data() {
+    let Some(database) = Database::create("way") else {
+        return;
+    };
+    let workload = find("oltp-read-write").unwrap();
+    let parameters = parameters::resolve(workload, &small()).unwrap();
+    let filled = |allowed| {
+        allow_files(&database, allowed);
+        let (place, watch) = (database.place(3), FillWatch::default());
+        let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
+        let is_loaded = matches!(report.way, Way::LoadData { .. });
+        assert_eq!(is_loaded, allowed, "{}", report.way);
+        let digest = digest(workload, &parameters, &place, &watch).unwrap();
+        clear(workload, &parameters, &place).unwrap();
+        digest
+    };
+    let inserted = filled(false);
+    assert_eq!(inserted.rows, 24_690);
+    assert_eq!(filled(true), inserted);
+}
+
+#[test]
+fn an_interrupted_fill_is_gone_on_with() {
+    let Some(database) = Database::create("again") else {
+        return;
+    };
+    let workload = find("oltp-read-write").unwrap();
+    let given = Parameters::from([
+        ("tables".to_owned(), 2.into()),
+        ("table_size".to_owned(), 150_000.into()),
+    ]);
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    let place = database.place(2);
+    let whole = {
+        let watch = FillWatch::default();
+        fill(workload, &parameters, &place, 5, &watch).unwrap();
+        let digest = digest(workload, &parameters, &place, &watch).unwrap();
+        clear(workload, &parameters, &place).unwrap();
+        digest
+    };
+
+    // Stopped when a batch of 40,000 rows of each table is in.
+    let watch = FillWatch::default();
+    let outcome = std::thread::scope(|scope| {
+        let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
+        while watch.rows_done.load(Ordering::Relaxed) < 210_000 && !filling.is_finished() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        watch.cancelled.store(true, Ordering::Relaxed);
+        filling.join().unwrap()
+    });
+    assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
+
+    let other = fill(workload, &parameters, &place, 6, &FillWatch::default());
+    assert!(
+        matches!(other, Err(FillError::Unfinished { .. })),
+        "{other:?}"
+    );
+    // What was written down and is not there any more is noticed.
+    database.run(&format!("DELETE FROM {}.sbtest1 LIMIT 1", database.name));
+    let watch = FillWatch::default();
+    let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
+    assert!(
+        (40_000..300_000).contains(&report.rows_before),
+        "{report:?}"
+    );
+    assert_eq!(watch.rows_done.load(Ordering::Relaxed), 300_000);
+    let found = digest(workload, &parameters, &place, &watch).unwrap();
+    assert_eq!(found, whole);
+    let again = fill(workload, &parameters, &place, 5, &watch);
+    assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
 }
 
 #[test]

@@ -210,9 +210,8 @@ pub struct Load {
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,
-    /// How the clients use TLS. Tables are filled and dropped without it, so it does not go together
-    /// with --prepare and --cleanup.
-    #[arg(long, value_enum, default_value_t = LoadTls::Off, conflicts_with_all = ["prepare", "cleanup"])]
+    /// How the clients use TLS, and the connections that fill and drop tables.
+    #[arg(long, value_enum, default_value_t = LoadTls::Off)]
     pub tls: LoadTls,
     /// Certificates of the authority (PEM), for the modes that check the server's.
     #[arg(long, value_name = "FILE", required_if_eq_any = [("tls", "verify-ca"), ("tls", "verify-identity")])]
@@ -223,7 +222,7 @@ pub struct Load {
     /// Drop the workload's tables after the load.
     #[arg(long)]
     pub cleanup: bool,
-    /// Threads that drive clients [default: a quarter of the processors].
+    /// Threads that drive clients [default: a quarter of the processors, but at least two].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Root of the clients' random values [default: another one each time].

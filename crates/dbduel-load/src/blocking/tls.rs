@@ -4,11 +4,11 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dbduel_wire::TlsWish;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -75,26 +75,6 @@ impl TlsMode {
         }
     }
 
-    /// The client half of a TLS connection to `address`.
-    ///
-    /// # Errors
-    /// [`TlsError`] when the authority's file or the host's name cannot be used.
-    pub fn client(&self, address: &Address) -> Result<ClientConnection, TlsError> {
-        let host = match address {
-            Address::Tcp { host, .. } => host.as_str(),
-            Address::Unix { .. } => "localhost",
-        };
-        let name = match (ServerName::try_from(host.to_owned()), self) {
-            (Ok(name), _) => name,
-            (Err(_), TlsMode::VerifyIdentity { .. }) => {
-                return Err(TlsError::HostName(host.to_owned()));
-            }
-            // Where no name is checked any will do, and an address is not announced to the server.
-            (Err(_), _) => ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()),
-        };
-        Ok(ClientConnection::new(Arc::new(self.config()?), name)?)
-    }
-
     fn config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -119,7 +99,63 @@ impl TlsMode {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider))),
         };
-        Ok(builder.with_no_client_auth())
+        let mut config = builder.with_no_client_auth();
+        // Every connection pays for its whole handshake, as those of the servers' own client library do.
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+}
+
+/// What the connections to one server share of TLS: the authority's certificates are read once for all.
+#[derive(Debug)]
+pub struct Tls {
+    mode: TlsMode,
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Tls {
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(mode: TlsMode) -> Self {
+        Tls {
+            mode,
+            config: OnceLock::new(),
+        }
+    }
+
+    /// The mode as the login sees it.
+    #[must_use]
+    pub fn wish(&self) -> TlsWish {
+        self.mode.wish()
+    }
+
+    /// The client half of a TLS connection to `address`.
+    ///
+    /// # Errors
+    /// [`TlsError`] when the authority's file or the host's name cannot be used.
+    pub fn client(&self, address: &Address) -> Result<ClientConnection, TlsError> {
+        let host = match address {
+            Address::Tcp { host, .. } => host.as_str(),
+            Address::Unix { .. } => "localhost",
+        };
+        let name = match (ServerName::try_from(host.to_owned()), &self.mode) {
+            (Ok(name), _) => name,
+            (Err(_), TlsMode::VerifyIdentity { .. }) => {
+                return Err(TlsError::HostName(host.to_owned()));
+            }
+            // Where no name is checked any will do, and an address is not announced to the server.
+            (Err(_), _) => ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()),
+        };
+        Ok(ClientConnection::new(self.config()?, name)?)
+    }
+
+    /// Made when the first connection needs it.
+    fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        if let Some(config) = self.config.get() {
+            return Ok(Arc::clone(config));
+        }
+        let made = Arc::new(self.mode.config()?);
+        Ok(Arc::clone(self.config.get_or_init(|| made)))
     }
 }
 
@@ -248,7 +284,8 @@ mod tests {
         };
         let mode = TlsMode::VerifyCa { ca: path.clone() };
         assert!(
-            mode.client(&address)
+            Tls::new(mode.clone())
+                .client(&address)
                 .unwrap_err()
                 .to_string()
                 .contains("ca.pem"),
@@ -256,7 +293,8 @@ mod tests {
         );
         std::fs::write(&path, "no certificate here").unwrap();
         assert!(
-            mode.client(&address)
+            Tls::new(mode.clone())
+                .client(&address)
                 .unwrap_err()
                 .to_string()
                 .contains("none in it"),
@@ -265,17 +303,23 @@ mod tests {
     }
 
     #[test]
+    fn connections_share_what_was_read_for_the_first() {
+        let tls = Tls::new(TlsMode::Required);
+        assert!(Arc::ptr_eq(&tls.config().unwrap(), &tls.config().unwrap()));
+    }
+
+    #[test]
     fn only_the_strict_mode_needs_a_proper_host_name() {
         let address = Address::Tcp {
             host: "not a name".to_owned(),
             port: 1,
         };
-        assert!(TlsMode::Required.client(&address).is_ok());
+        assert!(Tls::new(TlsMode::Required).client(&address).is_ok());
         let strict = TlsMode::VerifyIdentity {
             ca: PathBuf::from("/nowhere"),
         };
         assert!(matches!(
-            strict.client(&address),
+            Tls::new(strict).client(&address),
             Err(TlsError::HostName(_))
         ));
     }

@@ -69,6 +69,7 @@ pub(super) fn tick(tick: &TickTally, open_ns: u64) -> Tick {
         latency_us_p50: quantile_us(0.5),
         latency_us_p95: quantile_us(0.95),
         latency_us_p99: quantile_us(0.99),
+        backlog: tick.waiting,
     }
 }
 

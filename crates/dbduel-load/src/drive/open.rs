@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
+use crate::blocking::Tls;
 use crate::load_thread::{Command, Report};
 use crate::order::{Answer, OpenOrder};
 use crate::session::Session;
@@ -57,7 +58,12 @@ impl<O: Write> Desk<O> {
         let threads = self.threads.len() as u32;
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
-        let opening = Arc::new(Opening { order, sequence });
+        let tls = Tls::new(order.tls.clone());
+        let opening = Arc::new(Opening {
+            order,
+            sequence,
+            tls,
+        });
         for (thread, number) in self.threads.iter().zip(0_u32..) {
             let clients = (0..clients)
                 .filter(|client| client % threads == number)

@@ -37,7 +37,8 @@ impl<'a> Crew<'a> {
             deadline: CONNECT.min(left),
             statement_deadline: left,
             database: Some(self.place.database.to_owned()),
-            ..ConnectOptions::default()
+            tls: self.place.tls.clone(),
+            local_infile: true,
         };
         Connection::connect(self.place.address, self.place.credentials, &options)
     }

@@ -18,6 +18,8 @@ pub struct TickTally {
     pub latency_ns_sum: u64,
     /// Largest latency of `ok`, nanoseconds.
     pub latency_ns_max: u64,
+    /// Transactions that were due at the end and had not been sent.
+    pub waiting: u64,
     /// Distribution of the latencies of `ok`.
     pub latencies: TickLatencies,
 }
@@ -117,6 +119,13 @@ impl Ticks {
         }
     }
 
+    /// How many transactions wait at the end of the last tick that is over.
+    pub(super) fn wait_at_end(&mut self, waiting: u64) {
+        if let Some(last) = self.finished.last_mut() {
+            last.waiting = waiting;
+        }
+    }
+
     pub(super) fn finished(&self) -> &[TickTally] {
         &self.finished
     }
@@ -142,8 +151,10 @@ impl TickTally {
             failed,
             latency_ns_sum,
             latency_ns_max,
+            waiting,
             latencies,
         } = other;
+        self.waiting += waiting;
         self.end_ns = self.end_ns.max(*end_ns);
         self.ok += ok;
         self.failed += failed;

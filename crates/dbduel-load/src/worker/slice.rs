@@ -34,6 +34,8 @@ pub struct Slice {
     /// nothing then.
     tally: RefCell<Option<Tally>>,
     returned: Cell<u64>,
+    /// Ticks that were over at the last look.
+    ticks_seen: Cell<usize>,
 }
 
 impl Slice {
@@ -48,6 +50,7 @@ impl Slice {
             schedule: RefCell::new(schedule),
             tally: RefCell::new(Some(tally)),
             returned: Cell::new(0),
+            ticks_seen: Cell::new(0),
         }
     }
 
@@ -155,6 +158,9 @@ impl Slice {
         let mut tally = self.tally.borrow_mut();
         let tally = tally.as_mut()?;
         tally.advance(now_ns);
+        if tally.ticks().len() > self.ticks_seen.replace(tally.ticks().len()) {
+            tally.wait_at_tick_end(self.schedule.borrow().waiting(now_ns));
+        }
         Some(look(tally))
     }
 

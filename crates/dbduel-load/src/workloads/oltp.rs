@@ -3,6 +3,10 @@
 //! For every kind of statement in a transaction one table is chosen, uniformly, and used for all its
 //! repetitions; ids come from the distribution `rand_type` over 1..=`table_size`. The end of a range is
 //! not clamped to the table.
+//!
+//! Clients of oltp-insert that number the rows themselves draw the same numbers in every run, as
+//! sysbench's do. Where sysbench ends with an error at the first number that an earlier run has used, they
+//! pass over it.
 
 mod client;
 

@@ -82,6 +82,7 @@ impl Lab {
         Place {
             address: &self.address,
             credentials: &self.credentials,
+            tls: &TlsMode::Off,
             database: &self.database,
             connections: 4,
             deadline: DEADLINE,

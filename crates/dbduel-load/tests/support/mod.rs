@@ -13,8 +13,46 @@ use dbduel_load::address::Address;
 use dbduel_load::blocking::TlsMode;
 use dbduel_load::drive::{DriveError, drive};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
+use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_load::workloads::{self, parameters};
+use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload};
+use dbduel_wire::ServerError;
+use dbduel_wire::server::{Act, Answer as Reply};
+use tempfile::TempDir;
+
+pub fn stand_in(role: Role) -> (TempDir, StandIn) {
+    let directory = tempfile::tempdir().unwrap();
+    let server = StandIn::start(&directory.path().join("s.sock"), role).unwrap();
+    (directory, server)
+}
+
+pub fn scripted(acts: Vec<Act>) -> (TempDir, StandIn) {
+    stand_in(Role::Scripted(acts))
+}
+
+pub fn act(after_ms: u64, answer: Reply) -> Act {
+    Act {
+        after: Duration::from_millis(after_ms),
+        answer,
+    }
+}
+
+pub fn error(code: u16, sqlstate: &[u8; 5]) -> Reply {
+    Reply::Error(ServerError {
+        code,
+        sqlstate: *sqlstate,
+        message: format!("error {code}"),
+    })
+}
+
+/// A quantile of the only class's latencies, milliseconds.
+pub fn quantile_ms(slice: &SliceAnswer, q: f64) -> f64 {
+    latency::decode(&slice.classes[0].histogram)
+        .unwrap()
+        .value_at_quantile(q) as f64
+        / 1e6
+}
 
 pub struct Load {
     orders: Option<PipeWriter>,
@@ -136,7 +174,7 @@ pub fn check_accounts(slice: &SliceAnswer) {
             ok + failed + skipped + unfinished,
             "class {class} does not balance"
         );
-        let histogram = dbduel_record::latency::decode(histogram).unwrap();
+        let histogram = latency::decode(histogram).unwrap();
         assert_eq!(
             histogram.len(),
             *ok,

@@ -9,13 +9,12 @@ mod page;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::fill::{self, FillError, FillWatch, Place};
+use dbduel_load::fill::{self, FillError, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::{self, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
@@ -27,9 +26,9 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
 use crate::lab::contest::now_ms;
+use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::login;
-use crate::lab::server::Progress as _;
 use outcome::Outcome;
 
 /// What the load process calls the server.
@@ -48,8 +47,6 @@ const DRAIN_S: f64 = 30.0;
 const RETRIES: u32 = 10;
 /// Length of what a live line tells about, seconds.
 const TICK_S: f64 = 1.0;
-/// How often the filling of tables is looked at.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is to be done, with nothing left to default. No debug output, because it holds a password.
 struct Job {
@@ -170,6 +167,7 @@ impl Job {
         Place {
             address: &self.address,
             credentials: &self.credentials,
+            tls: &self.tls,
             database: &self.database,
             connections: self
                 .workload
@@ -185,27 +183,11 @@ impl Job {
         self.connect()?
             .execute(&format!("CREATE DATABASE IF NOT EXISTS `{quoted}`"))?;
         let console = Console::new();
-        console.stage("filling the tables");
-        let watch = FillWatch::default();
-        let result = std::thread::scope(|scope| {
-            let filling = scope.spawn(|| {
-                let (place, parameters) = (self.place(), &self.parameters);
-                fill::fill(self.workload, parameters, &place, DATASET_SEED, &watch)
-            });
-            while !filling.is_finished() {
-                std::thread::sleep(PAUSE);
-                match watch.rows_total.load(Ordering::Relaxed) {
-                    0 => {}
-                    total => console.advance(watch.rows_done.load(Ordering::Relaxed), Some(total)),
-                }
-                if interrupt::check().is_err() {
-                    watch.cancelled.store(true, Ordering::Relaxed);
-                }
-            }
-            filling.join()
+        let result = watch_over(&console, "filling the tables", |watch| {
+            let (place, parameters) = (self.place(), &self.parameters);
+            fill::fill(self.workload, parameters, &place, DATASET_SEED, watch)
         });
         console.finish();
-        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let database = &self.database;
         match result {
             Ok(report) => {
@@ -214,14 +196,14 @@ impl Job {
             }
             Err(FillError::Cancelled) => {
                 console::complain(&format!(
-                    "filling was interrupted; database `{database}` holds a part of the tables, drop them before the next attempt"
+                    "filling was interrupted; database `{database}` holds a part of the tables, and the same command goes on with them"
                 ));
                 Err(Interrupted.into())
             }
             Err(error @ FillError::Exists { .. }) => Err(error)
                 .context("could not fill the tables; without --prepare they are used as they are"),
             Err(error) => Err(error).with_context(|| {
-                format!("could not fill the tables; database `{database}` may hold a part of them")
+                format!("could not fill the tables; database `{database}` may hold a part of them, with which the same command goes on")
             }),
         }
     }
@@ -267,7 +249,7 @@ impl Job {
             seed: self.seed,
         };
         let ended = process.slice(order, |tick: &Tick| {
-            console::complain(&page::live(tick));
+            console::complain(&page::live(tick, self.arrival));
             match interrupt::urgency() {
                 Urgency::None => ControlFlow::Continue(()),
                 Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),
@@ -324,10 +306,13 @@ fn tls(arguments: &cli::Load) -> TlsMode {
     }
 }
 
-/// A quarter of the machine, as in contests: the server may be on it too.
+/// A quarter of the machine, because the server may be on it too, but two threads where there are two
+/// processors: a single thread wakes half of the server's threads on the processor that it is not on
+/// itself, which costs both of them more.
 fn default_threads() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(processors / 4).unwrap_or(u32::MAX).max(1)
+    let threads = (processors / 4).max(2).min(processors);
+    u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 /// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::blocking::TlsMode;
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::Plan;
@@ -23,6 +24,10 @@ use crate::interrupt;
 const CONTENT_VERSION: u32 = 1;
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;
+/// How often work on tables is looked at.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+/// What the rows per second that are shown are a mean over.
+const PACE_PAUSE: Duration = Duration::from_secs(5);
 /// File that makes a directory a snapshot.
 const DESCRIPTION: &str = "snapshot.json";
 
@@ -239,12 +244,15 @@ pub fn verify(
     Ok((verification, finding))
 }
 
-/// True when none of the workload's tables is there yet.
+/// True when none of the workload's tables is there yet, or only what an interrupted loading has left.
 ///
 /// # Errors
 /// When the server does not answer.
 pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) -> Result<bool> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
+    if fill::is_unfinished(&mut connection)? {
+        return Ok(true);
+    }
     let present = connection.query("SHOW TABLES")?;
     let tables = tables(plan, workload);
     Ok((0..present.rows.len()).all(|row| {
@@ -264,10 +272,10 @@ pub fn fill(
     resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<LoadTime> {
-    progress.stage(&format!("{}: loading", resident.name));
     let name = resident.name.clone();
+    let what = format!("{name}: loading");
     let parameters = parameters_of(plan, resident);
-    let report = watched(plan, resident, progress, |place, watch| {
+    let report = watched(plan, resident, progress, &what, |place, watch| {
         let loaders = workload.loaders(&parameters).unwrap_or(CONNECTIONS);
         let place = Place {
             connections: loaders,
@@ -295,13 +303,10 @@ pub fn clear(
     resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<()> {
-    progress.stage(&format!(
-        "{}: dropping the tables that were loaded for the contest",
-        resident.name
-    ));
     let name = resident.name.clone();
+    let what = format!("{name}: dropping the tables that were loaded for the contest");
     let parameters = parameters_of(plan, resident);
-    watched(plan, resident, progress, |place, _| {
+    watched(plan, resident, progress, &what, |place, _| {
         fill::clear(workload, &parameters, place)
     })
     .with_context(|| format!("could not drop the tables of `{name}`"))
@@ -317,13 +322,10 @@ pub fn digest(
     resident: &mut Resident,
     progress: &dyn Progress,
 ) -> Result<Digest> {
-    progress.stage(&format!(
-        "{}: reading the digest of its data",
-        resident.name
-    ));
     let name = resident.name.clone();
+    let what = format!("{name}: reading the digest of its data");
     let parameters = parameters_of(plan, resident);
-    watched(plan, resident, progress, |place, watch| {
+    watched(plan, resident, progress, &what, |place, watch| {
         fill::digest(workload, &parameters, place, watch)
     })
     .with_context(|| format!("could not read the digest of `{name}`"))
@@ -334,24 +336,49 @@ fn watched<T: Send>(
     plan: &Plan,
     resident: &mut Resident,
     progress: &dyn Progress,
+    what: &str,
     work: impl FnOnce(&Place<'_>, &FillWatch) -> Result<T, FillError> + Send,
 ) -> Result<T> {
     let (address, credentials) = resident.way_in()?;
     let place = Place {
         address: &address,
         credentials: &credentials,
+        // As the load that contests drive.
+        tls: &TlsMode::Off,
         database: &resident.database,
         connections: CONNECTIONS,
         deadline: Duration::from_secs_f64(plan.limits.dataset_s),
     };
+    let result = watch_over(progress, what, |watch| work(&place, watch));
+    interrupt::check()?;
+    Ok(result?)
+}
+
+/// Does work on tables on a thread of its own, while showing how far it is and how fast, and passing on
+/// the user's wish to stop.
+pub fn watch_over<T: Send>(
+    progress: &dyn Progress,
+    what: &str,
+    work: impl FnOnce(&FillWatch) -> T + Send,
+) -> T {
+    progress.stage(what);
     let watch = FillWatch::default();
     let result = std::thread::scope(|scope| {
-        let working = scope.spawn(|| work(&place, &watch));
+        let working = scope.spawn(|| work(&watch));
+        let mut pace = None;
         while !working.is_finished() {
-            std::thread::sleep(Duration::from_millis(50));
-            match watch.rows_total.load(Ordering::Relaxed) {
-                0 => {}
-                total => progress.advance(watch.rows_done.load(Ordering::Relaxed), Some(total)),
+            std::thread::sleep(LOOK_PAUSE);
+            let total = watch.rows_total.load(Ordering::Relaxed);
+            if total > 0 {
+                let done = watch.rows_done.load(Ordering::Relaxed);
+                let (since, before) = *pace.get_or_insert((Instant::now(), done));
+                let passed = since.elapsed();
+                if passed >= PACE_PAUSE {
+                    let per_second = done.saturating_sub(before) as f64 / passed.as_secs_f64();
+                    progress.stage(&format!("{what}, {per_second:.0} rows/s"));
+                    pace = Some((Instant::now(), done));
+                }
+                progress.advance(done, Some(total));
             }
             if interrupt::check().is_err() {
                 watch.cancelled.store(true, Ordering::Relaxed);
@@ -359,9 +386,5 @@ fn watched<T: Send>(
         }
         working.join()
     });
-    interrupt::check()?;
-    match result {
-        Ok(result) => Ok(result?),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -14,6 +14,18 @@ use crate::worker::{Begin, Client};
 use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::workloads::unique::unique;
 
+/// `ER_DUP_ENTRY`.
+const DUPLICATE: u16 = 1062;
+
+/// Numbers tried for one row. With [`beyond`] they reach from the first number to the last.
+const ATTEMPTS_MAX: u32 = 64;
+
+/// Where to go on in the sequence of numbers when one of them is taken. An earlier run has then drawn the
+/// same sequence from its beginning, so all clients leap ahead together, by half of what lies behind.
+fn beyond(place: u32) -> u32 {
+    place.saturating_add(place / 2).saturating_add(1)
+}
+
 /// One kind of statement, for each table. Empty when transactions do not use it, so that no more
 /// statements are prepared than necessary: servers limit their number.
 #[derive(Debug, Default)]
@@ -285,13 +297,25 @@ impl OltpClient {
     async fn insert_new(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
         let table = self.random.below(self.options.tables) as usize;
         let k = self.ids.draw(&mut self.random);
-        // 0 makes the server number the row; otherwise all of the signed range, each number once.
-        let id = if self.options.sbtest.auto_inc {
-            0
-        } else {
-            i64::from(unique(self.sequence.fetch_add(1, Ordering::Relaxed))) + i64::from(i32::MIN)
-        };
-        self.insert(conn, table, id, k).await
+        if self.options.sbtest.auto_inc {
+            // 0 makes the server number the row.
+            return self.insert(conn, table, 0, k).await;
+        }
+        let mut attempts = 0;
+        loop {
+            let place = self.sequence.fetch_add(1, Ordering::Relaxed);
+            // All of the signed range, each number once.
+            let id = i64::from(unique(place)) + i64::from(i32::MIN);
+            match self.insert(conn, table, id, k).await {
+                Err(StatementError::Server(error))
+                    if error.code == DUPLICATE && attempts < ATTEMPTS_MAX =>
+                {
+                    attempts += 1;
+                    self.sequence.fetch_max(beyond(place), Ordering::Relaxed);
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     async fn insert(
@@ -312,5 +336,20 @@ impl OltpClient {
         ];
         conn.execute(&mut self.insert.0[table], &values).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaps_reach_the_last_number_in_the_attempts_of_one_row() {
+        let mut place = 0;
+        for _ in 0..ATTEMPTS_MAX {
+            assert!(beyond(place) > place || place == u32::MAX);
+            place = beyond(place);
+        }
+        assert_eq!(place, u32::MAX);
     }
 }

@@ -14,10 +14,18 @@ const SATURATED: f64 = 0.7;
 
 /// What filling the tables took.
 pub fn filled(report: &FillReport) -> String {
-    let per_second = report.rows as f64 / report.rows_s.max(f64::EPSILON);
+    let filled = report.rows - report.rows_before;
+    let per_second = filled as f64 / report.rows_s.max(f64::EPSILON);
+    let before = match report.rows_before {
+        0 => String::new(),
+        rows => format!(" after {} that were in already", count(rows)),
+    };
+    let way = report
+        .way
+        .map_or_else(String::new, |way| format!(" by {way}"));
     format!(
-        "filled in {} rows in {:.1} s, {} rows/s over {} connections; then {:.1} s for indexes and statistics",
-        count(report.rows),
+        "filled in {} rows{before} in {:.1} s{way}, {} rows/s over {} connections; then {:.1} s for indexes and statistics",
+        count(filled),
         report.rows_s,
         number(per_second),
         report.connections,
@@ -25,8 +33,9 @@ pub fn filled(report: &FillReport) -> String {
     )
 }
 
-/// One second of the load.
-pub fn live(tick: &Tick) -> String {
+/// One second of the load. How much waits for a free client is told where transactions fall due by a
+/// schedule.
+pub fn live(tick: &Tick, arrival: Arrival) -> String {
     let ends_s = tick.offset_s + tick.length_s;
     // A tick never spans the end of the warm-up.
     let phase = if ends_s < tick.length_s / 2.0 {
@@ -52,6 +61,9 @@ pub fn live(tick: &Tick) -> String {
         };
         // Writing to a string does not fail.
         let _ = write!(line, "  {name} {text:>8}");
+    }
+    if !matches!(arrival, Arrival::Closed { .. }) {
+        let _ = write!(line, "  backlog {:>6}", count(tick.backlog));
     }
     let _ = write!(line, "  failed {}", count(tick.failed));
     line
@@ -215,21 +227,25 @@ mod tests {
             latency_us_p50: 700.0,
             latency_us_p95: 1_500.0,
             latency_us_p99: 2_000.0,
+            backlog: 41,
         };
+        let closed = Arrival::Closed { think_ms: 0.0 };
         assert_eq!(
-            live(&tick),
+            live(&tick, closed),
             "     3 s            12,345/s  mean   800 µs  p50   700 µs  p95  1.50 ms  p99  2.00 ms  max  30.0 ms  failed 2"
         );
         let before = Tick {
             offset_s: -1.0,
             ..tick
         };
-        assert!(live(&before).starts_with("     0 s warm-up"));
+        assert!(live(&before, closed).starts_with("     0 s warm-up"));
+        let scheduled = Arrival::Poisson { per_second: 1e4 };
+        assert!(live(&tick, scheduled).ends_with("  backlog     41  failed 2"));
         let silent = Tick {
             length_s: 1.0,
             ..Tick::default()
         };
-        assert!(live(&silent).contains("p99        –"));
+        assert!(live(&silent, closed).contains("p99        –"));
     }
 
     #[test]

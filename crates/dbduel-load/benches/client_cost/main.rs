@@ -1,0 +1,323 @@
+//! What the load costs the machine that drives it, beside sysbench 1.0.20: prepared point selects at
+//! several load levels and oltp-read-write at one, both programs in turns on the same server and tables.
+//!
+//! ```text
+//! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
+//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads 1] \
+//!     [--workload oltp-point-select]
+//! ```
+//!
+//! One table for each transport that is named. The password comes from `DBDUEL_PASSWORD`. Both programs
+//! are measured alike, from outside: queries are those that the server counted, processor time is that of
+//! the whole process, connecting included. The tables are filled into a database of their own, which is
+//! dropped at the end. The server must allow more connections than the largest level has clients, and as
+//! many prepared statements as all of them prepare (`max_prepared_stmt_count`).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "orders and answers of our own always serialise"
+)]
+
+mod counters;
+#[path = "../peer/mod.rs"]
+mod peer;
+mod table;
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{Connection, TlsMode};
+use dbduel_load::executor::policy::raise_open_files_limit;
+use dbduel_load::fill::{FillWatch, Place, fill};
+use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
+use dbduel_load::workloads::{self, parameters};
+use dbduel_record::plan::{Arrival, Parameters, Workload};
+
+use counters::{Run, counted};
+use peer::{Result, Server, Sysbench, positive, server_process};
+use table::{Level, table};
+
+const POINTS: &str = "oltp-point-select";
+const READ_WRITE: &str = "oltp-read-write";
+/// The only level with a target for oltp-read-write.
+const READ_WRITE_CLIENTS: u32 = 64;
+const DATABASE: &str = "dbduel_client_cost";
+const TABLES: u64 = 4;
+const TABLE_SIZE: u64 = 10_000;
+/// First argument of this program when it is to be the load process.
+const DRIVE: &str = "drive";
+
+struct Options {
+    addresses: Vec<Address>,
+    user: String,
+    password: String,
+    seconds: u32,
+    rounds: u32,
+    clients: Vec<u32>,
+    threads: u32,
+    workloads: Vec<&'static str>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.as_slice() {
+        [verb, threads] if verb == DRIVE => be_the_load_process(threads),
+        _ => Options::read(&arguments).and_then(|options| measure(&options)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("client_cost: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Options {
+    fn read(arguments: &[String]) -> Result<Self> {
+        let mut options = Options {
+            addresses: Vec::new(),
+            user: "root".to_owned(),
+            password: std::env::var("DBDUEL_PASSWORD").unwrap_or_default(),
+            seconds: 5,
+            rounds: 5,
+            clients: vec![1, 16, 64, 256, 1024],
+            threads: 1,
+            workloads: vec![POINTS, READ_WRITE],
+        };
+        // Cargo adds this one.
+        let mut rest = arguments.iter().filter(|argument| *argument != "--bench");
+        while let Some(name) = rest.next() {
+            let value = rest
+                .next()
+                .ok_or_else(|| format!("`{name}` needs a value"))?;
+            match name.as_str() {
+                "--socket" => options.addresses.push(Address::Unix { path: value.into() }),
+                "--tcp" => options.addresses.push(network_address(value)?),
+                "--user" => options.user.clone_from(value),
+                "--seconds" => options.seconds = positive(name, value)?,
+                "--rounds" => options.rounds = positive(name, value)?,
+                "--threads" => options.threads = positive(name, value)?,
+                "--clients" => {
+                    let each = value.split(',').map(|one| positive(name, one));
+                    options.clients = each.collect::<Result<_>>()?;
+                }
+                "--workload" => {
+                    options.workloads = match value.as_str() {
+                        POINTS => vec![POINTS],
+                        READ_WRITE => vec![READ_WRITE],
+                        _ => return Err(format!("`{name}` is {POINTS} or {READ_WRITE}").into()),
+                    }
+                }
+                _ => return Err(format!("there is no option `{name}`").into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Workloads with the clients that they are measured at.
+    fn levels(&self) -> Vec<(&'static str, u32)> {
+        let clients = |workload| match workload {
+            READ_WRITE => vec![READ_WRITE_CLIENTS],
+            _ => self.clients.clone(),
+        };
+        let workloads = self.workloads.iter();
+        workloads
+            .flat_map(|&workload| clients(workload).into_iter().map(move |c| (workload, c)))
+            .collect()
+    }
+}
+
+fn network_address(text: &str) -> Result<Address> {
+    let parts = text.rsplit_once(':');
+    let (host, port) = parts.ok_or_else(|| format!("`--tcp` takes HOST:PORT, not `{text}`"))?;
+    Ok(Address::Tcp {
+        host: host.to_owned(),
+        port: port.parse()?,
+    })
+}
+
+/// This program as the load process, as `dbduel drive` is.
+fn be_the_load_process(threads: &str) -> Result<()> {
+    let input = BufReader::new(io::stdin());
+    let threads = positive("threads", threads)?;
+    let drive = dbduel_load::drive::drive(input, io::stdout(), threads, &[]);
+    Ok(drive?)
+}
+
+fn measure(options: &Options) -> Result<()> {
+    if options.addresses.is_empty() {
+        println!(
+            "client_cost: nothing was measured; name a server: --socket PATH or --tcp HOST:PORT"
+        );
+        return Ok(());
+    }
+    peer::look_for_sysbench("client_cost")?;
+    // Sysbench does not raise it itself.
+    raise_open_files_limit()?;
+    for address in &options.addresses {
+        let server = Server {
+            address: address.clone(),
+            user: options.user.clone(),
+            password: options.password.clone(),
+        };
+        let levels = server.with_database(DATABASE, |connection| {
+            on_filled_tables(options, &server, connection)
+        })?;
+        println!("{}", table(&server, options.seconds, &levels));
+    }
+    Ok(())
+}
+
+/// Fills the tables and runs both programs in turns.
+fn on_filled_tables(
+    options: &Options,
+    server: &Server,
+    connection: &mut Connection,
+) -> Result<Vec<Level>> {
+    // All workloads of sysbench have the same tables and parameters.
+    let workload = workloads::find(READ_WRITE)?;
+    let given = Parameters::from([
+        ("tables".to_owned(), TABLES.into()),
+        ("table_size".to_owned(), TABLE_SIZE.into()),
+    ]);
+    let parameters = parameters::resolve(workload, &given)?;
+    let place = Place {
+        address: &server.address,
+        credentials: &server.credentials(),
+        tls: &TlsMode::Off,
+        database: DATABASE,
+        connections: 4,
+        deadline: Duration::from_secs(600),
+    };
+    fill(workload, &parameters, &place, 1, &FillWatch::default())?;
+
+    let secrets = tempfile::tempdir()?;
+    let config = peer::write_config(secrets.path(), &options.password)?;
+    let sysbench = Sysbench {
+        server,
+        config: &config,
+        database: DATABASE,
+        tables: TABLES,
+        table_size: TABLE_SIZE,
+    };
+    let process = server_process(connection);
+    let mut levels = Vec::new();
+    for (workload, clients) in options.levels() {
+        let mut rounds = Vec::new();
+        for round in 0..options.rounds {
+            let mut run = |is_ours: bool| -> Result<Run> {
+                counted(
+                    connection,
+                    process,
+                    f64::from(options.seconds),
+                    || match is_ours {
+                        true => run_ours(options, server, workload, &parameters, clients),
+                        false => {
+                            let size = [
+                                format!("--threads={clients}"),
+                                format!("--time={}", options.seconds),
+                            ];
+                            sysbench.run(workload, &size, "run")
+                        }
+                    },
+                )
+            };
+            // The first in one round is the second in the next.
+            let ours_first = round % 2 == 1;
+            let (first, second) = (run(ours_first)?, run(!ours_first)?);
+            let (ours, theirs) = if ours_first {
+                (first, second)
+            } else {
+                (second, first)
+            };
+            eprintln!(
+                "{}, {workload}, {clients} clients, round {round}: sysbench {}, ours {}",
+                server.transport(),
+                theirs.words(),
+                ours.words()
+            );
+            rounds.push((ours, theirs));
+        }
+        levels.push(Level {
+            workload,
+            clients,
+            rounds,
+        });
+    }
+    Ok(levels)
+}
+
+fn run_ours(
+    options: &Options,
+    server: &Server,
+    workload: &str,
+    parameters: &Parameters,
+    clients: u32,
+) -> Result<()> {
+    let mut process = Command::new(std::env::current_exe()?)
+        .args([DRIVE, &options.threads.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let workload = Workload {
+        name: workload.to_owned(),
+        parameters: parameters.clone(),
+    };
+    let outcome = give_orders(&mut process, options, server, workload, clients);
+    // The end of its input, which the orders have left, is its end.
+    let status = process.wait()?;
+    outcome?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("the load process failed: {status}").into()),
+    }
+}
+
+fn give_orders(
+    process: &mut std::process::Child,
+    options: &Options,
+    server: &Server,
+    workload: Workload,
+    clients: u32,
+) -> Result<()> {
+    let mut orders = process.stdin.take().unwrap();
+    let answers = BufReader::new(process.stdout.take().unwrap());
+    let contender = "only".to_owned();
+    let open = OpenOrder {
+        contender: contender.clone(),
+        address: server.address.clone(),
+        user: server.user.clone(),
+        password: server.password.clone(),
+        tls: TlsMode::Off,
+        database: DATABASE.to_owned(),
+        workload,
+        clients,
+        // Sysbench tries deadlocks again until they are gone.
+        retries: 100,
+        connect_s: 60.0,
+    };
+    let slice = SliceOrder {
+        contender,
+        clients,
+        arrival: Arrival::Closed { think_ms: 0.0 },
+        guard_s: 0.0,
+        measured_s: f64::from(options.seconds),
+        tick_s: 1.0,
+        drain_s: 10.0,
+        seed: 1,
+    };
+    for order in [Order::Open(open), Order::Slice(slice)] {
+        writeln!(orders, "{}", serde_json::to_string(&order)?)?;
+    }
+    for line in answers.lines() {
+        match serde_json::from_str(&line?)? {
+            Answer::Slice(_) => return Ok(()),
+            Answer::Refused { why } | Answer::Lost { why } => return Err(why.into()),
+            Answer::Opened { .. } | Answer::Tick(_) | Answer::Closed { .. } => {}
+        }
+    }
+    Err("the load process ended without an answer".into())
+}

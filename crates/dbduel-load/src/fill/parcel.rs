@@ -1,0 +1,107 @@
+//! Who fills what: the missing chunks of all tables in parcels, one for a connection to work on.
+//!
+//! Every parcel is of consecutive chunks, and there are hardly more of them than connections: rows that
+//! arrive in the order of the primary key fill its pages, rows from several places at once split them.
+
+use std::ops::Range;
+
+use crate::workloads::Table;
+
+/// Chunks that go in with one transaction. Fewer mean more commits, more would make an interruption
+/// costlier, which loses at most one such batch per connection.
+pub(super) const BATCH_CHUNKS: u64 = 4;
+
+/// Chunks of one table.
+pub(super) struct Parcel<'a> {
+    pub table: &'a Table,
+    /// Each run goes in with one transaction.
+    pub batches: Vec<Range<u64>>,
+}
+
+impl Parcel<'_> {
+    fn chunks(&self) -> u64 {
+        self.batches.iter().map(|run| run.end - run.start).sum()
+    }
+}
+
+/// Divides the missing runs of chunks among so many connections, largest parcels first.
+pub(super) fn parcels<'a>(
+    missing: impl IntoIterator<Item = (&'a Table, Vec<Range<u64>>)>,
+    connections: u32,
+) -> Vec<Parcel<'a>> {
+    let missing: Vec<_> = missing.into_iter().collect();
+    let size = |runs: &[Range<u64>]| -> u64 { runs.iter().map(|run| run.end - run.start).sum() };
+    let all: u64 = missing.iter().map(|(_, runs)| size(runs)).sum();
+    let share = all.div_ceil(u64::from(connections.max(1))).max(1);
+    let mut parcels = Vec::new();
+    for (table, runs) in missing {
+        // Equal parts, none larger than a connection's share.
+        let parts = size(&runs).div_ceil(share).max(1);
+        let part = size(&runs).div_ceil(parts).max(1);
+        let mut parcel = Parcel {
+            table,
+            batches: Vec::new(),
+        };
+        for run in runs {
+            let mut first = run.start;
+            while first < run.end {
+                let room = part - parcel.chunks();
+                let behind = run.end.min(first + BATCH_CHUNKS.min(room));
+                parcel.batches.push(first..behind);
+                first = behind;
+                if parcel.chunks() == part {
+                    let batches = std::mem::take(&mut parcel.batches);
+                    parcels.push(Parcel { table, batches });
+                }
+            }
+        }
+        if !parcel.batches.is_empty() {
+            parcels.push(parcel);
+        }
+    }
+    parcels.sort_by_key(|parcel| std::cmp::Reverse(parcel.chunks()));
+    parcels
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "a list of runs may have only one"
+)]
+mod tests {
+    use super::super::rows::tests::table;
+    use super::*;
+
+    /// The batches of each parcel, for tables with these missing runs.
+    fn divided(missing: &[&[Range<u64>]], connections: u32) -> Vec<Vec<Range<u64>>> {
+        let table = table(1);
+        let missing = missing.iter().map(|runs| (&table, runs.to_vec()));
+        let parcels = parcels(missing, connections);
+        parcels.into_iter().map(|parcel| parcel.batches).collect()
+    }
+
+    #[test]
+    fn as_many_tables_as_connections_are_filled_one_by_each() {
+        assert_eq!(divided(&[&[0..3], &[0..3]], 2), [[0..3], [0..3]]);
+        assert_eq!(divided(&[&[0..10]], 1), [[0..4, 4..8, 8..10]]);
+    }
+
+    #[test]
+    fn a_table_is_divided_when_there_are_more_connections() {
+        assert_eq!(divided(&[&[0..8]], 3), [[0..3], [3..6], [6..8]]);
+        assert_eq!(divided(&[&[0..1], &[0..1]], 8).len(), 2);
+    }
+
+    #[test]
+    fn a_large_table_is_shared_and_comes_first() {
+        let parcels = divided(&[&[0..1], &[0..9]], 2);
+        assert_eq!(parcels, [vec![0..4, 4..5], vec![5..9], vec![0..1]]);
+    }
+
+    #[test]
+    fn gaps_are_filled_and_nothing_else() {
+        assert_eq!(divided(&[&[0..2, 5..6]], 1), [[0..2, 5..6]]);
+        assert_eq!(divided(&[&[0..2, 5..6]], 3), [[0..1], [1..2], [5..6]]);
+        assert!(divided(&[&[]], 3).is_empty());
+    }
+}
