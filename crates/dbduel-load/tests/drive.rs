@@ -77,6 +77,7 @@ fn slices_follow_one_another_and_everything_adds_up() {
         load.answer(),
         Answer::Closed {
             contender: "only".to_owned()
+            commits: Vec::new(),
         }
     );
     load.end();

@@ -11,6 +11,7 @@ mod evidence;
 mod figure;
 mod figures;
 mod measures;
+pub mod order_entry;
 mod overturn;
 mod rules;
 mod settings;
@@ -54,6 +55,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
         workload: plan.workload.clone(),
+        order_entry: order_entry::of(&evidence),
         contenders: contenders(&evidence),
         host: record.host.clone(),
         run: run(&evidence),

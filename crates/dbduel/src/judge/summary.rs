@@ -9,6 +9,7 @@ use dbduel_record::plan::{DecisionRule, LoadLevel, LoadProcess, Schedule, Settin
 use serde::{Deserialize, Serialize};
 
 pub use super::figure::{Figure, How};
+use super::order_entry::OrderEntry;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
@@ -41,6 +42,9 @@ pub struct Summary {
     pub load: LoadProcess,
     /// What the clients did.
     pub workload: Workload,
+    /// What only the order-entry workload has; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_entry: Option<OrderEntry>,
     /// The contenders in the order of the experiment; lists per contender keep this order.
     pub contenders: Vec<ContenderFacts>,
     /// The machine.

@@ -9,7 +9,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
-use super::view::{COLUMNS, View};
+use super::view::{CLASS_COLUMNS, COLUMNS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -110,6 +110,8 @@ struct Page {
     by_level: Vec<Pair>,
     latency: Vec<Pair>,
     over_time: Vec<Pair>,
+    new_orders: Vec<Pair>,
+    class_columns: [&'static str; CLASS_COLUMNS.len()],
     schedule: Option<Pair>,
     processor: Option<Pair>,
 }
@@ -140,6 +142,12 @@ impl Format for Html {
                     Pair::maybe(|width| chart::throughput_over_time(summary, duel, width))
                 })
                 .collect(),
+            new_orders: summary
+                .duels
+                .iter()
+                .filter_map(|duel| Pair::maybe(|width| chart::new_orders(summary, duel, width)))
+                .collect(),
+            class_columns: CLASS_COLUMNS,
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };

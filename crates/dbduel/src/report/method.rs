@@ -93,12 +93,5 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn sentence(how: How) -> String {
-    let text = how.text();
-    let mut characters = text.chars();
-    let first: String = characters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    format!("{first}{}.", characters.as_str())
+    words::sentence(how.text())
 }

@@ -2,6 +2,7 @@
 //!
 //! Plain text of a given width; colour is an ornament that can be left out.
 
+mod orders;
 mod page;
 
 use dbduel_record::event::{Finding, Severity};
@@ -32,8 +33,11 @@ impl Format for Terminal {
         let mut page = Page::new(options);
         verdict_box(&mut page, summary, findings);
         figures(&mut page, summary);
-        list_findings(&mut page, findings);
         let view = View::new(summary, findings);
+        if let Some(part) = &view.orders {
+            orders::orders(&mut page, part);
+        }
+        list_findings(&mut page, findings);
         page.blank();
         page.wrapped(&format!(
             "Scope: these instances, one machine. {}",

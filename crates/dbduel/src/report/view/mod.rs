@@ -10,9 +10,11 @@ use crate::judge::Summary;
 
 mod facts;
 mod figures;
+mod orders;
 mod verdicts;
 
 pub use figures::COLUMNS;
+pub use orders::{CLASS_COLUMNS, OrdersView};
 pub use verdicts::{interval, severity};
 
 use facts::{contender, host, reproduce, setting, when};
@@ -49,6 +51,8 @@ pub struct View {
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
+    /// What only the order-entry workload has.
+    pub orders: Option<OrdersView>,
     /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
@@ -221,6 +225,7 @@ impl View {
                 .count(),
             findings: findings.iter().map(finding).collect(),
             levels: summary.duels.iter().map(level).collect(),
+            orders: orders::orders(summary),
             contenders: summary
                 .contenders
                 .iter()
