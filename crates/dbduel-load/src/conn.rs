@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::blocking::{TlsError, TlsMode};
 use crate::executor::{Reactor, Token};
 use socket::Socket;
-pub use statement::{Protocol, Statement};
+pub use statement::{Group, Protocol, Statement};
 
 /// `ER_UNSUPPORTED_PS`: the server does not prepare this kind of statement.
 const CANNOT_PREPARE: u16 = 1295;
@@ -99,11 +99,13 @@ impl Conn {
         credentials: Credentials,
         database: &str,
         tls: &TlsMode,
+        protocol: Protocol,
     ) -> Result<Self, LostError> {
         let mut socket = Socket::connect(&reactor, token, address).await?;
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
             tls: tls.wish(),
+            wanted: protocol.wants(),
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -158,7 +160,7 @@ impl Conn {
         sql: &str,
         protocol: Protocol,
     ) -> Result<Statement, StatementError> {
-        if protocol == Protocol::Text {
+        if matches!(protocol, Protocol::Text | Protocol::Grouped) {
             return Ok(Statement::text(sql));
         }
         self.out.clear();
@@ -225,6 +227,23 @@ impl Conn {
             statement.failed();
         }
         outcome
+    }
+
+    /// Runs the statements of a group in one round trip, with the rows of all results handed to `sink`.
+    ///
+    /// # Errors
+    /// The error of the first statement that failed, after which none of the group was run, or a lost
+    /// connection; the sink may then have seen some rows.
+    pub async fn execute_group<S: Sink>(
+        &mut self,
+        group: &Group,
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        let (text, statements) = group.request();
+        self.out.clear();
+        command::query(&mut self.out, text);
+        self.statements += statements.saturating_sub(1);
+        self.round_trip(RowFormat::Text, sink).await
     }
 
     /// Sends what is in `out` and reads the reply.

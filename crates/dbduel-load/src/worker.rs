@@ -16,7 +16,7 @@ use std::time::Duration;
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
 
-use crate::conn::{Conn, LostError, StatementError};
+use crate::conn::{Conn, LostError, Protocol, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
 use crate::ledger::Commitment;
 use crate::order::OpenOrder;
@@ -37,6 +37,12 @@ const TRANSACTION_ROLLBACK: &[u8] = b"40";
 pub trait Client: Sized + 'static {
     /// What all clients of the workload have in common.
     type Options;
+
+    /// How the client's statements travel, which the login must know.
+    fn protocol(options: &Self::Options) -> Protocol {
+        let _ = options;
+        Protocol::Prepared
+    }
 
     /// Prepares the client's statements.
     fn open(
@@ -216,6 +222,7 @@ impl Seat {
             credentials,
             &order.database,
             &order.tls,
+            C::protocol(&options),
         )
         .await?;
         match C::open(&mut conn, options, Arc::clone(sequence)).await {

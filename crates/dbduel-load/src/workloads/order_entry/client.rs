@@ -15,7 +15,7 @@ use super::rows::{each, unusable};
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
-use crate::conn::{Conn, StatementError};
+use crate::conn::{Conn, Protocol, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, Trace};
@@ -46,6 +46,10 @@ pub(super) struct Terminal {
 
 impl Client for Terminal {
     type Options = Options;
+
+    fn protocol(options: &Options) -> Protocol {
+        options.settings.protocol
+    }
 
     async fn open(
         conn: &mut Conn,

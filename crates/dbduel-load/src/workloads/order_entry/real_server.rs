@@ -78,6 +78,7 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
             "text",
             vec![("protocol", "text".into()), ("terminals", "roaming".into())],
         ),
+        ("grouped", vec![("protocol", "grouped".into())]),
         (
             "weighted",
             vec![("mix", "weighted".into()), ("row_format", "dynamic".into())],

@@ -6,8 +6,14 @@
 //! (`protocol=text foreign_keys=on`) any other parameter of the workload. The program works in the
 //! database `dbduel_bench_order_entry`. Results are unaudited and not comparable with published TPC-C
 //! results.
+//!
+//! `DBDUEL_BENCH_TPCC_MYSQL` (the directory with tpcc_load and tpcc_start) and `DBDUEL_BENCH_GO_TPC` (the
+//! program) name others to compare with. Then everybody goes over TCP, loads in turn and drives in turn,
+//! `DBDUEL_BENCH_ROUNDS` (3) times; the account needs an empty password, since theirs are command lines.
 
 #![expect(clippy::unwrap_used, reason = "a bench may panic")]
+
+mod peers;
 
 use std::env;
 use std::io::{BufRead, BufReader, Write, pipe};
@@ -21,6 +27,8 @@ use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{Moment, Workload, find, parameters::resolve};
 use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
+
+use peers::{Access, Peer};
 
 const DATABASE: &str = "dbduel_bench_order_entry";
 const DEADLINE: Duration = Duration::from_secs(3600);
@@ -112,7 +120,24 @@ fn main() {
         tls: TlsMode::Off,
         connect_s: 60.0,
     };
-    print(&run(open, f64::from(number("DBDUEL_BENCH_SECONDS", 30))));
+    let seconds = number("DBDUEL_BENCH_SECONDS", 30);
+    print(&run(open.clone(), f64::from(seconds)));
+    let found = peers::found();
+    if !found.is_empty() {
+        assert!(
+            open.password.is_empty(),
+            "other programs take passwords in the command line only; use an account without"
+        );
+        let port = server.query("SELECT @@port").unwrap().text(0, 0).unwrap();
+        let access = Access {
+            port: port.parse().unwrap(),
+            user: open.user.clone(),
+            warehouses: number("DBDUEL_BENCH_WAREHOUSES", 4),
+            clients: open.clients,
+            seconds,
+        };
+        compare(&open, report.seconds, &found, &access, &mut server);
+    }
     verify(
         workload,
         &parameters,
@@ -122,6 +147,54 @@ fn main() {
     server
         .execute(&format!("DROP DATABASE {DATABASE}"))
         .unwrap();
+}
+
+/// Everybody in turn: loading once, driving several times.
+fn compare(
+    open: &OpenOrder,
+    filled_s: f64,
+    found: &[Peer],
+    access: &Access,
+    server: &mut Connection,
+) {
+    for peer in found {
+        let seconds = peer.load(access, server);
+        println!(
+            "{}: loaded in {seconds:.1} s, {:.1} times ours",
+            peer.name(),
+            seconds / filled_s
+        );
+    }
+    let open = OpenOrder {
+        address: Address::parse_with_user(&format!("tcp://127.0.0.1:{}", access.port))
+            .unwrap()
+            .0,
+        ..open.clone()
+    };
+    for round in 1..=number("DBDUEL_BENCH_ROUNDS", 3) {
+        let ours = run(open.clone(), f64::from(access.seconds));
+        let ended: u64 = ours.classes.iter().map(|class| class.ok).sum();
+        let own_us = 1e6 * (ours.cpu_user_s + ours.cpu_system_s) / ended as f64;
+        println!(
+            "round {round}: dbduel {own_us:.0} µs of client CPU per transaction, NOPM {:.0}",
+            ours.classes[0].ok as f64 * 60.0 / ours.measured_s
+        );
+        for peer in found {
+            let drive = peer.drive(access);
+            let us = 1e6 * drive.cpu_s / drive.transactions as f64;
+            println!(
+                "round {round}: {} {us:.0} µs, NOPM {:.0}; ours is {:.2} of it",
+                peer.name(),
+                drive.new_orders_per_minute,
+                own_us / us
+            );
+        }
+    }
+    for peer in found {
+        server
+            .execute(&format!("DROP DATABASE {}", peer.database()))
+            .unwrap();
+    }
 }
 
 fn verify(
