@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dbduel_record::Record;
-use dbduel_record::commits::coalesce;
+use dbduel_record::commits::{CommitRange, coalesce};
 use dbduel_record::event::{Event, Finding, Severity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -104,7 +104,7 @@ fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
     }
     for contender in ["first", "second"] {
         let log = coalesce(record.commits_of(contender));
-        let orders: u64 = log.ranges.iter().map(|range| range.count()).sum();
+        let orders: u64 = log.ranges.iter().map(CommitRange::count).sum();
         let counted: u64 = record
             .slices
             .iter()
