@@ -239,7 +239,7 @@ fn orders(text: &mut String, part: &OrdersView) {
         for cell in &level.cells {
             let _ = writeln!(
                 text,
-                "**{}: NOPM {}** {}\n",
+                "**{}: NOPM {}** ({})\n",
                 plain(&cell.contender),
                 plain(&cell.nopm),
                 plain(&cell.doubt)

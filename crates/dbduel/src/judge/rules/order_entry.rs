@@ -102,11 +102,20 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
                 ..
             } = *class;
             let words = format!(
-                "`{}` of `{}` at {label} with {share:.2} % of at least {least:.0} %",
-                class.class, cell.contender
+                "`{}` of `{}` at {label} with {share:.2} % of at least {least:.0} %{}",
+                class.class,
+                cell.contender,
+                if share < least {
+                    ", as chance may have it"
+                } else {
+                    ""
+                }
             );
             if share + CHANCE * deviation_percent(least, ended) < least {
-                let claim = format!("The mix was short of {words}.");
+                let claim = format!(
+                    "The mix was short of `{}` of `{}` at {label}: {share:.2} % of at least {least:.0} %.",
+                    class.class, cell.contender
+                );
                 let remedy =
                     "Use the deck, or weights above the minimums; longer slices finish more decks.";
                 let about = [cell.contender.as_str()];

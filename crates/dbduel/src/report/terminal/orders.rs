@@ -19,7 +19,7 @@ pub(super) fn orders(page: &mut Page, view: &OrdersView) {
         page.line(&label);
         for cell in &level.cells {
             let words = format!(
-                "  {}: NOPM {} {}; {}; {}; deliveries without an order: {}; errors: {}",
+                "  {}: NOPM {} ({}); {}; {}; deliveries without an order: {}; errors: {}",
                 cell.contender,
                 cell.nopm,
                 cell.doubt,
