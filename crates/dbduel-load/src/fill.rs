@@ -201,13 +201,24 @@ pub fn clear(
 /// Creates the tables; returns how long an INSERT may be.
 fn create(crew: &Crew<'_>, tables: &[Table], database: &str) -> Result<usize, FillError> {
     let mut connection = crew.connect()?;
+    let exists = |table: String| FillError::Exists {
+        table,
+        database: database.to_owned(),
+    };
+    // Before the first is created, or a part of ours would stand among another program's tables.
+    let present = connection
+        .query("SHOW TABLES")
+        .map_err(FillError::Together)?;
+    let is_there = |table: &&Table| {
+        (0..present.rows.len()).any(|row| present.text(row, 0).as_ref() == Some(&table.name))
+    };
+    if let Some(table) = tables.iter().find(is_there) {
+        return Err(exists(table.name.clone()));
+    }
     for table in tables {
         run(&mut connection, table, &table.create).map_err(|error| match error {
             FillError::Statement { table, source } if source.code() == Some(TABLE_EXISTS) => {
-                FillError::Exists {
-                    table,
-                    database: database.to_owned(),
-                }
+                exists(table)
             }
             error => error,
         })?;

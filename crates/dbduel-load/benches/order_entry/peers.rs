@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use dbduel_load::blocking::Connection;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 
 /// Where the server listens and who logs in, as the programs want it.
 pub struct Access {
@@ -79,7 +80,9 @@ impl Peer {
                 let mut command = Command::new(folder.join("tpcc_load"));
                 command.args(self.tpcc_mysql_access(access));
                 output(command.args(["-w", &access.warehouses.to_string()]));
-                TPCC_MYSQL_INDEXES.iter().for_each(|sql| drop(run(sql)));
+                for sql in TPCC_MYSQL_INDEXES {
+                    run(sql);
+                }
             }
             Peer::GoTpc(_) => {
                 output(self.go_tpc(access).args(["prepare", "--no-check"]));

@@ -280,6 +280,12 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
         }
     ));
     assert!(matches!(lab.fill(), Err(FillError::Exists { .. })));
+    // The attempt to fill left nothing behind that could be taken for ours.
+    assert!(matches!(
+        lab.workload
+            .recognise(&lab.parameters, &mut lab.connect(Some(&lab.database))),
+        Err(VerifyError::Unusable(UnusableData::Foreign { .. }))
+    ));
     lab.query("DROP TABLE new_orders");
     clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
 
