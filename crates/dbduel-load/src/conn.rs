@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::blocking::{Tls, TlsError};
 use crate::executor::{Reactor, Token};
 use socket::Socket;
-pub use statement::{Protocol, Statement};
+pub use statement::{Group, Protocol, Statement};
 
 /// `ER_UNSUPPORTED_PS`: the server does not prepare this kind of statement.
 const CANNOT_PREPARE: u16 = 1295;
@@ -131,29 +131,12 @@ impl Conn {
         database: &str,
         tls: &Tls,
     ) -> Result<Self, LostError> {
-        // A workload may send several statements in one packet.
-        let wanted = Capabilities::MULTI_STATEMENTS;
-        Self::open_wanting(wanted, reactor, token, address, credentials, database, tls).await
-    }
-
-    /// As [`Conn::open`], with capabilities beyond those that are always asked for.
-    ///
-    /// # Errors
-    /// [`LostError`] says whether there was no server, or it refused.
-    pub async fn open_wanting(
-        wanted: Capabilities,
-        reactor: Rc<Reactor>,
-        token: Token,
-        address: &Address,
-        credentials: Credentials,
-        database: &str,
-        tls: &TlsMode,
-    ) -> Result<Self, LostError> {
         let mut socket = Socket::connect(&reactor, token, address).await?;
         let mut login = Login::new(LoginOptions {
             database: Some(database.to_owned()),
             tls: tls.wish(),
-            wanted,
+            // A workload may send several statements in one packet.
+            wanted: Capabilities::MULTI_STATEMENTS,
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -216,7 +199,7 @@ impl Conn {
         sql: &str,
         protocol: Protocol,
     ) -> Result<Statement, StatementError> {
-        if protocol == Protocol::Text {
+        if matches!(protocol, Protocol::Text | Protocol::Grouped) {
             return Ok(Statement::text(sql));
         }
         self.out.clear();
@@ -321,6 +304,23 @@ impl Conn {
             statement.failed();
         }
         outcome
+    }
+
+    /// Runs the statements of a group in one round trip, with the rows of all results handed to `sink`.
+    ///
+    /// # Errors
+    /// The error of the first statement that failed, after which none of the group was run, or a lost
+    /// connection; the sink may then have seen some rows.
+    pub async fn execute_group<S: Sink>(
+        &mut self,
+        group: &Group,
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        let (text, statements) = group.request();
+        self.out.clear();
+        command::query(&mut self.out, text);
+        self.statements += statements.saturating_sub(1);
+        self.round_trip(RowFormat::Text, sink).await
     }
 
     /// Sends what is in `out` and reads the reply.

@@ -111,6 +111,20 @@ pub trait Workload: Sync {
         Vec::new()
     }
 
+    /// Looks whether the tables in the connection's default database are this workload's, are complete
+    /// and fit the parameters, as far as that can be told at once.
+    ///
+    /// # Errors
+    /// [`VerifyError`] says whose tables they are, or what does not fit.
+    fn recognise(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+    ) -> Result<(), VerifyError> {
+        let _ = (parameters, connection);
+        Ok(())
+    }
+
     /// Looks whether its data, in the connection's default database, are what they must be. A workload
     /// whose data obey no rules has no conditions.
     ///

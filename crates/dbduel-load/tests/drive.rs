@@ -36,8 +36,8 @@ fn slices_follow_one_another_and_everything_adds_up() {
     assert_eq!(
         load.answer(),
         Answer::Closed {
+            contender: "only".to_owned(),
             commits: Vec::new(),
-            contender: "only".to_owned()
         }
     );
     load.end();

@@ -23,6 +23,16 @@ pub fn number(name: &str, default: u32) -> u32 {
         .unwrap_or(default)
 }
 
+/// Clients that drive the load.
+pub fn clients() -> u32 {
+    number("DBDUEL_BENCH_CLIENTS", 16)
+}
+
+/// Seconds that are measured.
+pub fn seconds() -> u32 {
+    number("DBDUEL_BENCH_SECONDS", 30)
+}
+
 /// A database of its own on the server that the environment names.
 pub struct Bench {
     address: Address,
@@ -78,7 +88,8 @@ impl Bench {
         Some(bench)
     }
 
-    fn connect(&self, database: Option<&str>) -> Connection {
+    /// A connection, to a database or to none.
+    pub fn connect(&self, database: Option<&str>) -> Connection {
         let options = ConnectOptions {
             statement_deadline: DEADLINE,
             database: database.map(str::to_owned),
@@ -92,6 +103,7 @@ impl Bench {
         let place = Place {
             address: &self.address,
             credentials: &self.credentials,
+            tls: &TlsMode::Off,
             database: &self.database,
             connections,
             deadline: DEADLINE,
@@ -163,12 +175,30 @@ impl Bench {
         println!("  {:?}", verification.counts);
     }
 
+    /// Who logs in.
+    #[allow(dead_code, reason = "not every bench compares with other programs")]
+    pub fn user(&self) -> &str {
+        &self.credentials.user
+    }
+
+    /// The password.
+    #[allow(dead_code, reason = "not every bench compares with other programs")]
+    pub fn password(&self) -> &str {
+        &self.credentials.password
+    }
+
     /// Drives the workload from one load thread and prints what came of it.
     pub fn run(&self) -> SliceAnswer {
-        let clients = number("DBDUEL_BENCH_CLIENTS", 16);
+        let slice = self.drive(&self.address);
+        print(&slice);
+        slice
+    }
+
+    /// Drives the workload from one load thread over this way to the server.
+    pub fn drive(&self, address: &Address) -> SliceAnswer {
         let open = OpenOrder {
             contender: "only".to_owned(),
-            address: self.address.clone(),
+            address: address.clone(),
             user: self.credentials.user.clone(),
             password: self.credentials.password.clone(),
             database: self.database.clone(),
@@ -176,14 +206,12 @@ impl Bench {
                 name: self.workload.name().to_owned(),
                 parameters: self.parameters.clone(),
             },
-            clients,
+            clients: clients(),
             retries: 10,
             tls: TlsMode::Off,
             connect_s: 60.0,
         };
-        let slice = drive_slice(open, f64::from(number("DBDUEL_BENCH_SECONDS", 30)));
-        print(&slice);
-        slice
+        drive_slice(open, f64::from(seconds()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use dbduel_wire::{CommandError, RowFormat, SentTypes, Value, command};
+use dbduel_wire::{Capabilities, CommandError, RowFormat, SentTypes, Value, command};
 
 /// How statements travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,48 @@ pub enum Protocol {
     Prepared,
     /// Written out as text each time.
     Text,
+    /// As text, and statements whose values are known together in one request ([`Group`]).
+    Grouped,
+}
+
+/// Statements that go to the server in one request and whose results come back in one reply. The server
+/// stops at the first that fails.
+#[derive(Debug, Default)]
+pub struct Group {
+    text: Vec<u8>,
+    statements: u64,
+}
+
+impl Group {
+    /// Forgets all statements.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.statements = 0;
+    }
+
+    /// Adds a statement with its values.
+    ///
+    /// # Errors
+    /// When the statement was prepared by the server, or takes another number of values.
+    pub fn add(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<(), CommandError> {
+        let Kind::Text { pieces } = &statement.kind else {
+            return Err(CommandError::ParameterCount {
+                statement: 0,
+                expected: 0,
+                got: values.len(),
+            });
+        };
+        if self.statements > 0 {
+            self.text.push(b';');
+        }
+        self.statements += 1;
+        put_text(&mut self.text, pieces, values)
+    }
+
+    /// The request, and how many statements are in it.
+    pub(super) fn request(&self) -> (&[u8], u64) {
+        (&self.text, self.statements)
+    }
 }
 
 /// A statement of one connection.
@@ -82,21 +124,8 @@ impl Statement {
                 Ok(RowFormat::Binary)
             }
             Kind::Text { pieces } => {
-                let expected = pieces.len() - 1;
-                if values.len() != expected {
-                    return Err(CommandError::ParameterCount {
-                        statement: 0,
-                        expected,
-                        got: values.len(),
-                    });
-                }
                 text.clear();
-                for (index, piece) in pieces.iter().enumerate() {
-                    text.extend_from_slice(piece);
-                    if let Some(value) = values.get(index) {
-                        put_literal(text, value);
-                    }
-                }
+                put_text(text, pieces, values)?;
                 command::query(out, text);
                 Ok(RowFormat::Text)
             }
@@ -110,6 +139,29 @@ impl Statement {
             sent.forget();
         }
     }
+}
+
+/// Appends a statement with its values in place.
+fn put_text(
+    text: &mut Vec<u8>,
+    pieces: &[Vec<u8>],
+    values: &[Value<'_>],
+) -> Result<(), CommandError> {
+    let expected = pieces.len() - 1;
+    if values.len() != expected {
+        return Err(CommandError::ParameterCount {
+            statement: 0,
+            expected,
+            got: values.len(),
+        });
+    }
+    for (index, piece) in pieces.iter().enumerate() {
+        text.extend_from_slice(piece);
+        if let Some(value) = values.get(index) {
+            put_literal(text, value);
+        }
+    }
+    Ok(())
 }
 
 /// Appends a value as an SQL literal.
@@ -185,6 +237,18 @@ mod tests {
             r"SELECT -7, 'it\'s a \\ \0', NULL, 0.5 + 1"
         );
         assert_eq!(written("COMMIT", &[]).unwrap(), "COMMIT");
+    }
+
+    #[test]
+    fn a_group_is_one_request_with_all_its_statements() {
+        let mut group = Group::default();
+        let values = [Value::Unsigned(7), Value::Text("a;b")];
+        group.add(&Statement::text("BEGIN"), &[]).unwrap();
+        group.add(&Statement::text("SELECT ?, ?"), &values).unwrap();
+        assert_eq!(group.request(), (&b"BEGIN;SELECT 7, 'a;b'"[..], 2));
+        assert!(group.add(&Statement::text("SELECT ?"), &values).is_err());
+        group.clear();
+        assert_eq!(group.request(), (&b""[..], 0));
     }
 
     #[test]

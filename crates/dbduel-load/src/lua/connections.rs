@@ -121,8 +121,7 @@ impl Connections {
             let error = std::io::Error::new(ErrorKind::NotFound, "no address of a server is given");
             return Err((nowhere, error.into()));
         };
-        let opening = Conn::open_wanting(
-            Capabilities::MULTI_STATEMENTS,
+        let opening = Conn::open(
             Rc::clone(&self.reactor),
             self.token,
             address,

@@ -88,6 +88,14 @@ impl Workload for OrderEntry {
         schema::conclude(parameters)
     }
 
+    fn recognise(
+        &self,
+        parameters: &Parameters,
+        connection: &mut Connection,
+    ) -> Result<(), VerifyError> {
+        recognise::recognise(connection, &Settings::new(parameters)).map(drop)
+    }
+
     fn verify(
         &self,
         parameters: &Parameters,

@@ -2,10 +2,10 @@
 //!
 //! Knows no workload's tables. Nothing is allocated.
 
-use dbduel_wire::reply::Values;
+use dbduel_wire::reply::{Completion, Values};
 use dbduel_wire::{Row, Sink, Value};
 
-use crate::conn::{Conn, LostError, Statement, StatementError};
+use crate::conn::{Conn, Group, LostError, Statement, StatementError};
 
 /// The fields of a row, from left to right.
 pub(super) struct Fields<'a>(Values<'a>);
@@ -148,11 +148,73 @@ pub(super) async fn each(
     };
     let summary = conn.execute_into(statement, values, &mut reader).await?;
     match reader.broken {
-        true => Err(unusable(
-            "a row has NULL or no number where one is expected",
-        )),
+        true => Err(no_number()),
         false => Ok(summary.rows),
     }
+}
+
+/// Hands the rows of several results to a closure, with the position of the statement in its group.
+struct GroupReader<F> {
+    read: F,
+    statement: usize,
+    broken: bool,
+}
+
+impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for GroupReader<F> {
+    #[inline]
+    fn wants_columns(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn row(&mut self, row: &Row<'_>) {
+        self.broken |= (self.read)(self.statement, &mut Fields(row.values())).is_none();
+    }
+
+    #[inline]
+    fn completed(&mut self, _completion: &Completion) {
+        self.statement += 1;
+    }
+}
+
+/// Runs a group and hands every row to `read`, with the position of its statement in the group; none for
+/// a row that makes no sense.
+pub(super) async fn each_of(
+    conn: &mut Conn,
+    group: &Group,
+    read: impl FnMut(usize, &mut Fields<'_>) -> Option<()>,
+) -> Result<(), StatementError> {
+    let mut reader = GroupReader {
+        read,
+        statement: 0,
+        broken: false,
+    };
+    conn.execute_group(group, &mut reader).await?;
+    match reader.broken {
+        true => Err(no_number()),
+        false => Ok(()),
+    }
+}
+
+/// Adds a statement to a group.
+pub(super) fn add(
+    group: &mut Group,
+    statement: &Statement,
+    values: &[Value<'_>],
+) -> Result<(), StatementError> {
+    group
+        .add(statement, values)
+        .map_err(|error| LostError::from(error).into())
+}
+
+/// A row of `table` that must be there.
+pub(super) fn present<T>(row: Option<T>, table: &str) -> Result<T, StatementError> {
+    row.ok_or_else(|| unusable(&format!("a row of table `{table}` is missing")))
+}
+
+/// A row is not as expected.
+fn no_number() -> StatementError {
+    unusable("a row has NULL or no number where one is expected")
 }
 
 /// Runs a query that returns one row or none.
@@ -179,10 +241,7 @@ pub(super) async fn one<T>(
     table: &str,
     read: impl FnMut(&mut Fields<'_>) -> Option<T>,
 ) -> Result<T, StatementError> {
-    match maybe(conn, statement, values, read).await? {
-        Some(row) => Ok(row),
-        None => Err(unusable(&format!("a row of table `{table}` is missing"))),
-    }
+    present(maybe(conn, statement, values, read).await?, table)
 }
 
 /// The data are not what they must be; nothing can be measured with them.

@@ -16,7 +16,7 @@ use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{self, FillError, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::workloads::{self, Workload, completion};
+use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
@@ -76,6 +76,7 @@ pub fn load(arguments: &cli::Load) -> Result<Exit> {
     if arguments.prepare {
         job.prepare()?;
     }
+    job.recognise()?;
     let driven = job.drive(version);
     // Whatever came of the load; but its own error is the one to report first.
     let cleaned = if arguments.cleanup {
@@ -138,8 +139,27 @@ impl Job {
         })
     }
 
+    /// Refuses tables that are another program's or incomplete, with the reason.
+    fn recognise(&self) -> Result<()> {
+        // A database that does not exist is what the clients will say better.
+        let Ok(mut connection) = self.connect_to(Some(&self.database)) else {
+            return Ok(());
+        };
+        match self.workload.recognise(&self.parameters, &mut connection) {
+            Ok(()) | Err(VerifyError::Unusable(UnusableData::Absent)) => Ok(()),
+            Err(error) => Err(error).with_context(|| {
+                format!("the tables in database `{}` cannot be used", self.database)
+            }),
+        }
+    }
+
     fn connect(&self) -> Result<Connection> {
+        self.connect_to(None)
+    }
+
+    fn connect_to(&self, database: Option<&str>) -> Result<Connection> {
         let options = ConnectOptions {
+            database: database.map(str::to_owned),
             tls: self.tls.clone(),
             ..ConnectOptions::default()
         };

@@ -96,6 +96,12 @@ impl<'a> Evidence<'a> {
         Some(user + system)
     }
 
+    /// The latencies of one class of a slice.
+    #[must_use]
+    pub fn class_latencies(&self, slice: SliceId, class: &str) -> Option<Histogram<u64>> {
+        Some(self.latencies.get(&slice)?.get(class)?.histogram.unpack())
+    }
+
     /// The latencies of all classes of a slice; `None` when the log has nothing about it.
     #[must_use]
     pub fn latencies(&self, slice: SliceId) -> Option<Histogram<u64>> {

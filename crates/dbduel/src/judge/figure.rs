@@ -67,6 +67,8 @@ impl Figure {
 pub enum How {
     /// Committed transactions over measured time.
     Throughput,
+    /// New-Orders that ended lawfully over measured minutes.
+    NewOrders,
     /// Sum of the latencies over their number.
     LatencySum,
     /// Quantile of the merged histograms of all slices.
@@ -89,6 +91,10 @@ impl How {
             Self::Throughput => {
                 "committed transactions over measured time; interval from the series of ticks, \
                  autocorrelation included"
+            }
+            Self::NewOrders => {
+                "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
+                 Student's interval over slices"
             }
             Self::LatencySum => {
                 "sum of latencies over their number; interval from the series of ticks, autocorrelation included"

@@ -16,6 +16,7 @@ mod figure;
 mod figures;
 pub mod history;
 mod measures;
+pub mod order_entry;
 mod overturn;
 mod pairs;
 mod profile;
@@ -63,6 +64,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
         workload: plan.workload.clone(),
+        order_entry: order_entry::of(&evidence),
         contenders: contenders(&evidence),
         host: record.host.clone(),
         self_test: record.self_test.clone(),

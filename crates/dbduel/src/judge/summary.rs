@@ -14,6 +14,7 @@ use super::audit::Audit;
 use super::audit::disclosure::Item;
 use super::explain::{Amplification, Explanation};
 pub use super::figure::{Figure, How};
+use super::order_entry::OrderEntry;
 pub use super::profile::{Profile, Steadiness};
 pub use super::watched::Watched;
 
@@ -48,6 +49,9 @@ pub struct Summary {
     pub load: LoadProcess,
     /// What the clients did.
     pub workload: Workload,
+    /// What only the order-entry workload has; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_entry: Option<OrderEntry>,
     /// The contenders in the order of the experiment; lists per contender keep this order.
     pub contenders: Vec<ContenderFacts>,
     /// The machine.

@@ -1,6 +1,7 @@
 //! What a run cannot answer, so that nobody takes silence for a measurement.
 
 use dbduel_record::Record;
+use dbduel_record::event::Event;
 
 use super::summary::{Figure, Summary};
 
@@ -12,7 +13,7 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
          instances was compared."
             .to_owned(),
         "Other machines, other storage, other data sizes and other mixes of transactions.".to_owned(),
-        "Durability. Whether a committed transaction survives a crash or a power loss was not tested.".to_owned(),
+        durability(record).to_owned(),
         "The cause of a difference. Counters are evidence; no setting was changed one at a time.".to_owned(),
         "Latency of transactions that were given up; the histograms hold committed ones only.".to_owned(),
     ];
@@ -42,4 +43,16 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
         ));
     }
     list
+}
+
+/// A crash during the run is a test of durability where the load keeps a log.
+fn durability(record: &Record) -> &'static str {
+    let is_compared = record.events.iter().any(|event| {
+        matches!(&event.what, Event::Noticed { finding } if finding.rule.starts_with("data.commits-"))
+    });
+    if is_compared {
+        "Durability beyond the end of a server process: the operating system and the device were not cut off."
+    } else {
+        "Durability. Whether a committed transaction survives a crash or a power loss was not tested."
+    }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
 use super::explanation::{CAUTION, is_telling};
-use super::view::{BY_CLIENTS_HEADS, COLUMNS, STORAGE_HEADS, View};
+use super::view::{BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, STORAGE_HEADS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -127,6 +127,8 @@ struct Page {
     steadiness: Vec<Pair>,
     tradeoff: Option<Pair>,
     over_time: Vec<Pair>,
+    new_orders: Vec<Pair>,
+    class_columns: [&'static str; CLASS_COLUMNS.len()],
     schedule: Option<Pair>,
     /// One per explanation; absent where the time could not be divided.
     waterfalls: Vec<Option<Pair>>,
@@ -166,6 +168,12 @@ impl Format for Html {
                     Pair::maybe(|width| chart::throughput_over_time(summary, duel, width))
                 })
                 .collect(),
+            new_orders: summary
+                .duels
+                .iter()
+                .filter_map(|duel| Pair::maybe(|width| chart::new_orders(summary, duel, width)))
+                .collect(),
+            class_columns: CLASS_COLUMNS,
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
             waterfalls: summary
                 .explanations

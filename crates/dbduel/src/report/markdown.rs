@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use dbduel_record::event::Finding;
 
 use super::explanation::{CAUTION, RowView};
-use super::view::{BY_CLIENTS_HEADS, COLUMNS, Entry, RatioView, STORAGE_HEADS, SettingView, View};
+use super::view::{
+    BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, RatioView, STORAGE_HEADS,
+    SettingView, View,
+};
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
@@ -33,6 +36,9 @@ impl Format for Markdown {
         verdicts(&mut text, &view);
         findings_list(&mut text, &view);
         figures(&mut text, &view);
+        if let Some(part) = &view.orders {
+            orders(&mut text, part);
+        }
         ratios(
             &mut text,
             "Latency and cost",
@@ -113,6 +119,9 @@ fn verdicts(text: &mut String, view: &View) {
     let _ = writeln!(text, "# {}\n", plain(&view.question));
     for headline in &view.headlines {
         let _ = writeln!(text, "**{}.**\n", plain(headline));
+    }
+    if let Some(part) = &view.orders {
+        let _ = writeln!(text, "*{}*\n", plain(&part.disclaimer));
     }
     let _ = writeln!(
         text,
@@ -437,6 +446,41 @@ fn storage(text: &mut String, view: &View) {
     text.push('\n');
 }
 
+fn orders(text: &mut String, part: &OrdersView) {
+    let _ = writeln!(text, "## Order entry\n\n{}\n", plain(&part.disclaimer));
+    for Entry { label, text: value } in &part.facts {
+        let _ = writeln!(text, "- {}: {}", plain(label), plain(value));
+    }
+    text.push('\n');
+    for level in &part.levels {
+        let _ = writeln!(text, "### New-Orders per minute, {}\n", plain(&level.label));
+        for cell in &level.cells {
+            let _ = writeln!(
+                text,
+                "**{}: NOPM {}** ({})\n",
+                plain(&cell.contender),
+                plain(&cell.nopm),
+                plain(&cell.doubt)
+            );
+            head(text, &CLASS_COLUMNS, 1);
+            for class in &cell.classes {
+                row(
+                    text,
+                    &class.iter().map(|cell| plain(cell)).collect::<Vec<_>>(),
+                );
+            }
+            let _ = writeln!(
+                text,
+                "\n- {}\n- {}\n- deliveries that found a district without an order: {}\n- errors: {}\n",
+                plain(&cell.slices),
+                plain(&cell.rolled_back),
+                plain(&cell.deliveries),
+                plain(&cell.errors)
+            );
+        }
+    }
+}
+
 fn contenders(text: &mut String, view: &View) {
     text.push_str("## Contenders\n\n");
     for contender in &view.contenders {
@@ -528,6 +572,8 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         let over_time = chart::throughput_over_time(summary, duel, WIDTH);
         let latency = chart::latency_profile(summary, duel, WIDTH / 2.0);
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));
+        let orders = chart::new_orders(summary, duel, WIDTH);
+        files.extend(orders.map(|svg| file(format!("new-orders-{number}"), &svg)));
         files.extend(latency.map(|svg| file(format!("latency-{number}"), &svg)));
         let curve = chart::latency_curve(summary, duel, WIDTH / 2.0);
         let steadiness = chart::steadiness(summary, duel, WIDTH / 2.0);

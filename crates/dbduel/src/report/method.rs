@@ -110,12 +110,5 @@ fn observation(summary: &Summary) -> String {
 }
 
 fn sentence(how: How) -> String {
-    let text = how.text();
-    let mut characters = text.chars();
-    let first: String = characters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    format!("{first}{}.", characters.as_str())
+    words::sentence(how.text())
 }

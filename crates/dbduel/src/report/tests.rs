@@ -3,6 +3,7 @@
 use dbduel_record::event::{Finding, SliceId};
 
 use super::{FORMATS, Format, Options, chart, format};
+use crate::judge::order_entry::tests::order_entry_record;
 use crate::judge::synthetic::Scenario;
 use crate::judge::{Summary, summarise};
 
@@ -107,6 +108,27 @@ fn the_terminal_shows_the_verdict_first() {
 fn the_markdown_twin_says_the_same() {
     insta::assert_snapshot!("markdown_duel", render("markdown", &Scenario::duel()));
     insta::assert_snapshot!("markdown_void", render("markdown", &void()));
+}
+
+#[test]
+fn every_format_says_what_order_entry_is_not() {
+    let (summary, findings) = summarise(&order_entry_record());
+    for format in FORMATS {
+        let text = format.render(&summary, &findings, &OPTIONS).text;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let said = words.join(" ");
+        for part in [
+            "not comparable with published TPC-C results",
+            "NOPM",
+            "stock-level",
+        ] {
+            assert!(
+                said.contains(part) || said.to_lowercase().contains(&part.to_lowercase()),
+                "{}: no `{part}` in {text}",
+                format.name()
+            );
+        }
+    }
 }
 
 #[test]

@@ -510,6 +510,18 @@ pub fn moment(at_ms: Option<u64>) -> String {
         .unwrap_or_default()
 }
 
+/// The text with a large first letter and a full stop.
+#[must_use]
+pub fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first: String = characters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", characters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

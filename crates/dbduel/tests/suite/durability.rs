@@ -13,14 +13,14 @@ use super::lab::{Lab, count, servers_left, with_servers};
 /// Runs in which a loss is looked for; a kill that comes right after a flush shows none.
 const ATTEMPTS: u32 = 3;
 
-/// Order entry on two like servers, over in less than a minute.
+/// Order entry on two like servers, over in about a minute.
 fn orders(flush: u32) -> String {
     let contender = format!(
         "server = \"mariadb-10.11\"\nsettings = {{ innodb_buffer_pool_size = \"32M\", \
          innodb_flush_log_at_trx_commit = {flush} }}\n"
     );
     format!(
-        "budget = \"40 s\"\nhorizon = \"25 %\"\nseed = 7\n\
+        "budget = \"60 s\"\nhorizon = \"25 %\"\nseed = 7\n\
          [contenders.first]\n{contender}[contenders.second]\n{contender}\
          [workload]\nname = \"order-entry\"\nwarehouses = 1\nscale = 0.02\n\
          [load]\nclients = 8\n\

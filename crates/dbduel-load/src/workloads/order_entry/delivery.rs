@@ -5,13 +5,15 @@
 //! completion. Every district is a database transaction of its own, which the specification allows and
 //! which keeps locks short.
 
+mod grouped;
+
 use dbduel_wire::Value;
 
 use super::home::Home;
 use super::schema::SKIPS;
 use super::settings::{DISTRICTS, Settings};
 use super::values::between;
-use crate::conn::{Conn, Statement, StatementError};
+use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
 use crate::random::Random;
 use crate::workloads::rows::{Money, maybe, one, unusable};
 
@@ -31,6 +33,8 @@ struct Progress {
 pub(super) struct Delivery {
     progress: Progress,
     terminal: u64,
+    group: Group,
+    is_grouped: bool,
     begin: Statement,
     commit: Statement,
     oldest: Statement,
@@ -54,6 +58,8 @@ impl Delivery {
         Ok(Delivery {
             progress: Progress::default(),
             terminal,
+            group: Group::default(),
+            is_grouped: protocol == Protocol::Grouped,
             begin: prepare("BEGIN").await?,
             commit: prepare("COMMIT").await?,
             // Locked, or two deliveries would take the same order.
@@ -104,7 +110,11 @@ impl Delivery {
     /// Delivers the oldest order of each district, and notes how many districts had none.
     pub(super) async fn delivery(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
         while self.progress.district <= DISTRICTS {
-            let delivered = self.district(conn).await?;
+            let delivered = if self.is_grouped {
+                self.district_in_groups(conn).await?
+            } else {
+                self.district(conn).await?
+            };
             self.progress.district += 1;
             self.progress.skipped += u64::from(!delivered);
         }

@@ -4,9 +4,9 @@ use dbduel_wire::Value;
 
 use super::settings::{DISTRICTS, Settings};
 use super::values::{LastName, between, percent};
-use crate::conn::{Conn, Statement, StatementError};
+use crate::conn::{Conn, Group, Statement, StatementError};
 use crate::random::Random;
-use crate::workloads::rows::{Fields, each, unusable};
+use crate::workloads::rows::{Fields, add, each, unusable};
 
 /// Customers out of a hundred that are named instead of numbered.
 const BY_NAME_PERCENT: u64 = 60;
@@ -93,6 +93,24 @@ impl FindCustomer {
         })
     }
 
+    /// Adds the statement that finds the customer to a group.
+    pub(super) fn add_to(
+        &self,
+        group: &mut Group,
+        home: Home,
+        pick: &Pick,
+    ) -> Result<(), StatementError> {
+        let (statement, key) = match pick {
+            Pick::Number(number) => (&self.by_number, Value::Unsigned(*number)),
+            Pick::Name(name) => (&self.by_name, Value::Text(name.as_str())),
+        };
+        let (warehouse, district) = (
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(home.district),
+        );
+        add(group, statement, &[warehouse, district, key])
+    }
+
     /// The customer: of several with the same name the middle one, position ceil(n/2). `matches` is
     /// scratch space.
     pub(super) async fn find<T: Copy>(
@@ -118,12 +136,17 @@ impl FindCustomer {
             Some(())
         })
         .await?;
-        let middle = matches.len().saturating_sub(1) / 2;
-        matches
-            .get(middle)
-            .copied()
-            .ok_or_else(|| unusable("no customer has the number or last name that was drawn"))
+        middle(matches)
     }
+}
+
+/// Of several customers with one name the middle one, position ceil(n/2).
+pub(super) fn middle<T: Copy>(matches: &[T]) -> Result<T, StatementError> {
+    let middle = matches.len().saturating_sub(1) / 2;
+    matches
+        .get(middle)
+        .copied()
+        .ok_or_else(|| unusable("no customer has the number or last name that was drawn"))
 }
 
 #[cfg(test)]

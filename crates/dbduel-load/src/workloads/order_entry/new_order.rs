@@ -1,5 +1,6 @@
 //! New-Order (TPC-C 2.4): a customer orders five to fifteen items.
 
+mod grouped;
 mod input;
 
 use dbduel_wire::Value;
@@ -7,11 +8,12 @@ use dbduel_wire::Value;
 use super::home::Home;
 use super::row_writer::ORIGINAL;
 use super::settings::Settings;
-use crate::conn::{Conn, Statement, StatementError};
+use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
 use crate::ledger::Commitment;
 use crate::random::Random;
 use crate::worker::Trace;
 use crate::workloads::rows::{Money, maybe, one, text, unusable};
+use grouped::LineRead;
 use input::{Input, Line};
 
 /// Longest `s_dist_xx`.
@@ -37,8 +39,12 @@ struct Output {
 pub(super) struct NewOrder {
     input: Input,
     trace: Trace,
+    group: Group,
+    lines_read: Vec<LineRead>,
+    is_grouped: bool,
     begin: Statement,
     commit: Statement,
+    rollback: Statement,
     lock_district: Statement,
     advance_district: Statement,
     warehouse: Statement,
@@ -61,8 +67,12 @@ impl NewOrder {
         Ok(NewOrder {
             input: Input::default(),
             trace: Trace::Plain,
+            group: Group::default(),
+            lines_read: Vec::new(),
+            is_grouped: protocol == Protocol::Grouped,
             begin: prepare("BEGIN").await?,
             commit: prepare("COMMIT").await?,
+            rollback: prepare("ROLLBACK").await?,
             lock_district: prepare("SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE")
                 .await?,
             advance_district: prepare("UPDATE district SET d_next_o_id = ? WHERE d_w_id = ? AND d_id = ?").await?,
@@ -103,15 +113,22 @@ impl NewOrder {
 
     /// Enters the order. One with an invalid item is rolled back, which is a lawful end too.
     pub(super) async fn new_order(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if self.is_grouped {
+            self.in_groups(conn).await
+        } else {
+            self.one_by_one(conn).await
+        }
+    }
+
+    /// Enters the order statement by statement.
+    async fn one_by_one(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
         let NewOrder { input, .. } = self;
         let Input {
             home,
             customer,
             invalid,
-            all_local,
             ..
         } = *input;
-        let count = input.lines.len() as u64;
         let (warehouse, district) = (
             Value::Unsigned(home.warehouse),
             Value::Unsigned(home.district),
@@ -148,14 +165,7 @@ impl NewOrder {
         .await?;
 
         let id = Value::Unsigned(order);
-        let head = [
-            id,
-            district,
-            warehouse,
-            Value::Unsigned(customer),
-            Value::Unsigned(count),
-            Value::Unsigned(all_local.into()),
-        ];
+        let head = head_values(order, input);
         conn.execute(&mut self.insert_order, &head).await?;
         conn.execute(&mut self.insert_new_order, &[id, district, warehouse])
             .await?;
@@ -174,7 +184,7 @@ impl NewOrder {
                 }
                 None if invalid => {
                     output.invalid = true;
-                    conn.query(b"ROLLBACK").await?;
+                    conn.execute(&mut self.rollback, &[]).await?;
                     self.trace = Trace::RolledBack;
                     std::hint::black_box(&output);
                     return Ok(());
@@ -182,10 +192,7 @@ impl NewOrder {
                 None => return Err(unusable("a row of table `item` is missing")),
             }
         }
-        // Two factors in units of 1/10000 each, rounded once.
-        output.total = (amounts * (10_000 - discount) * (10_000 + warehouse_tax + district_tax)
-            + 50_000_000)
-            / 100_000_000;
+        output.total = total(amounts, discount, warehouse_tax + district_tax);
         conn.execute(&mut self.commit, &[]).await?;
         self.trace = Trace::Committed(Commitment {
             series: [home.warehouse as u32, home.district as u32],
@@ -232,31 +239,65 @@ impl NewOrder {
             Some((quantity, is_original(fields.text()?)))
         })
         .await?;
-        let ordered = Value::Unsigned(line.quantity);
-        let remote = Value::Unsigned((line.supply != home.warehouse).into());
-        let left = Value::Unsigned(stock_after(quantity, line.quantity));
-        conn.execute(
-            &mut self.update_stock,
-            &[left, ordered, remote, supply, item],
-        )
-        .await?;
+        let left = stock_after(quantity, line.quantity);
+        let values = stock_values(&line, left, home);
+        conn.execute(&mut self.update_stock, &values).await?;
 
         let amount = line.quantity as i64 * price;
         let money = Money::new(amount);
-        let values = [
-            Value::Unsigned(order),
-            Value::Unsigned(home.district),
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(line.number),
-            item,
-            supply,
-            ordered,
-            money.value(),
-            text(&info[..info_length]),
-        ];
+        let values = line_values(order, home, &line, &money, &info[..info_length]);
         conn.execute(&mut self.insert_line, &values).await?;
         Ok(Some((amount, item_original && stock_original)))
     }
+}
+
+/// Values of the statement that inserts the order.
+fn head_values(order: u64, input: &Input) -> [Value<'static>; 6] {
+    [
+        Value::Unsigned(order),
+        Value::Unsigned(input.home.district),
+        Value::Unsigned(input.home.warehouse),
+        Value::Unsigned(input.customer),
+        Value::Unsigned(input.lines.len() as u64),
+        Value::Unsigned(input.all_local.into()),
+    ]
+}
+
+/// Values of the statement that takes a line out of stock.
+fn stock_values(line: &Line, left: u64, home: Home) -> [Value<'static>; 5] {
+    [
+        Value::Unsigned(left),
+        Value::Unsigned(line.quantity),
+        Value::Unsigned((line.supply != home.warehouse).into()),
+        Value::Unsigned(line.supply),
+        Value::Unsigned(line.item),
+    ]
+}
+
+/// Values of the statement that inserts a line.
+fn line_values<'a>(
+    order: u64,
+    home: Home,
+    line: &Line,
+    money: &'a Money,
+    info: &'a [u8],
+) -> [Value<'a>; 9] {
+    [
+        Value::Unsigned(order),
+        Value::Unsigned(home.district),
+        Value::Unsigned(home.warehouse),
+        Value::Unsigned(line.number),
+        Value::Unsigned(line.item),
+        Value::Unsigned(line.supply),
+        Value::Unsigned(line.quantity),
+        money.value(),
+        text(info),
+    ]
+}
+
+/// Price of everything, hundredths: two factors in units of 1/10000 each, rounded once.
+fn total(amounts: i64, discount: i64, taxes: i64) -> i64 {
+    (amounts * (10_000 - discount) * (10_000 + taxes) + 50_000_000) / 100_000_000
 }
 
 /// What is in stock after so many were ordered: it is filled up by 91 before it falls below 10.

@@ -1,17 +1,19 @@
 //! Order-Status (TPC-C 2.6): a customer asks about the last order.
 
-use dbduel_wire::Value;
+use dbduel_wire::{Skip, Value};
 
-use super::home::{FindCustomer, Home, Pick, any_district};
+use super::home::{FindCustomer, Home, Pick, any_district, middle};
 use super::settings::Settings;
-use crate::conn::{Conn, Statement, StatementError};
+use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
 use crate::random::Random;
-use crate::workloads::rows::{one, unusable};
+use crate::workloads::rows::{add, each_of, one, unusable};
 
 /// The transaction: its statements and its next input.
 pub(super) struct OrderStatus {
     input: Option<(Home, Pick)>,
     matches: Vec<u64>,
+    group: Group,
+    is_grouped: bool,
     begin: Statement,
     commit: Statement,
     customer: FindCustomer,
@@ -36,6 +38,8 @@ impl OrderStatus {
         Ok(OrderStatus {
             input: None,
             matches: Vec::new(),
+            group: Group::default(),
+            is_grouped: protocol == Protocol::Grouped,
             begin: prepare("BEGIN").await?,
             commit: prepare("COMMIT").await?,
             customer,
@@ -72,28 +76,46 @@ impl OrderStatus {
             Value::Unsigned(home.warehouse),
             Value::Unsigned(home.district),
         );
-        conn.execute(&mut self.begin, &[]).await?;
-        let customer = self
-            .customer
-            .find(conn, *home, pick, &mut self.matches, |fields| {
-                fields.integer()
+        let customer = if self.is_grouped {
+            let (group, matches) = (&mut self.group, &mut self.matches);
+            group.clear();
+            matches.clear();
+            add(group, &self.begin, &[])?;
+            self.customer.add_to(group, *home, pick)?;
+            each_of(conn, group, |_, fields| {
+                matches.push(fields.integer()?);
+                Some(())
             })
             .await?;
+            middle(matches)?
+        } else {
+            conn.execute(&mut self.begin, &[]).await?;
+            self.customer
+                .find(conn, *home, pick, &mut self.matches, |fields| {
+                    fields.integer()
+                })
+                .await?
+        };
         let key = [warehouse, district, Value::Unsigned(customer)];
         let order = one(conn, &mut self.last_order, &key, "orders", |fields| {
             fields.integer()
         })
         .await?;
-        let lines = conn
-            .execute(
-                &mut self.lines,
-                &[warehouse, district, Value::Unsigned(order)],
-            )
-            .await?;
-        if lines.rows == 0 {
-            return Err(unusable("an order has no lines"));
+        let key = [warehouse, district, Value::Unsigned(order)];
+        let lines = if self.is_grouped {
+            let group = &mut self.group;
+            group.clear();
+            add(group, &self.lines, &key)?;
+            add(group, &self.commit, &[])?;
+            conn.execute_group(group, &mut Skip).await?.rows
+        } else {
+            let lines = conn.execute(&mut self.lines, &key).await?.rows;
+            conn.execute(&mut self.commit, &[]).await?;
+            lines
+        };
+        match lines {
+            0 => Err(unusable("an order has no lines")),
+            _ => Ok(()),
         }
-        conn.execute(&mut self.commit, &[]).await?;
-        Ok(())
     }
 }

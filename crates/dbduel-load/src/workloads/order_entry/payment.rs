@@ -1,14 +1,16 @@
 //! Payment (TPC-C 2.5): a customer pays at a warehouse, which need not be the customer's own.
 
+mod grouped;
+
 use dbduel_wire::Value;
 
 use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
 use super::settings::Settings;
 use super::values::{between, percent};
-use crate::conn::{Conn, Statement, StatementError};
+use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
 use crate::random::Random;
-use crate::workloads::rows::{Money, one, text};
+use crate::workloads::rows::{Fields, Money, one, text};
 
 /// Payments out of a hundred by customers of the own district.
 const LOCAL_PERCENT: u64 = 85;
@@ -56,8 +58,22 @@ struct Customer {
     bad_credit: bool,
 }
 
+impl Customer {
+    /// From the columns that [`Payment::prepare`] asks for.
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Customer {
+            number: fields.integer()?,
+            balance: fields.decimal(2)?,
+            paid: fields.decimal(2)?,
+            bad_credit: fields.text()? == b"BC",
+        })
+    }
+}
+
 /// The transaction: its statements and its next input.
 pub(super) struct Payment {
+    group: Group,
+    is_grouped: bool,
     input: Option<Input>,
     matches: Vec<Customer>,
     history: Vec<u8>,
@@ -91,6 +107,8 @@ impl Payment {
         let protocol = settings.protocol;
         let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
         Ok(Payment {
+            group: Group::default(),
+            is_grouped: protocol == Protocol::Grouped,
             input: None,
             matches: Vec::new(),
             history: Vec::new(),
@@ -145,6 +163,15 @@ impl Payment {
 
     /// Books the payment.
     pub(super) async fn payment(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        if self.is_grouped {
+            self.in_groups(conn).await
+        } else {
+            self.one_by_one(conn).await
+        }
+    }
+
+    /// Books the payment statement by statement.
+    async fn one_by_one(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
         let Some(Input {
             home,
             customer_home,
@@ -196,14 +223,13 @@ impl Payment {
 
         let customer = self
             .lock_customer
-            .find(conn, *customer_home, pick, &mut self.matches, |fields| {
-                Some(Customer {
-                    number: fields.integer()?,
-                    balance: fields.decimal(2)?,
-                    paid: fields.decimal(2)?,
-                    bad_credit: fields.text()? == b"BC",
-                })
-            })
+            .find(
+                conn,
+                *customer_home,
+                pick,
+                &mut self.matches,
+                Customer::read,
+            )
             .await?;
         let key = [
             Value::Unsigned(customer_home.warehouse),

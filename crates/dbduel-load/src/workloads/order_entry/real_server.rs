@@ -90,6 +90,7 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
             "text",
             vec![("protocol", "text".into()), ("terminals", "roaming".into())],
         ),
+        ("grouped", vec![("protocol", "grouped".into())]),
         (
             "weighted",
             vec![("mix", "weighted".into()), ("row_format", "dynamic".into())],
@@ -285,6 +286,12 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
         }
     ));
     assert!(matches!(lab.fill(), Err(FillError::Exists { .. })));
+    // The attempt to fill left nothing behind that could be taken for ours.
+    assert!(matches!(
+        lab.workload
+            .recognise(&lab.parameters, &mut lab.connect(Some(&lab.database))),
+        Err(VerifyError::Unusable(UnusableData::Foreign { .. }))
+    ));
     lab.query("DROP TABLE new_orders");
     clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
 

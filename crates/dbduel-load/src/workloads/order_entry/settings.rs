@@ -106,10 +106,10 @@ impl Settings {
             },
             bound: resolved.text("terminals") == "bound",
             paced: resolved.switch("keying_and_think_times"),
-            protocol: if resolved.text("protocol") == "text" {
-                Protocol::Text
-            } else {
-                Protocol::Prepared
+            protocol: match resolved.text("protocol") {
+                "text" => Protocol::Text,
+                "grouped" => Protocol::Grouped,
+                _ => Protocol::Prepared,
             },
             last_name_load: resolved.count("nurand_last_load"),
             last_name_run,

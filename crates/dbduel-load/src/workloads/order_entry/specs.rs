@@ -70,8 +70,8 @@ pub(super) const SPECS: &[ParameterSpec] = &[
     ),
     choice(
         "protocol",
-        &["prepared", "text"],
-        "Whether statements are prepared or sent as text.",
+        &["prepared", "text", "grouped"],
+        "How statements travel: prepared, as text, or as text with all that are known together in one round trip.",
     ),
     integer(
         "nurand_last_load",

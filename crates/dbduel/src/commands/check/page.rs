@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::log::Log;
 use crate::lab::contest::condition_facts;
-use crate::report::words::count;
+use crate::report::words::{count, sentence};
 
 /// Raised when a field changes its name or meaning.
 const SCHEMA_VERSION: u32 = 1;
@@ -102,7 +102,7 @@ pub fn text(document: &Document) -> String {
         let _ = writeln!(text, "{words}");
     };
     if let Some(disclaimer) = document.disclaimer {
-        line(format!("{}: {disclaimer}", document.workload));
+        line(sentence(disclaimer));
     }
     if document.tables.conditions.is_empty() {
         line(format!(

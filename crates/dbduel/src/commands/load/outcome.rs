@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use dbduel_load::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
 use dbduel_record::latency::{self, Interval, Packed};
+use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
 use dbduel_record::rows::ALL_CLASSES;
 use hdrhistogram::Histogram;
@@ -65,6 +66,8 @@ pub struct Document {
     pub total: Figures,
     /// Each class by itself.
     pub classes: Vec<Figures>,
+    /// New-Orders, for the order-entry workload.
+    pub new_orders: Option<NewOrders>,
     /// Errors by code, those of retried statements included.
     pub errors: Vec<ErrorCount>,
     /// The load process itself.
@@ -104,6 +107,31 @@ pub struct Counts {
     pub retries: u64,
     /// Statements sent.
     pub statements: u64,
+}
+
+/// The metric of the order-entry workload.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NewOrders {
+    /// Those that ended lawfully in the measured part.
+    pub count: u64,
+    /// The same per minute (NOPM).
+    pub per_minute: f64,
+    /// How many of them were rolled back on purpose.
+    pub rolled_back: u64,
+}
+
+impl NewOrders {
+    fn of(workload: &str, answer: &SliceAnswer) -> Option<Self> {
+        let new_order = answer
+            .classes
+            .iter()
+            .find(|class| workload == order_entry::NAME && class.class == order_entry::NEW_ORDER)?;
+        Some(NewOrders {
+            count: new_order.ok,
+            per_minute: 60.0 * per_second(new_order.ok, answer.measured_s),
+            rolled_back: answer.rolled_back,
+        })
+    }
 }
 
 /// Latencies, microseconds.
@@ -192,6 +220,7 @@ impl Outcome {
                 latency_us: Latency::of(&merged, total.latency_us_sum),
             },
             classes,
+            new_orders: NewOrders::of(&setup.workload.name, &answer),
             client: Client {
                 cpu_user_s: answer.cpu_user_s,
                 cpu_system_s: answer.cpu_system_s,

@@ -7,7 +7,7 @@ use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
 
 use super::outcome::{Counts, Document, Figures, Latency};
-use crate::report::words::{count, duration, latency, number, share};
+use crate::report::words::{count, duration, latency, number, sentence, share};
 
 /// Share of its threads' time from which the load process has nothing to spare.
 const SATURATED: f64 = 0.7;
@@ -94,6 +94,10 @@ pub fn summary(document: &Document) -> String {
         arrival(setup.arrival),
         duration(setup.warm_up_s),
     );
+    if let Some(disclaimer) = setup.disclaimer {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {}\n", sentence(disclaimer));
+    }
     let mut row = |name: &str, what: &str| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {name:<14}{what}");
@@ -102,6 +106,14 @@ pub fn summary(document: &Document) -> String {
         "throughput",
         &format!("{} transactions/s", number(total.per_second)),
     );
+    if let Some(orders) = &document.new_orders {
+        let rolled_back = share(orders.rolled_back as f64 / (orders.count as f64).max(1.0));
+        let what = format!(
+            "{} New-Orders per minute, {rolled_back} of them rolled back on purpose",
+            number(orders.per_minute)
+        );
+        row("NOPM", &what);
+    }
     row("latency", &quantiles(total.latency_us));
     row("transactions", &account(&total.counts));
     row(

@@ -5,6 +5,7 @@
 
 mod lab;
 mod load;
+mod order_entry;
 mod run;
 mod server;
 mod verdict;
@@ -154,6 +155,36 @@ pub const RULES: &[Rule] = &[
         id: "verdict.uneven-stalls",
         why: "Stalls belong to a server's performance, but few of them are luck.",
         check: verdict::uneven_stalls,
+    },
+    Rule {
+        id: "order-entry.unaudited",
+        why: "A derived workload must not be taken for the audited benchmark.",
+        check: order_entry::unaudited,
+    },
+    Rule {
+        id: "order-entry.response-time",
+        why: "Throughput that keeps its users waiting is not what the specification counts.",
+        check: order_entry::response_times,
+    },
+    Rule {
+        id: "order-entry.mix",
+        why: "NOPM grows when the other transactions are left out.",
+        check: order_entry::mix,
+    },
+    Rule {
+        id: "order-entry.rollbacks",
+        why: "Orders that are rolled back on purpose are part of the work.",
+        check: order_entry::rollbacks,
+    },
+    Rule {
+        id: "order-entry.skipped-deliveries",
+        why: "A delivery without an order is hardly any work.",
+        check: order_entry::skipped_deliveries,
+    },
+    Rule {
+        id: "order-entry.scaling",
+        why: "Terminals that wait as people do bound what a warehouse can bring.",
+        check: order_entry::scaling,
     },
     Rule {
         id: "server.builds-differ",

@@ -2,6 +2,7 @@
 //!
 //! Plain text of a given width; colour is an ornament that can be left out.
 
+mod orders;
 mod page;
 mod ratios;
 
@@ -37,8 +38,11 @@ impl Format for Terminal {
         ratios::quantities(&mut page, summary);
         ratios::pairs(&mut page, summary);
         explanations(&mut page, summary);
-        list_findings(&mut page, findings);
         let view = View::new(summary, findings);
+        if let Some(part) = &view.orders {
+            orders::orders(&mut page, part);
+        }
+        list_findings(&mut page, findings);
         page.blank();
         page.wrapped(&format!(
             "Scope: these instances, one machine. {}",

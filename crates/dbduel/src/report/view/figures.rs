@@ -118,8 +118,9 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
     }
 }
 
-fn figure_view(column: &Column, figure: &Figure) -> FigureView {
-    let how = match figure {
+/// How a figure was obtained, and why it has no interval.
+pub(super) fn how(figure: &Figure) -> String {
+    match figure {
         Figure::Estimated {
             how, confidence, n, ..
         } => {
@@ -131,10 +132,13 @@ fn figure_view(column: &Column, figure: &Figure) -> FigureView {
         }
         Figure::Bare { how, why, .. } => format!("{}; no interval: {why}", how.text()),
         Figure::NotMeasured { why } => why.clone(),
-    };
+    }
+}
+
+fn figure_view(column: &Column, figure: &Figure) -> FigureView {
     FigureView {
         value: words::value(figure, column.text),
         doubt: (column.doubt)(figure),
-        how,
+        how: how(figure),
     }
 }

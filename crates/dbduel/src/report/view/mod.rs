@@ -13,6 +13,7 @@ mod by_clients;
 mod facts;
 mod fairness;
 mod figures;
+mod orders;
 mod ratios;
 mod storage;
 mod verdicts;
@@ -20,6 +21,7 @@ mod verdicts;
 pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
+pub use orders::{CLASS_COLUMNS, OrdersView};
 pub use verdicts::{interval, severity};
 
 use by_clients::by_clients;
@@ -84,6 +86,8 @@ pub struct View {
     pub by_clients: Vec<ByClientsView>,
     /// What storage made of the changes.
     pub storage: Vec<StorageView>,
+    /// What only the order-entry workload has.
+    pub orders: Option<OrdersView>,
     /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
@@ -302,6 +306,7 @@ impl View {
             explanations: views(summary),
             by_clients: by_clients(summary),
             storage: storage(summary),
+            orders: orders::orders(summary),
             contenders: summary
                 .contenders
                 .iter()

@@ -1,0 +1,176 @@
+//! New-Order in two round trips: all that is read, then all that is written.
+//!
+//! Everything that is read has keys of the input, everything that is written needs what was read. The rows
+//! and their values are those of the version that goes statement by statement, and so is the order in which
+//! they are locked.
+
+use dbduel_wire::{Skip, Value};
+
+use super::{
+    DISTRICT_INFO, NewOrder, Output, head_values, is_original, line_values, stock_after,
+    stock_values, total,
+};
+use crate::conn::{Conn, StatementError};
+use crate::ledger::Commitment;
+use crate::worker::Trace;
+use crate::workloads::rows::{Money, add, each_of, present, unusable};
+
+/// Statements of the first group before the lines'.
+const HEAD: usize = 4;
+
+/// What was read for the transaction.
+#[derive(Debug, Default)]
+struct Read {
+    /// Tax, and number of the order.
+    district: Option<(i64, u64)>,
+    warehouse_tax: Option<i64>,
+    discount: Option<i64>,
+}
+
+/// What was read for a line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LineRead {
+    /// Price, and whether the item is original; none when there is no such item.
+    item: Option<(i64, bool)>,
+    /// Quantity, and whether the stock is original.
+    stock: Option<(u64, bool)>,
+    info: [u8; DISTRICT_INFO],
+    info_length: usize,
+}
+
+impl NewOrder {
+    /// Enters the order in two round trips.
+    pub(super) async fn in_groups(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+        self.put_reads()?;
+        let read = self.read_all(conn).await?;
+        let (district_tax, order) = present(read.district, "district")?;
+        let warehouse_tax = present(read.warehouse_tax, "warehouse")?;
+        let discount = present(read.discount, "customer")?;
+        let mut output = Output {
+            order,
+            ..Output::default()
+        };
+        let amounts = self.put_writes(order, &mut output)?;
+        output.total = total(amounts, discount, warehouse_tax + district_tax);
+        let end = if output.invalid {
+            &self.rollback
+        } else {
+            &self.commit
+        };
+        add(&mut self.group, end, &[])?;
+        conn.execute_group(&self.group, &mut Skip).await?;
+        let home = self.input.home;
+        self.trace = match output.invalid {
+            true => Trace::RolledBack,
+            false => Trace::Committed(Commitment {
+                series: [home.warehouse as u32, home.district as u32],
+                number: order,
+            }),
+        };
+        std::hint::black_box(&output);
+        Ok(())
+    }
+
+    /// The first group: everything whose key the input has.
+    fn put_reads(&mut self) -> Result<(), StatementError> {
+        let (home, group) = (self.input.home, &mut self.group);
+        let (warehouse, district) = (
+            Value::Unsigned(home.warehouse),
+            Value::Unsigned(home.district),
+        );
+        group.clear();
+        add(group, &self.begin, &[])?;
+        add(group, &self.lock_district, &[warehouse, district])?;
+        add(group, &self.warehouse, &[warehouse])?;
+        let customer = Value::Unsigned(self.input.customer);
+        add(group, &self.customer, &[warehouse, district, customer])?;
+        for line in &self.input.lines {
+            let item = Value::Unsigned(line.item);
+            add(group, &self.item, &[item])?;
+            let key = [district, Value::Unsigned(line.supply), item];
+            add(group, &self.lock_stock, &key)?;
+        }
+        Ok(())
+    }
+
+    async fn read_all(&mut self, conn: &mut Conn) -> Result<Read, StatementError> {
+        let lines = &mut self.lines_read;
+        lines.clear();
+        lines.resize(self.input.lines.len(), LineRead::default());
+        let mut read = Read::default();
+        each_of(conn, &self.group, |statement, fields| {
+            match statement {
+                1 => read.district = Some((fields.decimal(4)?, fields.integer()?)),
+                2 => read.warehouse_tax = Some(fields.decimal(4)?),
+                3 => read.discount = Some(fields.decimal(4)?),
+                _ => {
+                    let position = statement.checked_sub(HEAD)?;
+                    let line = lines.get_mut(position / 2)?;
+                    if position.is_multiple_of(2) {
+                        let price = fields.decimal(2)?;
+                        let _name = fields.text()?;
+                        line.item = Some((price, is_original(fields.text()?)));
+                    } else {
+                        let quantity = fields.integer()?;
+                        let info = fields.text()?;
+                        line.info_length = info.len().min(DISTRICT_INFO);
+                        line.info[..line.info_length].copy_from_slice(&info[..line.info_length]);
+                        line.stock = Some((quantity, is_original(fields.text()?)));
+                    }
+                }
+            }
+            Some(())
+        })
+        .await?;
+        Ok(read)
+    }
+
+    /// The second group but for its end; returns the sum of the lines' amounts, hundredths.
+    fn put_writes(&mut self, order: u64, output: &mut Output) -> Result<i64, StatementError> {
+        let NewOrder {
+            input,
+            group,
+            lines_read,
+            ..
+        } = self;
+        let home = input.home;
+        let (id, district, warehouse) = (
+            Value::Unsigned(order),
+            Value::Unsigned(home.district),
+            Value::Unsigned(home.warehouse),
+        );
+        group.clear();
+        let next = Value::Unsigned(order + 1);
+        add(group, &self.advance_district, &[next, warehouse, district])?;
+        add(group, &self.insert_order, &head_values(order, input))?;
+        add(group, &self.insert_new_order, &[id, district, warehouse])?;
+        let mut amounts = 0;
+        // An order may have an item twice, in neighbouring lines; the second finds what the first has left.
+        let mut before: Option<(u64, u64, u64)> = None;
+        for (line, read) in input.lines.iter().zip(lines_read.iter()) {
+            let Some((price, item_original)) = read.item else {
+                if input.invalid {
+                    output.invalid = true;
+                    continue;
+                }
+                return Err(unusable("a row of table `item` is missing"));
+            };
+            let (in_stock, stock_original) = present(read.stock, "stock")?;
+            let in_stock = match before {
+                Some((supply, item, left)) if (supply, item) == (line.supply, line.item) => left,
+                _ => in_stock,
+            };
+            let left = stock_after(in_stock, line.quantity);
+            before = Some((line.supply, line.item, left));
+            add(group, &self.update_stock, &stock_values(line, left, home))?;
+            let amount = line.quantity as i64 * price;
+            amounts += amount;
+            output.brands += u64::from(item_original && stock_original);
+            let money = Money::new(amount);
+            let info = &read.info[..read.info_length];
+            let values = line_values(order, home, line, &money, info);
+            add(group, &self.insert_line, &values)?;
+        }
+        Ok(amounts)
+    }
+}

@@ -1,0 +1,210 @@
+//! Rules about the order-entry workload: what the specification behind it demands of a run.
+
+use dbduel_record::event::Severity;
+use dbduel_record::order_entry::{
+    PACED_NOPM_PER_WAREHOUSE, ROLLED_BACK_PERCENT, ROLLED_BACK_RANGE_PERCENT,
+    SKIPPED_DELIVERIES_MAX_PERCENT,
+};
+
+use super::{Case, Found, finding};
+use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
+
+/// Standard deviations that chance may take a share away from what it must be.
+const CHANCE: f64 = 2.0;
+
+fn part<'a>(case: &'a Case<'_>) -> Option<&'a OrderEntry> {
+    case.summary.order_entry.as_ref()
+}
+
+/// Cells in which something was measured, with the name of their level.
+fn cells<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a str, &'a OrderCell)> {
+    let cells = part(case).into_iter().flat_map(|part| &part.cells);
+    cells.filter(|cell| cell.new_orders > 0).map(|cell| {
+        let label = &case.summary.duels[cell.level].label;
+        (label.as_str(), cell)
+    })
+}
+
+pub(super) fn unaudited(case: &Case<'_>) -> Vec<Found> {
+    let Some(part) = part(case) else {
+        return Vec::new();
+    };
+    let pacing = if part.keying_and_think_times {
+        "terminals kept keying and think times"
+    } else {
+        "keying and think times were off, so few warehouses were worked on far harder than the specification lets"
+    };
+    let claim = format!(
+        "This is {}; {pacing}; terminals were {}, transactions came from {}, statements were sent as `{}`, and each \
+         Delivery was carried out by the client that asked for it.",
+        part.disclaimer,
+        part.terminals,
+        match part.mix.as_str() {
+            "deck" => "shuffled decks of 23 cards",
+            _ => "weighted draws",
+        },
+        part.protocol
+    );
+    let remedy = "State this beside every figure.";
+    vec![finding(Severity::Note, &[], claim, remedy)]
+}
+
+pub(super) fn response_times(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut nearest: Option<(f64, String)> = None;
+    for (label, cell) in cells(case) {
+        for class in &cell.classes {
+            let Some(p90_us) = class.latency_us_p90.value() else {
+                continue;
+            };
+            let limit_us = class.latency_us_p90_max;
+            let words = format!(
+                "`{}` of `{}` at {label}, whose 90 % quantile was {:.3} s of {:.0} s",
+                class.class,
+                cell.contender,
+                p90_us / 1e6,
+                limit_us / 1e6
+            );
+            if p90_us > limit_us {
+                let claim = format!("A response-time constraint was broken by {words}.");
+                let remedy = "Use fewer clients; the specification does not count such a run.";
+                let about = [cell.contender.as_str()];
+                found.push(finding(Severity::Doubt, &about, claim, remedy).at(cell.level));
+            }
+            if nearest
+                .as_ref()
+                .is_none_or(|(share, _)| p90_us / limit_us > *share)
+            {
+                nearest = Some((p90_us / limit_us, words));
+            }
+        }
+    }
+    if let Some((_, words)) = nearest.filter(|_| found.is_empty()) {
+        let claim = format!("All response-time constraints were kept; the nearest was {words}.");
+        found.push(finding(Severity::Note, &[], claim, "None."));
+    }
+    found
+}
+
+pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut nearest: Option<(f64, String)> = None;
+    for (label, cell) in cells(case) {
+        let ended: u64 = cell.classes.iter().map(|class| class.ok).sum();
+        for class in cell
+            .classes
+            .iter()
+            .filter(|class| class.share_min_percent > 0.0)
+        {
+            let OrderClass {
+                share_percent: share,
+                share_min_percent: least,
+                ..
+            } = *class;
+            let words = format!(
+                "`{}` of `{}` at {label} with {share:.2} % of at least {least:.0} %{}",
+                class.class,
+                cell.contender,
+                if share < least {
+                    ", as chance may have it"
+                } else {
+                    ""
+                }
+            );
+            if share + CHANCE * deviation_percent(least, ended) < least {
+                let claim = format!(
+                    "The mix was short of `{}` of `{}` at {label}: {share:.2} % of at least {least:.0} %.",
+                    class.class, cell.contender
+                );
+                let remedy =
+                    "Use the deck, or weights above the minimums; longer slices finish more decks.";
+                let about = [cell.contender.as_str()];
+                found.push(finding(Severity::Doubt, &about, claim, remedy).at(cell.level));
+            }
+            if nearest
+                .as_ref()
+                .is_none_or(|(margin, _)| share / least < *margin)
+            {
+                nearest = Some((share / least, words));
+            }
+        }
+    }
+    if let Some((_, words)) = nearest.filter(|_| found.is_empty()) {
+        let claim = format!("The minimums of the mix were kept; the nearest was {words}.");
+        found.push(finding(Severity::Note, &[], claim, "None."));
+    }
+    found
+}
+
+pub(super) fn rollbacks(case: &Case<'_>) -> Vec<Found> {
+    let counted = cells(case).filter_map(|(label, cell)| Some((label, cell, cell.rolled_back?)));
+    counted
+        .map(|(label, cell, rolled_back)| {
+            let share = 100.0 * rolled_back as f64 / cell.new_orders as f64;
+            let (low, high) = ROLLED_BACK_RANGE_PERCENT;
+            let chance = CHANCE * deviation_percent(ROLLED_BACK_PERCENT, cell.new_orders);
+            let (severity, words) = if (low..=high).contains(&share) {
+                (Severity::Note, "")
+            } else if (low - chance..=high + chance).contains(&share) {
+                (Severity::Note, "; with so few that is chance")
+            } else {
+                (Severity::Doubt, "; chance does not explain that")
+            };
+            let claim = format!(
+                "`{}` rolled back {share:.2} % of its {} New-Orders at {label}, where the specification has {low} to \
+                 {high} %{words}.",
+                cell.contender, cell.new_orders
+            );
+            let remedy = "Look whether rollbacks fail or New-Orders are missing; the clients draw one in a hundred.";
+            finding(severity, &[&cell.contender], claim, remedy).at(cell.level)
+        })
+        .collect()
+}
+
+pub(super) fn skipped_deliveries(case: &Case<'_>) -> Vec<Found> {
+    let deliveries = part(case).into_iter().flat_map(|part| &part.deliveries);
+    let skipping = deliveries.filter(|found| {
+        let share = 100.0 * found.with_skips as f64 / (found.all as f64).max(1.0);
+        found.with_skips > 1 && share > SKIPPED_DELIVERIES_MAX_PERCENT
+    });
+    skipping
+        .map(|found| {
+            let claim = format!(
+                "{} of {} deliveries of `{}` found a district without an undelivered order; at most \
+                 {SKIPPED_DELIVERIES_MAX_PERCENT:.0} % may.",
+                found.with_skips, found.all, found.contender
+            );
+            let remedy = "Load the tables anew, or give New-Order a larger share.";
+            finding(Severity::Doubt, &[&found.contender], claim, remedy)
+        })
+        .collect()
+}
+
+pub(super) fn scaling(case: &Case<'_>) -> Vec<Found> {
+    let Some(part) = part(case).filter(|part| part.keying_and_think_times) else {
+        return Vec::new();
+    };
+    let (low, high) = PACED_NOPM_PER_WAREHOUSE;
+    let warehouses = part.warehouses.max(1) as f64;
+    let outside = cells(case).filter_map(|(label, cell)| {
+        let each = cell.nopm.value()? / warehouses;
+        (!(low..=high).contains(&each)).then_some((label, cell, each))
+    });
+    outside
+        .map(|(label, cell, each)| {
+            let claim = format!(
+                "`{}` took {each:.2} New-Orders per minute and warehouse at {label}; with keying and think times a \
+                 database of the right size takes {low} to {high}.",
+                cell.contender
+            );
+            let remedy = "Use ten clients per warehouse, and as many warehouses as the server can serve.";
+            finding(Severity::Doubt, &[&cell.contender], claim, remedy).at(cell.level)
+        })
+        .collect()
+}
+
+/// Standard deviation of a share of that many independent draws, percent.
+fn deviation_percent(percent: f64, draws: u64) -> f64 {
+    let share = percent / 100.0;
+    100.0 * (share * (1.0 - share) / (draws as f64).max(1.0)).sqrt()
+}

@@ -1,0 +1,72 @@
+//! New-Orders per minute of every counted slice over time.
+
+use crate::judge::Summary;
+use crate::judge::order_entry::OrderCell;
+use crate::judge::summary::Duel;
+use crate::report::words;
+
+use super::frame::Plot;
+use super::overtime::time_axis;
+use super::scale::{Scale, nice_end, ticks};
+use super::style::{colour, legend, mark_class, marker};
+use super::svg::{Anchor, Svg, polyline};
+use super::{names, number_of};
+
+/// Draws the chart; `None` for another workload, or before the first counted slice.
+#[must_use]
+pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
+    let part = summary.order_entry.as_ref()?;
+    let cells: Vec<&OrderCell> = part
+        .cells
+        .iter()
+        .filter(|cell| cell.level == duel.level)
+        .collect();
+    let slices = || cells.iter().flat_map(|cell| &cell.nopm_by_slice);
+    let first_ms = slices().map(|slice| slice.start_ms).min()?;
+    let since_s = |start_ms: u64| start_ms.saturating_sub(first_ms) as f64 / 1e3;
+    let length_s = slices()
+        .map(|slice| since_s(slice.start_ms))
+        .fold(1.0, f64::max);
+    let mut svg = Svg::new(width);
+    let title = format!("New-Orders per minute, {}", duel.label);
+    svg.text((0.0, 14.0), Anchor::Start, "title", &title);
+    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let plot = Plot {
+        left: 60.0,
+        top: top + 6.0,
+        right: width - 8.0,
+        bottom: top + 166.0,
+    };
+    let end = nice_end(slices().map(|slice| slice.nopm).fold(0.0, f64::max), 4);
+    let values = Scale::linear((0.0, end), plot.upwards());
+    plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
+    let time = Scale::linear((0.0, length_s), plot.across());
+    time_axis(&mut svg, plot, &time, length_s);
+    let radius = (1.2 * (plot.right - plot.left) / slices().count().max(1) as f64).clamp(1.6, 4.2);
+    for cell in &cells {
+        let contender = number_of(summary, &cell.contender);
+        let points: Vec<(f64, f64)> = cell
+            .nopm_by_slice
+            .iter()
+            .map(|slice| (time.at(since_s(slice.start_ms)), values.held(slice.nopm)))
+            .collect();
+        let class = format!("curve guide {}", colour(contender));
+        svg.path(&polyline(points.iter().copied()), &class, "");
+        for (point, slice) in points.iter().zip(&cell.nopm_by_slice) {
+            let title = format!(
+                "{}, slice {}.{}: {} NOPM",
+                cell.contender,
+                slice.block,
+                slice.position,
+                words::number(slice.nopm)
+            );
+            let mark = mark_class(contender, radius);
+            svg.path(&marker(contender, *point, radius), &mark, &title);
+        }
+    }
+    let about = format!(
+        "New-Orders per minute over time at {}, one mark per slice",
+        duel.label
+    );
+    Some(svg.finish(plot.bottom + 36.0, &about))
+}

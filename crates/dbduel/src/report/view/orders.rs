@@ -1,0 +1,203 @@
+//! The order-entry workload's part of a report as text: NOPM, the mix, latencies by class, errors.
+
+use serde::Serialize;
+
+use super::figures::how;
+use super::{Entry, entry};
+use crate::judge::Summary;
+use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
+use crate::judge::summary::Figure;
+use crate::report::words;
+
+/// Headings of the table of classes.
+pub const CLASS_COLUMNS: [&str; 9] = [
+    "class", "share", "at least", "p50", "p90", "limit", "p99", "retried", "failed",
+];
+
+/// The whole part.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrdersView {
+    /// What must be said beside every figure.
+    pub disclaimer: String,
+    /// How the clients worked.
+    pub facts: Vec<Entry>,
+    /// One entry per load level.
+    pub levels: Vec<OrdersLevel>,
+}
+
+/// One load level.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrdersLevel {
+    /// Name of the level.
+    pub label: String,
+    /// One entry per contender.
+    pub cells: Vec<OrdersCell>,
+}
+
+/// One contender at one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrdersCell {
+    /// Name.
+    pub contender: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// New-Orders per minute.
+    pub nopm: String,
+    /// Its interval, or why there is none.
+    pub doubt: String,
+    /// How it was obtained.
+    pub how: String,
+    /// Lowest, middle and highest slice.
+    pub slices: String,
+    /// New-Orders, and how many of them were rolled back on purpose.
+    pub rolled_back: String,
+    /// Deliveries without an order.
+    pub deliveries: String,
+    /// The classes, cells in the order of [`CLASS_COLUMNS`].
+    pub classes: Vec<Vec<String>>,
+    /// Errors by code.
+    pub errors: String,
+}
+
+/// The part, if the workload is order entry.
+#[must_use]
+pub fn orders(summary: &Summary) -> Option<OrdersView> {
+    let part = summary.order_entry.as_ref()?;
+    let levels = summary.duels.iter().map(|duel| OrdersLevel {
+        label: duel.label.clone(),
+        cells: part
+            .cells
+            .iter()
+            .filter(|cell| cell.level == duel.level)
+            .map(|one| cell(summary, part, one))
+            .collect(),
+    });
+    Some(OrdersView {
+        disclaimer: words::sentence(&part.disclaimer),
+        facts: facts(part),
+        levels: levels.collect(),
+    })
+}
+
+fn facts(part: &OrderEntry) -> Vec<Entry> {
+    let pacing = if part.keying_and_think_times {
+        "on: terminals wait as people would"
+    } else {
+        "off: every terminal enters its next transaction at once"
+    };
+    vec![
+        entry("warehouses", words::count(part.warehouses)),
+        entry("keying and think times", pacing),
+        entry("terminals", &part.terminals),
+        entry("mix", &part.mix),
+        entry("statements", &part.protocol),
+    ]
+}
+
+fn cell(summary: &Summary, part: &OrderEntry, cell: &OrderCell) -> OrdersCell {
+    let number = summary
+        .contenders
+        .iter()
+        .position(|facts| facts.name == cell.contender);
+    OrdersCell {
+        contender: cell.contender.clone(),
+        number: number.unwrap_or(0),
+        nopm: words::value(&cell.nopm, words::number),
+        doubt: words::rate_doubt(&cell.nopm),
+        how: how(&cell.nopm),
+        slices: slices(cell),
+        rolled_back: rolled_back(cell),
+        deliveries: deliveries(part, &cell.contender),
+        classes: cell.classes.iter().map(class).collect(),
+        errors: errors(cell),
+    }
+}
+
+fn slices(cell: &OrderCell) -> String {
+    let mut sorted: Vec<f64> = cell.nopm_by_slice.iter().map(|slice| slice.nopm).collect();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.first(), sorted.get(sorted.len() / 2), sorted.last()) {
+        (Some(low), Some(middle), Some(high)) => format!(
+            "{} slices: lowest {}, middle {}, highest {}",
+            sorted.len(),
+            words::number(*low),
+            words::number(*middle),
+            words::number(*high)
+        ),
+        _ => "no slices".to_owned(),
+    }
+}
+
+fn rolled_back(cell: &OrderCell) -> String {
+    let orders = words::count(cell.new_orders);
+    match cell.rolled_back {
+        Some(count) if cell.new_orders > 0 => format!(
+            "{orders} New-Orders, {:.2} % of them rolled back on purpose",
+            100.0 * count as f64 / cell.new_orders as f64
+        ),
+        Some(_) => "no New-Orders".to_owned(),
+        None => {
+            format!("{orders} New-Orders, how many were rolled back on purpose is not recorded")
+        }
+    }
+}
+
+fn deliveries(part: &OrderEntry, contender: &str) -> String {
+    let found = part
+        .deliveries
+        .iter()
+        .find(|found| found.contender == contender);
+    found.map_or_else(
+        || "not recorded".to_owned(),
+        |found| {
+            format!(
+                "{} of {} in the whole run",
+                words::count(found.with_skips),
+                words::count(found.all)
+            )
+        },
+    )
+}
+
+fn class(class: &OrderClass) -> Vec<String> {
+    let least = if class.share_min_percent > 0.0 {
+        format!("{:.0} %", class.share_min_percent)
+    } else {
+        "–".to_owned()
+    };
+    let with_doubt = |figure: &Figure| {
+        let value = words::value(figure, words::latency);
+        match figure.interval() {
+            Some(_) => format!("{value} ({})", words::latency_doubt(figure)),
+            None => value,
+        }
+    };
+    vec![
+        class.class.clone(),
+        format!("{:.2} %", class.share_percent),
+        least,
+        words::value(&class.latency_us_p50, words::latency),
+        with_doubt(&class.latency_us_p90),
+        words::latency(class.latency_us_p90_max),
+        words::value(&class.latency_us_p99, words::latency),
+        words::count(class.retries),
+        words::count(class.failed),
+    ]
+}
+
+fn errors(cell: &OrderCell) -> String {
+    let texts = cell.errors.iter().map(|error| {
+        format!(
+            "{} × {} ({})",
+            words::count(error.count),
+            error.code,
+            error.example
+        )
+    });
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        "none".to_owned()
+    } else {
+        texts.join("; ")
+    }
+}
