@@ -12,5 +12,6 @@ mod suite {
     pub mod house;
     pub mod lab;
     pub mod load;
+    pub mod observe;
     pub mod plans;
 }
