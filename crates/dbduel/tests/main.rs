@@ -15,6 +15,7 @@ mod suite {
     pub mod house;
     pub mod lab;
     pub mod load;
+    pub mod observe;
     pub mod plans;
     pub mod storage;
     pub mod sysbench;

@@ -22,6 +22,7 @@ pub struct Evidence<'a> {
     ticks: BTreeMap<SliceId, Vec<&'a TickRow>>,
     readings: BTreeMap<(SliceId, &'a str, &'a str), f64>,
     latencies: BTreeMap<SliceId, BTreeMap<&'a str, &'a Interval>>,
+    measured_s: BTreeMap<SliceId, f64>,
 }
 
 /// The slice that a row belongs to.
@@ -67,6 +68,12 @@ impl<'a> Evidence<'a> {
             ticks: index_ticks(&record.ticks),
             readings: readings.collect(),
             latencies,
+            measured_s: record
+                .slices
+                .iter()
+                .filter(|row| row.class == ALL_CLASSES)
+                .map(|row| (slice_of(row), row.measured_s))
+                .collect(),
         }
     }
 
@@ -88,11 +95,33 @@ impl<'a> Evidence<'a> {
         self.readings.get(&(slice, source, metric)).copied()
     }
 
+    /// The increase of a counter over the measured part of a slice. On a busy machine the samplers see a
+    /// little less or more than that part; the increase is taken to be even over time.
+    #[must_use]
+    pub fn used(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
+        let seen = self.reading(slice, source, metric)?;
+        let window = match source {
+            "server" | "host" => "window_s",
+            "engine" => "engine_window_s",
+            // The load process reads its own clock at both ends.
+            _ => return Some(seen),
+        };
+        let seen_s = self
+            .reading(slice, "observer", window)
+            .filter(|seen_s| *seen_s > 0.0);
+        let measured_s = self.measured_s.get(&slice);
+        Some(
+            seen_s
+                .zip(measured_s)
+                .map_or(seen, |(seen_s, measured_s)| seen * measured_s / seen_s),
+        )
+    }
+
     /// Processor time of `source` in a slice, user and system, seconds.
     #[must_use]
     pub fn cpu_s(&self, slice: SliceId, source: &str) -> Option<f64> {
-        let user = self.reading(slice, source, "cpu_user_s")?;
-        let system = self.reading(slice, source, "cpu_system_s")?;
+        let user = self.used(slice, source, "cpu_user_s")?;
+        let system = self.used(slice, source, "cpu_system_s")?;
         Some(user + system)
     }
 

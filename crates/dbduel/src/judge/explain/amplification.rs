@@ -48,7 +48,7 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
             .flat_map(|level| level.slices_of(contender))
             .peekable();
         rows.peek()?;
-        rows.map(|row| evidence.reading(slice_of(row), source, metric))
+        rows.map(|row| evidence.used(slice_of(row), source, metric))
             .sum()
     };
     let rows_changed = sum("engine", "rows_changed_count").filter(|rows| *rows > 0.0);

@@ -92,9 +92,10 @@ fn used(
 
 fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Option<Used> {
     let (source, metrics) = resource.of;
-    let readings = metrics
-        .iter()
-        .map(|metric| evidence.reading(slice_of(row), source, metric));
+    let readings = metrics.iter().map(|metric| match resource.is_level {
+        true => evidence.reading(slice_of(row), source, metric),
+        false => evidence.used(slice_of(row), source, metric),
+    });
     let factor = match resource.unit {
         Unit::Microseconds => 1e6,
         Unit::Bytes | Unit::Count => 1.0,

@@ -101,12 +101,13 @@ impl Slice {
         if reading("server", "state_looks_count")? < LOOKS_MIN {
             return Err(format!("slice {id}: its threads were looked at too seldom"));
         }
-        // The watch and the slice are not of exactly the same length.
-        let scale = row.measured_s / reading("observer", "window_s")?;
-        let time = |metric: &str| Ok::<f64, String>(reading("server", metric)? * scale);
-        let optional = |source: &str, metric: &str| {
-            evidence.reading(id, source, metric).unwrap_or(0.0) * scale
+        reading("observer", "window_s")?;
+        let time = |metric: &str| {
+            reading("server", metric)?;
+            Ok::<f64, String>(evidence.used(id, "server", metric).unwrap_or(0.0))
         };
+        let optional =
+            |source: &str, metric: &str| evidence.used(id, source, metric).unwrap_or(0.0);
         Ok(Self {
             ok: row.ok as f64,
             latency_s: row.latency_us_sum / 1e6,

@@ -146,3 +146,22 @@ fn write_amplification_is_bytes_written_per_byte_changed() {
         assert!((amplification - 10.0).abs() < 1e-6, "{storage:?}");
     }
 }
+
+#[test]
+fn a_counter_that_was_seen_for_half_of_a_slice_counts_for_all_of_it() {
+    let mut record = Scenario::duel()
+        .observed(Observation::doublewrite())
+        .record();
+    let written = |record: &Record| {
+        let costs = explained(record).costs;
+        let cost = costs.iter().find(|cost| cost.resource == "server-written");
+        cost.unwrap().baseline.value().unwrap()
+    };
+    let whole = written(&record);
+    for row in &mut record.readings {
+        if row.metric == "device_write_bytes" || row.metric == "window_s" {
+            row.value /= 2.0;
+        }
+    }
+    assert!((written(&record) / whole - 1.0).abs() < 1e-9);
+}

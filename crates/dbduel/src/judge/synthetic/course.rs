@@ -342,6 +342,7 @@ fn observe(
         ("engine", "redo_written_bytes", near(ok * 900.0)),
         ("engine", "row_lock_wait_s", 0.0),
         ("observer", "window_s", slice_s),
+        ("observer", "engine_window_s", slice_s),
         ("observer", "cpu_s", 0.004 * slice_s),
         ("observer", "asked_s", 0.002 * slice_s),
     ]

@@ -163,9 +163,10 @@ impl Shift {
             Ok(Command::Open) => {}
             Ok(Command::Close) | Err(_) => return,
         }
-        // What the questions cost the server does not count as the server's own.
-        let engine_before = self.ask_engine();
+        // The kernel first: a busy server may take long to answer, and the slice does not wait.
         let opened = Looks::now(self, Pace::Slice);
+        let engine_before = self.ask_engine();
+        let engine_at = Instant::now();
         self.until_closed(orders, opened.at);
         let closed = Looks::now(self, Pace::Slice);
         let engine_after = self.ask_engine();
@@ -184,6 +185,11 @@ impl Shift {
             (
                 "window_s".to_owned(),
                 closed.at.duration_since(opened.at).as_secs_f64(),
+            ),
+            // Clients have nothing left to send after the slice, so its counters end when the slice does.
+            (
+                "engine_window_s".to_owned(),
+                closed.at.saturating_duration_since(engine_at).as_secs_f64(),
             ),
         ]);
         self.keep("observer", cost);

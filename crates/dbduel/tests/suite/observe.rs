@@ -1,0 +1,199 @@
+//! What a real duel leaves besides its throughput: readings, an explanation, tables, a live page.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use dbduel_record::Record;
+use dbduel_record::rows::ALL_CLASSES;
+use serde_json::Value;
+
+use super::lab::{Lab, program, with_servers};
+
+const EXPERIMENT: &str = r#"
+budget = "60 s"
+horizon = "25 %"
+seed = 7
+[contenders.old]
+server = "mysql-5.6.24"
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+[contenders.new]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+[workload]
+name = "oltp-point-select"
+tables = 2
+table_size = 2_000
+[load]
+clients = 4
+[schedule]
+slice = "1500 ms"
+guard = "100 ms"
+warm_up = "2 s"
+"#;
+
+#[test]
+fn a_duel_is_observed_explained_exported_and_watched() {
+    let test = "a_duel_is_observed_explained_exported_and_watched";
+    let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(EXPERIMENT);
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let record = lab.record();
+    every_slice_has_its_readings(&record);
+    the_explanation_adds_up(&lab);
+    tables_are_exported(&lab, record.slices.len());
+    the_page_is_shown_live(&lab);
+}
+
+fn every_slice_has_its_readings(record: &Record) {
+    let mut slices: BTreeMap<(u32, u32), BTreeMap<String, f64>> = BTreeMap::new();
+    for row in &record.readings {
+        let readings = slices.entry((row.block, row.position)).or_default();
+        let name = format!("{}.{}", row.source, row.metric);
+        assert!(
+            readings.insert(name, row.value).is_none(),
+            "`{}.{}` stands twice in one slice",
+            row.source,
+            row.metric
+        );
+    }
+    let (mut cpu_s, mut window_s) = (0.0, 0.0);
+    for row in record.slices.iter().filter(|row| row.class == ALL_CLASSES) {
+        let readings = &slices[&(row.block, row.position)];
+        let of = |name: &str| {
+            *readings
+                .get(name)
+                .unwrap_or_else(|| panic!("no `{name}` of {} in {readings:?}", row.contender))
+        };
+        // Every product says these, each in its own way.
+        for name in [
+            "server.cpu_user_s",
+            "server.run_queue_s",
+            "server.voluntary_switches_count",
+            "server.device_write_bytes",
+            "server.resident_bytes",
+            "engine.buffer_pool_requests_count",
+            "engine.redo_written_bytes",
+            "engine.history_list_count",
+            "engine.row_lock_wait_s",
+            "load.cpu_user_s",
+            "load.run_queue_s",
+            "host.machine_busy_s",
+            "host.page_cache_bytes",
+        ] {
+            assert!(of(name) >= 0.0, "{name}");
+        }
+        assert!(of("server.connections_count") >= f64::from(row.clients));
+        assert!(of("server.connections_on_cpu_s") > 0.0);
+        // The engine counts what the clients sent, and the observer's few questions.
+        let questions =
+            of("engine.questions_count") * row.measured_s / of("observer.engine_window_s");
+        let sent = row.statements as f64;
+        assert!(
+            (0.6 * sent..1.4 * sent + 100.0).contains(&questions),
+            "{questions} questions, {sent} statements"
+        );
+        cpu_s += of("observer.cpu_s");
+        window_s += of("observer.window_s");
+    }
+    let share = cpu_s / window_s;
+    assert!(share < 0.1, "observing took {share} of a processor");
+    assert!(record.seconds.len() > 20, "{}", record.seconds.len());
+}
+
+fn the_explanation_adds_up(lab: &Lab) {
+    let output = program()
+        .arg("report")
+        .arg(lab.record_dir())
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let explanation = &json["summary"]["explanations"][0];
+    assert_eq!(explanation["contender"], "new");
+    assert!(explanation["costs"].as_array().unwrap().len() > 10);
+    assert!(!json["sentences"][0].as_array().unwrap().is_empty());
+    let latency = &explanation["latency"];
+    if latency["state"] != "divided" {
+        // On a machine that gives the watch no time.
+        assert!(
+            latency["why"].as_str().unwrap().contains("too seldom"),
+            "{latency}"
+        );
+        return;
+    }
+    for side in ["baseline_us", "contender_us"] {
+        let whole = latency[side]["value"].as_f64().unwrap();
+        let parts = latency["parts"].as_array().unwrap().iter();
+        let sum: f64 = parts
+            .map(|part| part[side]["value"].as_f64().unwrap())
+            .sum();
+        assert!(
+            (sum - whole).abs() < 1e-6 * whole,
+            "{side}: {sum} of {whole}"
+        );
+    }
+    for gap in latency["identity_gap"].as_array().unwrap() {
+        assert!(
+            gap.as_f64().unwrap().abs() < 0.25,
+            "clients = throughput × latency: {gap}"
+        );
+    }
+}
+
+fn tables_are_exported(lab: &Lab, slices: usize) {
+    let folder = lab.path().join("tables");
+    let export = || {
+        program()
+            .arg("export")
+            .arg(lab.record_dir())
+            .arg("--output")
+            .arg(&folder)
+            .output()
+            .unwrap()
+    };
+    let output = export();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(folder.join("slices.csv")).unwrap();
+    assert_eq!(text.lines().count(), slices + 1);
+    assert!(text.starts_with("block,position,"));
+    assert_eq!(export().status.code(), Some(1), "nothing is overwritten");
+}
+
+fn the_page_is_shown_live(lab: &Lab) {
+    let mut child = program()
+        .arg("watch")
+        .arg(lab.record_dir())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut address)
+        .unwrap();
+    let (place, path) = address
+        .trim()
+        .trim_start_matches("http://")
+        .split_once('/')
+        .unwrap();
+    let mut stream = TcpStream::connect(place).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {place}\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("<svg"),
+        "{page:.300}"
+    );
+    let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(child.wait().unwrap().success());
+}
