@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
-//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads 1] \
+//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads 2] \
 //!     [--workload oltp-point-select]
 //! ```
 //!
@@ -84,7 +84,7 @@ impl Options {
             seconds: 5,
             rounds: 5,
             clients: vec![1, 16, 64, 256, 1024],
-            threads: 1,
+            threads: 2,
             workloads: vec![POINTS, READ_WRITE],
         };
         // Cargo adds this one.
