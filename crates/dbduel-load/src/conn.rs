@@ -245,20 +245,6 @@ impl Conn {
         self.round_trip(RowFormat::Text, sink).await
     }
 
-    /// As [`Conn::query`], with the rows handed to `sink`.
-    ///
-    /// # Errors
-    /// The server's error, or a lost connection; the sink may then have seen some rows.
-    pub async fn query_into<S: Sink>(
-        &mut self,
-        sql: &[u8],
-        sink: &mut S,
-    ) -> Result<Summary, StatementError> {
-        self.out.clear();
-        command::query(&mut self.out, sql);
-        self.round_trip(RowFormat::Text, sink).await
-    }
-
     /// Lets the server forget a statement, which it does not answer.
     ///
     /// # Errors

@@ -110,7 +110,7 @@ pub struct Opening {
     /// Numbers that all clients of the contender draw from, each once.
     pub sequence: Arc<AtomicU32>,
     /// TLS as the order has it.
-    pub tls: Tls,
+    pub tls: Arc<Tls>,
 }
 
 /// The clients of one contender on one thread.

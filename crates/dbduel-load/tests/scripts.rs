@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, TlsMode};
+use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
     Counts, Host, IgnoredErrors, Limits, LoadSettings, Message, OptionValue, Script, ScriptError,
@@ -95,7 +95,7 @@ fn settings(database: &Database, script: Script, command: &str, printed: &Printe
             addresses: vec![database.address.clone()],
             credentials: database.credentials.clone(),
             database: database.name.clone(),
-            tls: TlsMode::Off,
+            tls: Arc::new(Tls::new(TlsMode::Off)),
         },
         shapes: Shapes::default(),
         seed: 7,

@@ -123,6 +123,12 @@ impl Tls {
         }
     }
 
+    /// How much TLS.
+    #[must_use]
+    pub fn mode(&self) -> &TlsMode {
+        &self.mode
+    }
+
     /// The mode as the login sees it.
     #[must_use]
     pub fn wish(&self) -> TlsWish {

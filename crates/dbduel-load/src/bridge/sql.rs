@@ -18,9 +18,9 @@ use dbduel_wire::ServerError;
 use super::gate::Gate;
 use super::ledger::{Counts, Ledger};
 use crate::address::Address;
-use crate::blocking::{Credentials, TlsMode};
+use crate::blocking::{Credentials, Tls};
 use crate::conn::{Conn, Effects, LostError, StatementError};
-use crate::executor::policy::{become_load_thread, raise_open_files_limit};
+use crate::executor::policy::{make_timers_exact, raise_open_files_limit, suit_clients};
 use crate::executor::{Bell, Executor, Token, turn};
 use crate::lua::IgnoredErrors;
 use crate::order::OpenOrder;
@@ -50,7 +50,7 @@ pub struct SqlRun {
     /// Account.
     pub credentials: Credentials,
     /// How much TLS.
-    pub tls: TlsMode,
+    pub tls: Arc<Tls>,
     /// Database with the tables.
     pub database: String,
     /// Connections.
@@ -185,8 +185,10 @@ impl Crew {
                     .fail(format!("cannot make an event loop: {error}"));
             }
         };
-        // Without the policy the load still runs, only dearer.
-        let _ = become_load_thread();
+        // Without exact timers and the policy the load still runs, only less exact and dearer.
+        let _ = make_timers_exact();
+        let clients = self.states.borrow().len();
+        let _ = suit_clients(u32::try_from(clients).unwrap_or(u32::MAX));
         let _ = bell.send(executor.reactor().bell());
         if let Err(error) = self.turn_over(executor) {
             self.gate.fail(format!("the event loop broke: {error}"));
@@ -271,7 +273,7 @@ impl Crew {
                 address: addresses[client as usize % addresses.len()].clone(),
                 user: credentials.user.clone(),
                 password: credentials.password.clone(),
-                tls: tls.clone(),
+                tls: tls.mode().clone(),
                 database: database.clone(),
                 workload: PlannedWorkload {
                     name: workload.name().to_owned(),
@@ -282,6 +284,7 @@ impl Crew {
                 connect_s: 0.0,
             },
             sequence: Arc::clone(&self.sequence),
+            tls: Arc::clone(tls),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use dbduel_wire::{Capabilities, CommandError, RowFormat, SentTypes, Value, command};
+use dbduel_wire::{CommandError, RowFormat, SentTypes, Value, command};
 
 /// How statements travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

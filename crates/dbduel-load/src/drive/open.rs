@@ -58,7 +58,7 @@ impl<O: Write> Desk<O> {
         let threads = self.threads.len() as u32;
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
-        let tls = Tls::new(order.tls.clone());
+        let tls = Arc::new(Tls::new(order.tls.clone()));
         let opening = Arc::new(Opening {
             order,
             sequence,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::{Capabilities, LoginError, ServerError, Summary, Value};
+use dbduel_wire::{LoginError, ServerError, Summary, Value};
 
 use super::rows::Rows;
 use super::state::Context;

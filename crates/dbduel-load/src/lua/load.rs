@@ -18,7 +18,7 @@ use super::host::Shareable;
 use super::pace::{Course, Latencies, Pace, ThreadPart};
 use super::session::{Event, Resume, Session};
 use super::state::Context;
-use crate::executor::policy::become_load_thread;
+use crate::executor::policy::{make_timers_exact, suit_clients};
 use crate::executor::{Bell, Executor, Reactor, Token, turn};
 use crate::schedule::{Schedule, Share};
 
@@ -245,8 +245,9 @@ struct Work {
 impl Work {
     fn run(self) -> Result<(), ScriptError> {
         let mut executor: Executor<Result<(), ScriptError>> = Executor::new()?;
-        // Without the policy the load still runs, only dearer.
-        let _ = become_load_thread();
+        // Without exact timers and the policy the load still runs, only less exact and dearer.
+        let _ = make_timers_exact();
+        let _ = suit_clients(u32::try_from(self.clients.len()).unwrap_or(u32::MAX));
         let _ = self.said.send(Said::Bell(executor.reactor().bell()));
         let part = Rc::new(ThreadPart {
             latencies: Arc::clone(&self.latencies),

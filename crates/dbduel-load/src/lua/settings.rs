@@ -11,7 +11,7 @@ use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 use crate::address::Address;
-use crate::blocking::TlsMode;
+use crate::blocking::Tls;
 use crate::conn::Protocol;
 
 /// What a script is run with.
@@ -54,7 +54,7 @@ pub struct Servers {
     /// Default database.
     pub database: String,
     /// How much TLS.
-    pub tls: TlsMode,
+    pub tls: Arc<Tls>,
 }
 
 /// Errors after which an event is tried again.

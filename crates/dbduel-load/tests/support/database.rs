@@ -46,6 +46,7 @@ impl Database {
         Place {
             address: &self.address,
             credentials: &self.credentials,
+            tls: &TlsMode::Off,
             database: &self.name,
             connections,
             deadline: Duration::from_secs(60),

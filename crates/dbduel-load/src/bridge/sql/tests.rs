@@ -2,6 +2,7 @@ use dbduel_wire::ServerError;
 use dbduel_wire::server::{Act, Answer};
 
 use super::*;
+use crate::blocking::TlsMode;
 use crate::bridge::bulk_insert::BulkInsert;
 use crate::bridge::gate::Limits;
 use crate::bridge::ledger::Stretch;
@@ -29,7 +30,7 @@ impl Bench {
             parameters: parameters::resolve(workload, &Parameters::new()).unwrap(),
             addresses: vec![self.server.address()],
             credentials: Credentials::new("anna".to_owned(), "s3cret".to_owned()),
-            tls: TlsMode::Off,
+            tls: Arc::new(Tls::new(TlsMode::Off)),
             database: "sbtest".to_owned(),
             clients,
             ignored: IgnoredErrors::Codes(vec![1213, 1020, 1205]),

@@ -14,7 +14,7 @@ use super::recognise::Facts;
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
-use crate::conn::{Conn, Protocol, StatementError};
+use crate::conn::{Conn, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, Trace};

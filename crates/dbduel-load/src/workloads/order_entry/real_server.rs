@@ -20,7 +20,12 @@ fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
 /// Why the data cannot be used.
 #[track_caller]
 fn refused(lab: &Lab) -> UnusableData {
-    match lab.verify(Moment::AfterLoad) {
+    unusable(lab.verify(Moment::AfterLoad))
+}
+
+#[track_caller]
+fn unusable<T: std::fmt::Debug>(looked_at: Result<T, VerifyError>) -> UnusableData {
+    match looked_at {
         Err(VerifyError::Unusable(why)) => *why.downcast().unwrap(),
         other => panic!("{other:?}"),
     }
@@ -287,11 +292,10 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
     ));
     assert!(matches!(lab.fill(), Err(FillError::Exists { .. })));
     // The attempt to fill left nothing behind that could be taken for ours.
-    assert!(matches!(
-        lab.workload
-            .recognise(&lab.parameters, &mut lab.connect(Some(&lab.database))),
-        Err(VerifyError::Unusable(UnusableData::Foreign { .. }))
-    ));
+    let recognised = lab
+        .workload
+        .recognise(&lab.parameters, &mut lab.connect(Some(&lab.database)));
+    assert!(matches!(unusable(recognised), UnusableData::Foreign { .. }));
     lab.query("DROP TABLE new_orders");
     clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
 

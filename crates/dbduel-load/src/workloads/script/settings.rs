@@ -1,10 +1,12 @@
 //! From the parameters of a plan to what a script is run with.
 
+use std::sync::Arc;
+
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use crate::address::Address;
-use crate::blocking::{Credentials, TlsMode};
+use crate::blocking::{Credentials, Tls, TlsMode};
 use crate::conn::Protocol;
 use crate::distributions::Shape;
 use crate::lua::{
@@ -92,7 +94,9 @@ pub(super) fn settings(
             database: server
                 .map(|server| server.database.to_owned())
                 .unwrap_or_default(),
-            tls: server.map_or(TlsMode::Off, |server| server.tls.clone()),
+            tls: Arc::new(Tls::new(
+                server.map_or(TlsMode::Off, |server| server.tls.clone()),
+            )),
         },
         shapes: shapes(resolved),
         seed: 0,

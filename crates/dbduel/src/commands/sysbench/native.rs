@@ -4,11 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
 use dbduel_load::bridge::sql::SqlRun;
 use dbduel_load::fill::{self, Stage};
@@ -480,7 +479,7 @@ fn drive(
         parameters,
         addresses,
         credentials,
-        tls,
+        tls: Arc::new(Tls::new(tls)),
         database,
         clients: job.general.threads,
         ignored,
@@ -495,7 +494,7 @@ fn drive(
             Stop::Fatal(format!("cannot start the stand-in of a dry run: {error}"))
         })?;
         run.addresses = vec![stand_in.insert(started).address()];
-        run.tls = dbduel_load::blocking::TlsMode::Off;
+        run.tls = Arc::new(Tls::new(TlsMode::Off));
     }
     let outcome = runs::sql(&job.general, run, load_threads(job.general.threads), is_dry);
     drop(stand_in);

@@ -2,8 +2,10 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_load::blocking::Tls;
 use dbduel_load::bridge::ledger::{Counts, Share, Stretch};
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
@@ -124,7 +126,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
             addresses: servers.addresses,
             credentials: servers.credentials,
             database: servers.database,
-            tls: servers.tls,
+            tls: Arc::new(Tls::new(servers.tls)),
         },
         shapes: job.general.shapes,
         seed: job.general.seed,
