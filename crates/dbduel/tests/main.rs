@@ -13,4 +13,5 @@ mod suite {
     pub mod lab;
     pub mod load;
     pub mod plans;
+    pub mod statistics;
 }

@@ -77,6 +77,8 @@ pub enum How {
     Readings,
     /// Ratio within mirrored blocks.
     PairedBlocks,
+    /// Ratio within mirrored blocks, averaged over every start of the servers.
+    Epochs,
 }
 
 impl How {
@@ -97,6 +99,9 @@ impl How {
             Self::Largest => "largest single latency",
             Self::Readings => {
                 "processor time over committed transactions; Student's interval over slices"
+            }
+            Self::Epochs => {
+                "mean log ratio of every start of the servers; repeated intervals of a group-sequential t test"
             }
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks; interval by inverting the sequential test"

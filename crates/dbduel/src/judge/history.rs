@@ -240,8 +240,7 @@ fn judge(
         .changes
         .iter()
         .map(|found| found.at)
-        .filter(|at| at + ALARM_RUNS <= logs.len())
-        .next_back()
+        .rfind(|at| at + ALARM_RUNS <= logs.len())
         .unwrap_or(0);
     let alarm = raise_alarm(&logs[since..], &HistoryRule::alarm(magnitude, seed))?
         .filter(|found| since + found.at + ALARM_RUNS >= logs.len());

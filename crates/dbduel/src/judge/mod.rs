@@ -9,15 +9,18 @@ pub mod audit;
 mod bad_input;
 mod blocks;
 mod decide;
+mod epochs;
 mod evidence;
 mod figure;
 mod figures;
 pub mod history;
 mod measures;
+mod objective;
 mod overturn;
 mod pairs;
 mod quantities;
 mod rules;
+mod scaling;
 mod settings;
 mod stalls;
 pub mod summary;
@@ -54,7 +57,10 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         question: plan.question.clone(),
         seed: plan.seed,
         baseline: plan.contenders[plan.baseline].name.clone(),
-        scope: Scope::TheseInstances,
+        scope: match plan.schedule.epochs {
+            Some(_) => Scope::TheseServers,
+            None => Scope::TheseInstances,
+        },
         rule: plan.decision.clone(),
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
@@ -66,10 +72,15 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))
             .collect(),
+        scaling: scaling::scaling(&evidence),
+        crossings: Vec::new(),
+        objective: plan.objective,
+        objectives: objective::objectives(&evidence),
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
         not_measured: Vec::new(),
     };
+    summary.crossings = scaling::crossings(&evidence, &summary.duels);
     let mut found = rules::check_all(&evidence, &summary);
     apply_voids(&mut summary, &found, plan);
     overturn::explain(&mut summary);
@@ -150,7 +161,8 @@ fn run(evidence: &Evidence<'_>) -> Run {
         started_ms: events.first().map(|event| event.at_ms),
         ended_ms: events.last().map(|event| event.at_ms),
         ended,
-        epochs: count(|event| matches!(event, Event::Started { .. })).max(1),
+        epochs: count(|event| matches!(event, Event::Started { .. } | Event::EpochStarted { .. }))
+            .max(1),
         slices_finished: evidence.record.finished_slices().count() as u32,
         slices_lost: count(|event| matches!(event, Event::SliceLost { .. })),
         blocks_complete: evidence

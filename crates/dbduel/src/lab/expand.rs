@@ -8,8 +8,8 @@ use std::path::Path;
 
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{
-    Arrival, Contender, DecisionRule, Injection, Limits, LoadLevel, LoadProcess, Parameters,
-    Schedule, Setting, Workload,
+    Arrival, Block, Contender, DecisionRule, Epochs, Injection, Limits, LoadLevel, LoadProcess,
+    Objective, Parameters, Schedule, Setting, Workload,
 };
 use dbduel_record::{FormatVersion, Plan};
 use dbduel_stats::sequential::SequentialPlan;
@@ -126,6 +126,10 @@ pub fn expand(
         decision,
         limits: complete_limits(&experiment.limits),
         injection,
+        objective: experiment.load.objective.as_ref().map(|written| Objective {
+            share: written.value.share,
+            latency_us: written.value.latency.as_secs_f64() * 1e6,
+        }),
         waivers: experiment
             .waivers
             .iter()
@@ -302,23 +306,31 @@ fn check_clients(
 }
 
 fn complete_levels(load: &experiment::Load) -> Vec<LoadLevel> {
-    let rate = load.rate.as_ref().map_or(0.0, |rate| rate.value);
+    let rates = load
+        .rate
+        .as_ref()
+        .map_or_else(|| vec![0.0], |rates| rates.value.clone());
     let think_ms = load
         .think_time
         .as_ref()
         .map_or(0.0, |think| think.value.as_secs_f64() * 1e3);
-    let arrival = match load.arrival.as_ref().map(|arrival| arrival.value) {
+    let arrival = |per_second: f64| match load.arrival.as_ref().map(|arrival| arrival.value) {
         None | Some(ArrivalKind::Closed) => Arrival::Closed { think_ms },
-        Some(ArrivalKind::Constant) => Arrival::Constant { per_second: rate },
-        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second: rate },
+        Some(ArrivalKind::Constant) => Arrival::Constant { per_second },
+        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second },
     };
     let clients = load
         .clients
         .as_ref()
         .map_or_else(|| vec![16], |clients| clients.value.clone());
+    let level = |clients, rate| LoadLevel {
+        clients,
+        arrival: arrival(rate),
+    };
     clients
         .into_iter()
-        .map(|clients| LoadLevel { clients, arrival })
+        .flat_map(|clients| rates.iter().map(move |&rate| (clients, rate)))
+        .map(|(clients, rate)| level(clients, rate))
         .collect()
 }
 
@@ -328,11 +340,13 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
     };
     let written = &experiment.schedule;
     let budget_s = experiment.budget.as_ref().map_or(BUDGET_S, seconds);
+    let epochs = written.epochs.as_ref().map_or(1, |epochs| epochs.value);
+    let warm_ups = contenders as f64 * f64::from(epochs);
     let warm_up_cap_s = written.warm_up.as_ref().map_or_else(
-        || (budget_s * WARM_UP_SHARE / contenders.max(1) as f64).clamp(2.0, 300.0),
+        || (budget_s * WARM_UP_SHARE / warm_ups.max(1.0)).clamp(2.0, 300.0),
         seconds,
     );
-    let measuring_s = budget_s - warm_up_cap_s * contenders as f64;
+    let measuring_s = budget_s - warm_up_cap_s * warm_ups;
     let slices = 2.0 * contenders as f64;
     let default_slice_s = {
         let parts = slices + GUARD_SHARE * (slices - 1.0);
@@ -345,7 +359,7 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
         || hundredths((slice_s * GUARD_SHARE).min(GUARD_S_MAX)),
         seconds,
     );
-    Schedule {
+    let mut schedule = Schedule {
         budget_s,
         slice_s,
         jitter: written.jitter.unwrap_or(0.3),
@@ -358,7 +372,20 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
         },
         warm_up_cap_s,
         warm_up_hold_s: WARM_UP_HOLD_S.min(warm_up_cap_s * 0.6),
+        epochs: None,
+    };
+    if epochs > 1 {
+        schedule.epochs = Some(Epochs {
+            count: epochs,
+            blocks: 0,
+        });
+        let blocks = rounds_within(&schedule, contenders, levels) / epochs;
+        schedule.epochs = Some(Epochs {
+            count: epochs,
+            blocks,
+        });
     }
+    schedule
 }
 
 fn hundredths(seconds: f64) -> f64 {
@@ -367,9 +394,15 @@ fn hundredths(seconds: f64) -> f64 {
 
 /// How many mirrored blocks per level fit into the budget when `levels` share it.
 fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
-    let measuring_s = schedule.budget_s - schedule.warm_up_cap_s * contenders as f64;
+    let measuring_s = schedule.budget_s - warm_ups_s(schedule, contenders);
     // A negative time saturates to 0 in the conversion.
     (measuring_s / (block_s(schedule, contenders) * levels.max(1) as f64)) as u32
+}
+
+/// Seconds that the warm-ups of all contenders take at most, in all epochs.
+fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
+    let epochs = schedule.epochs.map_or(1, |epochs| epochs.count);
+    schedule.warm_up_cap_s * contenders as f64 * f64::from(epochs)
 }
 
 /// Seconds that a mirrored block takes on average.
@@ -389,13 +422,20 @@ fn complete_decision(
     let horizon = experiment.horizon.unwrap_or(0.02);
     let comparisons = contenders.saturating_sub(1).max(1) as f64;
     let alpha = (1.0 - confidence) / comparisons;
-    let blocks_max = rounds_within(schedule, contenders, levels);
+    let blocks_max = match schedule.epochs {
+        Some(epochs) => {
+            check_epochs(report, experiment, schedule, contenders, levels);
+            (epochs.blocks * epochs.count).max(1)
+        }
+        None => rounds_within(schedule, contenders, levels),
+    };
     let mut test = SequentialPlan::new(blocks_max as usize, alpha, horizon.ln_1p(), 0);
     let alpha_within_budget = (1.0 - test.reserve) * alpha;
     test.paths = test
         .paths
         .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
-    if test.first_possible_decision().is_none() {
+    // With epochs as the units it is not the blocks that decide.
+    if schedule.epochs.is_none() && test.first_possible_decision().is_none() {
         // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
         let needed = ((1.0 - alpha_within_budget.log2()).ceil() as u32).max(test.n_min as u32);
         let span = experiment
@@ -403,7 +443,7 @@ fn complete_decision(
             .as_ref()
             .map_or(0..0, |budget| budget.span.clone());
         let enough_s = f64::from(needed + 1) * block_s(schedule, contenders) * levels as f64
-            + schedule.warm_up_cap_s * contenders as f64;
+            + warm_ups_s(schedule, contenders);
         report.add(
             &span,
             format!(
@@ -460,6 +500,64 @@ fn complete_injection(
             .period
             .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
     })
+}
+
+/// Refuses epochs that hold no block, and those of servers that are not ours to start.
+fn check_epochs(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    schedule: &Schedule,
+    contenders: usize,
+    levels: usize,
+) {
+    let (Some(written), Some(epochs)) = (&experiment.schedule.epochs, schedule.epochs) else {
+        return;
+    };
+    if epochs.blocks == 0 {
+        let enough_s = warm_ups_s(schedule, contenders)
+            + f64::from(epochs.count + 1) * block_s(schedule, contenders) * levels as f64;
+        let message = format!(
+            "the budget of {:.0} s holds less than one block per load level in each of {} epochs: give it {:.0} s or \
+             more, fewer epochs, or shorter slices",
+            schedule.budget_s,
+            epochs.count,
+            enough_s.ceil()
+        );
+        report.add(&written.span, message);
+    }
+    for contender in &experiment.contenders {
+        if let Some(server) = &contender.server
+            && let Ok(name) = ServerName::parse(&server.value)
+            && matches!(name.meaning, Meaning::Running { .. })
+        {
+            let message = format!(
+                "`{}` runs already, so it is not ours to start anew; leave `epochs` out",
+                contender.name.value
+            );
+            report.add(&written.span, message);
+        }
+    }
+}
+
+/// The blocks that `extra_s` more seconds allow, drawn from the plan's seed and numbered on.
+#[must_use]
+pub fn more_blocks(plan: &Plan, extra_s: f64) -> Vec<Block> {
+    let (contenders, levels) = (plan.contenders.len(), plan.levels.len());
+    let mut schedule = plan.schedule.clone();
+    schedule.budget_s += extra_s;
+    let rounds = rounds_within(&schedule, contenders, 1).min(BLOCKS_CAP);
+    let known = |level: usize| {
+        let own = plan.blocks.iter().filter(|block| block.level == level);
+        own.map(|block| block.round + 1).max().unwrap_or(0)
+    };
+    let drawn = blocks::draw(plan.seed, contenders, levels, rounds, &schedule);
+    let new = drawn
+        .into_iter()
+        .filter(|block| block.round >= known(block.level));
+    (plan.blocks.len() as u32..)
+        .zip(new)
+        .map(|(id, block)| Block { id, ..block })
+        .collect()
 }
 
 fn complete_limits(written: &experiment::Limits) -> Limits {

@@ -9,6 +9,7 @@ mod html;
 mod json;
 mod markdown;
 mod method;
+mod scaling;
 mod terminal;
 #[cfg(test)]
 mod tests;

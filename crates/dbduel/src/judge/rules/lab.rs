@@ -180,7 +180,7 @@ pub(super) fn outlying(case: &Case<'_>) -> Vec<Found> {
 
 /// The median of positive values, and which of them lie far from it on the logarithmic scale.
 fn far_from_median(values: &[f64]) -> Option<(f64, Vec<usize>)> {
-    if values.len() < SLICES_MIN || values.iter().any(|value| !(*value > 0.0)) {
+    if values.len() < SLICES_MIN || !values.iter().all(|value| *value > 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();

@@ -168,6 +168,7 @@ impl Scenario {
                 tick_s: 1.0,
                 warm_up_cap_s: 300.0,
                 warm_up_hold_s: 60.0,
+                epochs: None,
             },
             decision: DecisionRule {
                 confidence: 0.95,
@@ -187,6 +188,7 @@ impl Scenario {
                 free_disk_bytes_min: 1 << 30,
             },
             injection: None,
+            objective: None,
             waivers: Default::default(),
             blocks: self.planned_blocks(),
         }

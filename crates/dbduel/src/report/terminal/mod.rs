@@ -8,7 +8,7 @@ mod ratios;
 use dbduel_record::event::{Finding, Severity};
 
 use super::view::{View, interval, severity};
-use super::{Format, Options, Rendered, words};
+use super::{Format, Options, Rendered, scaling, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
@@ -35,11 +35,18 @@ impl Format for Terminal {
         figures(&mut page, summary);
         ratios::quantities(&mut page, summary);
         ratios::pairs(&mut page, summary);
+        for (number, sentence) in scaling::sentences(summary).iter().enumerate() {
+            if number == 0 {
+                page.blank();
+            }
+            page.wrapped(sentence);
+        }
         list_findings(&mut page, findings);
         let view = View::new(summary, findings);
         page.blank();
         page.wrapped(&format!(
-            "Scope: these instances, one machine. {}",
+            "Scope: {}. {}",
+            words::scope(summary),
             scope_note(summary)
         ));
         if let Some(own) = words::own_resolution(summary) {

@@ -5,7 +5,7 @@
 use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
-use super::{method, words};
+use super::{method, scaling, words};
 use crate::judge::Summary;
 
 mod facts;
@@ -36,6 +36,8 @@ pub struct View {
     pub baseline: String,
     /// The horizon, `±2 %`.
     pub horizon: String,
+    /// What the verdicts are about.
+    pub scope: String,
     /// The confidence, `95 %`.
     pub confidence: String,
     /// When the run began and how long it took.
@@ -52,6 +54,8 @@ pub struct View {
     pub pairs: Vec<RatioView>,
     /// How sure these are, and the order that follows from them.
     pub pairs_note: String,
+    /// Scaling over the clients and crossings, as sentences.
+    pub scaling: Vec<String>,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
     /// Findings, heaviest first.
@@ -235,6 +239,7 @@ impl View {
             headlines: words::headlines(summary),
             baseline: summary.baseline.clone(),
             horizon: format!("±{}", words::share(summary.rule.horizon)),
+            scope: words::scope(summary),
             confidence: words::share(summary.rule.confidence),
             when: when(summary),
             workload: summary.workload.name.clone(),
@@ -251,6 +256,7 @@ impl View {
             quantities_note: words::quantities_note(summary),
             pairs: ratios::pairs(summary),
             pairs_note: ratios::pairs_note(summary),
+            scaling: scaling::sentences(summary),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)
