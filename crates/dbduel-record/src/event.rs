@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Block;
+
 /// An event with the moment it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
@@ -40,6 +42,18 @@ pub enum Event {
         dbduel: String,
         /// Number of this start, from 0. Our own servers are started anew, so it is also the epoch.
         epoch: u32,
+    },
+    /// All servers were started anew, as planned.
+    EpochStarted {
+        /// Number of this start, counted on from those of `Started`.
+        epoch: u32,
+    },
+    /// A record got more time; its blocks go on after those of the plan.
+    Extended {
+        /// Additional time for warm-up and slices, seconds.
+        budget_s: f64,
+        /// The additional blocks, drawn from the plan's seed like all others.
+        blocks: Vec<Block>,
     },
     /// A server answers.
     ServerReady {

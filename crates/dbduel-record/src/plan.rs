@@ -18,7 +18,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this crate writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 1 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]
@@ -54,6 +54,9 @@ pub struct Plan {
     pub workload: Workload,
     /// The load levels; each is a duel of its own.
     pub levels: Vec<LoadLevel>,
+    /// The latency that every load level is held against; absent when none was asked for.
+    #[serde(default)]
+    pub objective: Option<Objective>,
     /// How the load process is run.
     pub load: LoadProcess,
     /// How long and in which pieces.
@@ -180,6 +183,15 @@ pub enum Arrival {
     },
 }
 
+/// A latency objective: this share of the transactions is done within this time after they were due.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// The share, for example 0.99.
+    pub share: f64,
+    /// The time, microseconds.
+    pub latency_us: f64,
+}
+
 /// How the load process is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadProcess {
@@ -210,6 +222,19 @@ pub struct Schedule {
     pub warm_up_cap_s: f64,
     /// A steady state is certified only after this much retained time, seconds.
     pub warm_up_hold_s: f64,
+    /// Planned restarts of all servers; absent when one start of them is all that is asked about.
+    #[serde(default)]
+    pub epochs: Option<Epochs>,
+}
+
+/// All servers are started anew again and again, so that verdicts are about them and not about one
+/// start of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epochs {
+    /// How many epochs at most.
+    pub count: u32,
+    /// Blocks of each level in one of them.
+    pub blocks: u32,
 }
 
 /// When a duel is decided.

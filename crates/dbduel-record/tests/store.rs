@@ -59,6 +59,7 @@ fn plan() -> Plan {
             tick_s: 0.2,
             warm_up_cap_s: 5.0,
             warm_up_hold_s: 3.0,
+            epochs: None,
         },
         decision: DecisionRule {
             confidence: 0.95,
@@ -78,6 +79,7 @@ fn plan() -> Plan {
             free_disk_bytes_min: 1 << 20,
         },
         injection: None,
+        objective: None,
         waivers: Default::default(),
         blocks: vec![Block {
             id: 0,

@@ -108,6 +108,10 @@ pub struct Run {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
+    /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
+    /// error probability that was kept for it.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub budget: Option<Duration>,
     /// Exit with 5 when this is the case, such as `slower than 3 %`: the whole interval is beyond.
     /// `possibly slower than 3 %`: some of it is. Also `p99 higher than 10 %` (p50, p95, p99, cpu,
     /// written). Can be given several times.

@@ -18,6 +18,7 @@ use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::parameters::ParameterError;
 
 use cli::{Cli, Verb};
+use commands::run::NotARecord;
 use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
@@ -63,4 +64,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<UnknownWorkload>()
         || error.is::<ParameterError>()
         || error.is::<UnfitInjection>()
+        || error.is::<NotARecord>()
 }

@@ -97,9 +97,10 @@ impl Record {
     /// # Errors
     /// Only when there is no plan, or none that this version understands.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        let plan = read_plan(dir)?;
+        let mut plan = read_plan(dir)?;
         let mut complaints = Vec::new();
         let events = read_events(dir, &mut complaints);
+        extend(&mut plan, &events, &mut complaints);
         let finished: BTreeSet<SliceId> = finished_slices(&events).collect();
         let counts = |block, position| finished.contains(&SliceId { block, position });
 
@@ -213,6 +214,31 @@ fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
     check_indices(&plan).map_err(malformed)?;
     Ok(plan)
+}
+
+/// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
+fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Vec<Complaint>) {
+    for event in events {
+        let Event::Extended { budget_s, blocks } = &event.what else {
+            continue;
+        };
+        let mut longer = plan.clone();
+        longer.blocks.extend(blocks.iter().cloned());
+        longer.schedule.budget_s += budget_s;
+        let is_numbered = (0..).zip(&longer.blocks).all(|(id, block)| block.id == id);
+        let checked = match is_numbered && *budget_s >= 0.0 {
+            true => check_indices(&longer),
+            false => Err("its blocks are not numbered on".to_owned()),
+        };
+        match checked {
+            Ok(()) => *plan = longer,
+            Err(why) => complaints.push(Complaint {
+                file: EVENTS.to_owned(),
+                line: 0,
+                why: format!("an extension of the plan does not fit: {why}"),
+            }),
+        }
+    }
 }
 
 /// Every index in the plan points to something, so that readers may use them.

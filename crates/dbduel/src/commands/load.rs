@@ -146,7 +146,12 @@ impl Job {
             return Ok(());
         };
         match self.workload.recognise(&self.parameters, &mut connection) {
-            Ok(()) | Err(VerifyError::Unusable(UnusableData::Absent)) => Ok(()),
+            Ok(()) => Ok(()),
+            Err(VerifyError::Unusable(why))
+                if matches!(why.downcast_ref(), Some(UnusableData::Absent)) =>
+            {
+                Ok(())
+            }
             Err(error) => Err(error).with_context(|| {
                 format!("the tables in database `{}` cannot be used", self.database)
             }),

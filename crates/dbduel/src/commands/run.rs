@@ -18,7 +18,7 @@ use crate::home;
 use crate::interrupt;
 use crate::judge::{self, Summary, Verdict};
 use crate::lab::contest::{self, Setting};
-use crate::lab::expand::{Surroundings, expand};
+use crate::lab::expand::{Surroundings, expand, more_blocks};
 use crate::lab::experiment::Experiment;
 use crate::lab::host;
 use crate::lab::server::{Home, orphans};
@@ -40,6 +40,7 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         results,
         plan: is_plan_wanted,
         keep,
+        budget,
         fail_if,
     } = arguments;
     let wishes = Wishes {
@@ -54,7 +55,10 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
                 target.join(PLAN).display()
             );
         }
-        return resume(&home::find(home)?, target, &wishes);
+        return resume(&home::find(home)?, target, *budget, &wishes);
+    }
+    if budget.is_some() {
+        return Err(NotARecord(target.clone()).into());
     }
     let text = fs::read_to_string(target)
         .with_context(|| format!("could not read the experiment file `{}`", target.display()))?;
@@ -160,8 +164,20 @@ pub fn create(
     Ok(record)
 }
 
-fn resume(home: &Home, record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
-    let past = Record::open(record)?;
+/// More time was asked for something that is no record.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{}` is no record, and `--budget` gives more time to one; an experiment has its `budget` in the file", .0.display()
+)]
+pub struct NotARecord(PathBuf);
+
+fn resume(
+    home: &Home,
+    record: &Path,
+    budget: Option<Duration>,
+    wishes: &Wishes<'_>,
+) -> Result<Exit> {
+    let mut past = Record::open(record)?;
     let is_over = past.events.iter().rev().find_map(|event| match event.what {
         Event::Ended { reason } => Some(matches!(
             reason,
@@ -169,7 +185,11 @@ fn resume(home: &Home, record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
         )),
         _ => None,
     });
-    if is_over == Some(true) {
+    let is_undecided = exit_of(&judge::summarise(&past).0) == Exit::Undecided;
+    if let Some(budget) = budget.filter(|_| is_undecided) {
+        extend(record, &past, budget)?;
+        past = Record::open(record)?;
+    } else if is_over == Some(true) {
         console::complain("this contest is over; here is its report");
         return show(record, wishes);
     }
@@ -179,6 +199,22 @@ fn resume(home: &Home, record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
     let experiment = Experiment::parse(&path, &text)?;
     let ended = conduct(home, record, &path, &experiment, &past.plan, wishes.keep);
     finish(record, ended, wishes)
+}
+
+/// Gives a record more time and the blocks that fit into it. The journal says so before anything runs.
+fn extend(record: &Path, past: &Record, budget: Duration) -> Result<()> {
+    if past.plan.schedule.epochs.is_some() {
+        bail!(
+            "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
+             new record with more `epochs`",
+            record.display()
+        );
+    }
+    let budget_s = budget.as_secs_f64();
+    let blocks = more_blocks(&past.plan, budget_s);
+    let mut writer = RecordWriter::open(record)?;
+    writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
+    Ok(())
 }
 
 /// Conducts the contest of a record, or what is left of it.

@@ -15,6 +15,7 @@ use dbduel_stats::compare::{
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan};
 
 use super::blocks::{CompleteBlock, LevelBlocks};
+use super::epochs;
 use super::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 
 /// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
@@ -24,7 +25,7 @@ const SILENT_SLICE_COUNTS: f64 = 0.5;
 const SILENT_BLOCKS: usize = 2;
 
 /// Simulated sign paths per error probability, and their bound.
-const PATHS_PER_ALPHA: f64 = 40.0;
+const PATHS_PER_ALPHA: f64 = 20.0;
 const PATHS_MAX: u32 = 20_000;
 
 /// What may be said about one level so far.
@@ -118,6 +119,7 @@ impl Question<'_> {
             detectable_difference: None,
             ratio_hodges_lehmann: None,
             ratio_total_work: None,
+            restart_sd: None,
             overturned_by: Vec::new(),
             quantities: Vec::new(),
             blocks: Vec::new(),
@@ -161,9 +163,55 @@ impl Question<'_> {
         comparison.detectable_difference = comparison
             .block_sd
             .map(|sd| minimum_detectable_effect(sd, blocks_max.max(differences.len())).exp_m1());
-        let decision = sequential::decide(&differences, &self.sequential_plan())?;
-        adopt(comparison, &decision, self.plan);
+        let conclusion = self.conclude(blocks, &differences)?;
+        let Conclusion {
+            verdict,
+            is_within_horizon,
+            decided_at_block,
+            paid_by,
+            ratio,
+            restart_sd,
+        } = conclusion;
+        comparison.verdict = match verdict {
+            sequential::Verdict::Faster => Verdict::Faster,
+            sequential::Verdict::Slower => Verdict::Slower,
+            sequential::Verdict::Equivalent => Verdict::Equivalent,
+            sequential::Verdict::Undecided => Verdict::Undecided,
+        };
+        comparison.is_within_horizon = is_within_horizon;
+        comparison.decided_at_block = decided_at_block;
+        comparison.paid_by = paid_by;
+        comparison.restart_sd = restart_sd;
+        if matches!(&ratio, Figure::Bare { why, .. } if why == NO_SINGLE_RATIO) {
+            comparison.because =
+                Some("no single ratio fits all blocks: it changed during the run".to_owned());
+        }
+        comparison.ratio = ratio;
         Ok(())
+    }
+
+    /// What log ratios, one per block, allow to say: with the blocks as units, or with the epochs when
+    /// the plan starts the servers several times.
+    pub(super) fn conclude(
+        &self,
+        blocks: &[CompleteBlock<'_>],
+        differences: &[f64],
+    ) -> Result<Conclusion, StatsError> {
+        if let Some(epochs) = self.plan.schedule.epochs {
+            return epochs::conclude(self, epochs, blocks, differences);
+        }
+        let decision = sequential::decide(differences, &self.sequential_plan())?;
+        Ok(Conclusion {
+            verdict: decision.verdict,
+            is_within_horizon: decision.within_margin,
+            decided_at_block: decision.decided_at,
+            paid_by: decision.method.map(|method| match method {
+                Method::WithinBudget => PaidBy::Budget,
+                Method::Reserve => PaidBy::Reserve,
+            }),
+            ratio: ratio_figure(&decision, self.alpha, self.plan),
+            restart_sd: None,
+        })
     }
 
     /// The blocks with the slices of the two only; `value` is what is compared of a slice.
@@ -211,6 +259,26 @@ impl Question<'_> {
         ))
     }
 }
+
+/// What may be said about a ratio.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Conclusion {
+    /// The verdict of the statistics: larger is called faster.
+    pub verdict: sequential::Verdict,
+    /// True when the whole interval lies within the horizon.
+    pub is_within_horizon: bool,
+    /// Blocks after which the verdict first stood.
+    pub decided_at_block: Option<usize>,
+    /// Which part of the error probability paid for it.
+    pub paid_by: Option<PaidBy>,
+    /// The ratio.
+    pub ratio: Figure,
+    /// Standard deviation between starts of the same servers, when several were measured.
+    pub restart_sd: Option<f64>,
+}
+
+/// Why a ratio has no interval although there are enough units.
+pub(super) const NO_SINGLE_RATIO: &str = "no single ratio fits all blocks";
 
 /// Simulated sign paths that an error probability needs, so that a strict one still has paths to give up.
 pub(super) fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
@@ -277,27 +345,7 @@ pub(super) fn sample_deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
-fn adopt(comparison: &mut Comparison, decision: &Decision, plan: &Plan) {
-    comparison.verdict = match decision.verdict {
-        sequential::Verdict::Faster => Verdict::Faster,
-        sequential::Verdict::Slower => Verdict::Slower,
-        sequential::Verdict::Equivalent => Verdict::Equivalent,
-        sequential::Verdict::Undecided => Verdict::Undecided,
-    };
-    comparison.is_within_horizon = decision.within_margin;
-    comparison.decided_at_block = decision.decided_at;
-    comparison.paid_by = decision.method.map(|method| match method {
-        Method::WithinBudget => PaidBy::Budget,
-        Method::Reserve => PaidBy::Reserve,
-    });
-    comparison.ratio = ratio_figure(decision, comparison.alpha, plan);
-    if decision.interval.is_none() {
-        comparison.because =
-            Some("no single ratio fits all blocks: it changed during the run".to_owned());
-    }
-}
-
-pub(super) fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
+fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
     let value = decision.estimate.exp();
     let bare = |why: String| Figure::Bare {
         value,
@@ -318,6 +366,6 @@ pub(super) fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figu
             "{} of at least {} blocks, too few for an interval",
             decision.n, plan.decision.blocks_min
         )),
-        None => bare("no single ratio fits all blocks".to_owned()),
+        None => bare(NO_SINGLE_RATIO.to_owned()),
     }
 }

@@ -81,6 +81,8 @@ pub enum How {
     PairedBlocks,
     /// Mean of the differences, or of the log ratios, of mirrored blocks.
     PairedMean,
+    /// Ratio within mirrored blocks, averaged over every start of the servers.
+    Epochs,
 }
 
 impl How {
@@ -104,6 +106,9 @@ impl How {
             }
             Self::Largest => "largest single latency",
             Self::Readings => "reading over committed transactions; Student's interval over slices",
+            Self::Epochs => {
+                "mean log ratio of every start of the servers; repeated intervals of a group-sequential t test"
+            }
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks; interval by inverting the sequential test"
             }

@@ -75,16 +75,14 @@ pub struct HistorySeries {
 }
 
 /// The ratio of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryPoint {
     /// Index into the runs.
     pub run: usize,
-    /// Contender ÷ baseline.
+    /// Contender ÷ baseline; always above zero.
     pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: Option<f64>,
-    /// Upper end of its interval.
-    pub high: Option<f64>,
+    /// The same with its interval, or the reason why there is none.
+    pub figure: Figure,
 }
 
 /// One change.
@@ -166,6 +164,7 @@ fn why_foreign(first: &Summary, other: &Summary) -> Option<String> {
     };
     let machine = |host: &Host| (host.cpu_model.clone(), host.cpus, host.memory_bytes);
     let checks = [
+        (first.question != other.question, "it asks another question"),
         (names(first) != names(other), "it has other contenders"),
         (first.baseline != other.baseline, "it has another baseline"),
         (first.workload != other.workload, "it has another workload"),
@@ -190,14 +189,10 @@ fn points(
         let comparison = comparisons.find(|one| one.contender == contender)?;
         let figure = figure(comparison, quantity)?;
         let ratio = figure.value().filter(|ratio| *ratio > 0.0)?;
-        let interval = figure.interval();
         Some(HistoryPoint {
             run,
             ratio,
-            low: interval.map(|(low, _)| low),
-            high: interval
-                .map(|(_, high)| high)
-                .filter(|high| high.is_finite()),
+            figure: figure.clone(),
         })
     };
     kept.iter().enumerate().filter_map(of_run).collect()

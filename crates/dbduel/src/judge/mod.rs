@@ -9,6 +9,7 @@ pub mod audit;
 mod bad_input;
 mod blocks;
 mod decide;
+mod epochs;
 mod evidence;
 pub mod explain;
 pub mod fairness;
@@ -16,12 +17,16 @@ mod figure;
 mod figures;
 pub mod history;
 mod measures;
+mod objective;
 pub mod order_entry;
+mod over_levels;
 mod overturn;
 mod pairs;
 mod profile;
 mod quantities;
+mod quantity;
 mod rules;
+mod scaling;
 mod settings;
 mod stalls;
 pub mod summary;
@@ -59,7 +64,10 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         question: plan.question.clone(),
         seed: plan.seed,
         baseline: plan.contenders[plan.baseline].name.clone(),
-        scope: Scope::TheseInstances,
+        scope: match plan.schedule.epochs {
+            Some(_) => Scope::TheseServers,
+            None => Scope::TheseInstances,
+        },
         rule: plan.decision.clone(),
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
@@ -72,6 +80,10 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))
             .collect(),
+        scaling: scaling::scaling(&evidence),
+        crossings: Vec::new(),
+        objective: plan.objective,
+        objectives: objective::objectives(&evidence),
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),
         explanations: explain::explain(&evidence),
@@ -83,6 +95,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         disclosure: audit::disclosure::checklist(record),
         record_digest: record.manifest_digest.clone(),
     };
+    summary.crossings = scaling::crossings(&evidence, &summary.duels);
     summary.audit = Some(fairness::audit_of(record, &summary.duels));
     let mut found = rules::check_all(&evidence, &summary);
     apply_voids(&mut summary, &found, plan);
@@ -176,7 +189,8 @@ fn run(evidence: &Evidence<'_>) -> Run {
         started_ms: events.first().map(|event| event.at_ms),
         ended_ms: events.last().map(|event| event.at_ms),
         ended,
-        epochs: count(|event| matches!(event, Event::Started { .. })).max(1),
+        epochs: count(|event| matches!(event, Event::Started { .. } | Event::EpochStarted { .. }))
+            .max(1),
         slices_finished: evidence.record.finished_slices().count() as u32,
         slices_lost: count(|event| matches!(event, Event::SliceLost { .. })),
         blocks_complete: evidence

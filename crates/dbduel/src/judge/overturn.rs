@@ -4,7 +4,7 @@
 
 use dbduel_stats::stalls::unseen_cost_bound;
 
-use super::summary::{Comparison, Duel, Figure, Measures, Summary, Verdict};
+use super::summary::{Comparison, Duel, Figure, Measures, Scope, Summary, Verdict};
 
 /// Length of the unseen stalls that a verdict is priced against, seconds.
 pub const UNSEEN_STALL_S: f64 = 5.0;
@@ -14,12 +14,12 @@ const UNSEEN_ALPHA: f64 = 0.05;
 
 /// Fills in `overturned_by` of every comparison.
 pub fn explain(summary: &mut Summary) {
-    let horizon = summary.rule.horizon;
+    let (horizon, scope) = (summary.rule.horizon, summary.scope);
     for duel in &mut summary.duels {
         let sentences: Vec<Vec<String>> = duel
             .comparisons
             .iter()
-            .map(|comparison| sentences(comparison, duel, horizon))
+            .map(|comparison| sentences(comparison, duel, horizon, scope))
             .collect();
         for (comparison, sentences) in duel.comparisons.iter_mut().zip(sentences) {
             comparison.overturned_by = sentences;
@@ -45,16 +45,19 @@ pub fn clearance(ratio: &Figure) -> f64 {
     }
 }
 
-fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64) -> Vec<String> {
+fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -> Vec<String> {
     let active_s = shortest_active_s(comparison, duel);
     match comparison.verdict {
         Verdict::Faster | Verdict::Slower => {
             let clearance = clearance(&comparison.ratio);
-            let mut sentences = vec![format!(
-                "other instances of the same servers: a restart that shifts the ratio by more than {:.1} % (this run \
-                 has one set of instances)",
-                100.0 * clearance
-            )];
+            let mut sentences = match scope {
+                Scope::TheseServers => Vec::new(),
+                Scope::TheseInstances => vec![format!(
+                    "other instances of the same servers: a restart that shifts the ratio by more than {:.1} % (this \
+                     run has one set of instances)",
+                    100.0 * clearance
+                )],
+            };
             if let Some(active_s) = active_s.filter(|&active_s| unseen_stall_share(active_s) > clearance) {
                 sentences.push(format!(
                     "stalls of {UNSEEN_STALL_S:.0} s too rare to show in {active_s:.0} s under load, which could cost \
@@ -64,6 +67,7 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64) -> Vec<String> 
             }
             sentences
         }
+        Verdict::Equivalent if scope == Scope::TheseServers => Vec::new(),
         Verdict::Equivalent => {
             let slack = comparison.ratio.interval().map_or(0.0, |(low, high)| {
                 (horizon.ln_1p() - high.ln().abs().max(low.ln().abs())).max(0.0)

@@ -11,7 +11,7 @@ use dbduel_stats::quantile_ratio::requests_per_slice;
 use dbduel_stats::sequential;
 
 use super::blocks::CompleteBlock;
-use super::decide::{Question, differences, no_block, paths_for, ratio_figure, sample_deviation};
+use super::decide::{Question, differences, no_block, paths_for, sample_deviation};
 use super::evidence::{Evidence, slice_of};
 use super::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
 
@@ -93,15 +93,15 @@ fn fill(
     });
     let differences = differences(&pairs)?;
     answer.block_sd = sample_deviation(&differences);
-    let decision = sequential::decide(&differences, &question.sequential_plan())?;
-    answer.change = match decision.verdict {
+    let conclusion = question.conclude(blocks, &differences)?;
+    answer.change = match conclusion.verdict {
         sequential::Verdict::Faster => Change::Higher,
         sequential::Verdict::Slower => Change::Lower,
         sequential::Verdict::Equivalent => Change::Equivalent,
         sequential::Verdict::Undecided => Change::Undecided,
     };
-    answer.decided_at_block = decision.decided_at;
-    answer.ratio = ratio_figure(&decision, question.alpha, question.plan);
+    answer.decided_at_block = conclusion.decided_at_block;
+    answer.ratio = conclusion.ratio;
     Ok(())
 }
 

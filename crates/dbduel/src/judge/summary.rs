@@ -6,7 +6,7 @@
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
-    DecisionRule, LoadLevel, LoadProcess, Parameters, Schedule, Setting, Workload,
+    DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, Schedule, Setting, Workload,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,12 @@ use super::audit::disclosure::Item;
 use super::explain::{Amplification, Explanation};
 pub use super::figure::{Figure, How};
 use super::order_entry::OrderEntry;
+pub use super::over_levels::{
+    Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
+    LevelObjective, ObjectiveState, RateBracket, Scaling,
+};
 pub use super::profile::{Profile, Steadiness};
+pub use super::quantity::{Change, PairComparison, Quantity, QuantityComparison};
 pub use super::watched::Watched;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
@@ -63,6 +68,18 @@ pub struct Summary {
     pub run: Run,
     /// One duel per load level.
     pub duels: Vec<Duel>,
+    /// Throughput over clients, one entry per contender; empty below four closed load levels.
+    #[serde(default)]
+    pub scaling: Vec<ContenderScaling>,
+    /// Where the curves of contender and baseline cross; empty below two closed load levels.
+    #[serde(default)]
+    pub crossings: Vec<ContenderCrossings>,
+    /// The latency objective.
+    #[serde(default)]
+    pub objective: Option<Objective>,
+    /// Which load levels meet it, per contender; empty when there is none.
+    #[serde(default)]
+    pub objectives: Vec<ContenderObjective>,
     /// Effective settings that are not the same on all contenders.
     pub settings: Vec<SettingDifference>,
     /// Throughput over time and who ran when, thinned to a bounded size.
@@ -99,6 +116,8 @@ pub struct Summary {
 pub enum Scope {
     /// The server processes that ran, from their start to their end. Another start may differ.
     TheseInstances,
+    /// The servers, whichever start of them: several were measured.
+    TheseServers,
 }
 
 /// One contender as it was asked for and as it was found.
@@ -310,6 +329,9 @@ pub struct Comparison {
     pub ratio_hodges_lehmann: Option<f64>,
     /// Ratio of all committed transactions, with no regard to blocks.
     pub ratio_total_work: Option<f64>,
+    /// Standard deviation of the log ratio between starts of the same servers, when several were measured.
+    #[serde(default)]
+    pub restart_sd: Option<f64>,
     /// What would overturn the verdict or is needed for one, as sentences.
     pub overturned_by: Vec<String>,
     /// Latency and cost, contender ÷ baseline.
@@ -317,121 +339,6 @@ pub struct Comparison {
     pub quantities: Vec<QuantityComparison>,
     /// Throughput ratio of every counted block, in the order of the plan.
     pub blocks: Vec<BlockRatio>,
-}
-
-/// A quantity beside throughput that is compared within blocks. The smaller, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// Median latency of a typical slice.
-    LatencyP50,
-    /// 95 % quantile of the latency of a typical slice.
-    LatencyP95,
-    /// 99 % quantile of the latency of a typical slice.
-    LatencyP99,
-    /// Processor time of the server per committed transaction.
-    ServerCpuPerTransaction,
-    /// Bytes that the server wrote to the device per committed transaction.
-    BytesWrittenPerTransaction,
-}
-
-impl Quantity {
-    /// Every quantity, in the order of reports.
-    pub const ALL: [Self; 5] = [
-        Self::LatencyP50,
-        Self::LatencyP95,
-        Self::LatencyP99,
-        Self::ServerCpuPerTransaction,
-        Self::BytesWrittenPerTransaction,
-    ];
-
-    /// How people call it.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::LatencyP50 => "p50 latency",
-            Self::LatencyP95 => "p95 latency",
-            Self::LatencyP99 => "p99 latency",
-            Self::ServerCpuPerTransaction => "server CPU per transaction",
-            Self::BytesWrittenPerTransaction => "bytes written per transaction",
-        }
-    }
-
-    /// Its name in the streams of random numbers; never changes.
-    #[must_use]
-    pub fn stream(self) -> &'static str {
-        match self {
-            Self::LatencyP50 => "latency-p50",
-            Self::LatencyP95 => "latency-p95",
-            Self::LatencyP99 => "latency-p99",
-            Self::ServerCpuPerTransaction => "server-cpu",
-            Self::BytesWrittenPerTransaction => "bytes-written",
-        }
-    }
-}
-
-/// What may be said about a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    /// More than the baseline's.
-    Higher,
-    /// Less.
-    Lower,
-    /// Within the horizon of the baseline's.
-    Equivalent,
-    /// The interval allows several answers.
-    Undecided,
-    /// It cannot be compared.
-    NotCompared,
-}
-
-impl Change {
-    /// The answer as people read it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::Equivalent => "equivalent",
-            Self::Undecided => "undecided",
-            Self::NotCompared => "not compared",
-        }
-    }
-}
-
-/// One quantity of one contender against the baseline at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct QuantityComparison {
-    /// What is compared.
-    pub quantity: Quantity,
-    /// What may be said.
-    pub change: Change,
-    /// Contender ÷ baseline, within blocks.
-    pub ratio: Figure,
-    /// Probability that anything said here is wrong.
-    pub alpha: f64,
-    /// Blocks after which the answer first stood.
-    pub decided_at_block: Option<usize>,
-    /// Standard deviation of one block's log ratio.
-    pub block_sd: Option<f64>,
-}
-
-/// Two contenders at one level, of which neither need be the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PairComparison {
-    /// Name of the contender whose ratio it is.
-    pub contender: String,
-    /// Name of the contender that it is compared with.
-    pub against: String,
-    /// What may be said.
-    pub verdict: Verdict,
-    /// Throughput, contender ÷ the other, within blocks.
-    pub ratio: Figure,
-    /// Probability that anything said here is wrong; over all pairs it adds up to the level's.
-    pub alpha: f64,
-    /// Why the verdict is void, or why it is undecided when more blocks would not help.
-    pub because: Option<String>,
 }
 
 /// The ratio of one block.

@@ -3,20 +3,28 @@
 use dbduel_record::Record;
 use dbduel_record::event::Event;
 
-use super::summary::{Figure, Summary};
+use super::summary::{Figure, Scope, Summary};
 
 /// The list for this run, as sentences.
 #[must_use]
 pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
-    let mut list = vec![
-        "Other starts of the same servers. A restart alone can move a server by a percent or more; one set of \
-         instances was compared."
+    let mut list = Vec::new();
+    if summary.scope == Scope::TheseInstances {
+        list.push(
+            "Other starts of the same servers. A restart alone can move a server by a percent or more; one set of \
+             instances was compared."
+                .to_owned(),
+        );
+    }
+    list.extend([
+        "Other machines, other storage, other data sizes and other mixes of transactions."
             .to_owned(),
-        "Other machines, other storage, other data sizes and other mixes of transactions.".to_owned(),
         durability(record).to_owned(),
-        "The cause of a difference. Counters are evidence; no setting was changed one at a time.".to_owned(),
-        "Latency of transactions that were given up; the histograms hold committed ones only.".to_owned(),
-    ];
+        "The cause of a difference. Counters are evidence; no setting was changed one at a time."
+            .to_owned(),
+        "Latency of transactions that were given up; the histograms hold committed ones only."
+            .to_owned(),
+    ]);
     let measures = || summary.duels.iter().flat_map(|duel| &duel.contenders);
     let is_missing = |figure: &Figure| matches!(figure, Figure::NotMeasured { .. });
     if measures().any(|measures| is_missing(&measures.server_cpu_us_per_transaction)) {

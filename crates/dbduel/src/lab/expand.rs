@@ -3,14 +3,15 @@
 //! Knows the clock only through `created`, and chance only through the seed that it is given.
 
 mod blocks;
+mod extras;
 
 use std::path::Path;
 
 use dbduel_load::workloads::completion::{self, CompletionError};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{
-    Arrival, Contender, DecisionRule, Injection, Limits, LoadLevel, LoadProcess, Parameters,
-    Schedule, Setting, Workload,
+    Arrival, Contender, DecisionRule, Epochs, Limits, LoadLevel, LoadProcess, Objective,
+    Parameters, Schedule, Setting, Workload,
 };
 use dbduel_record::{FormatVersion, Plan};
 use dbduel_stats::sequential::SequentialPlan;
@@ -18,6 +19,9 @@ use dbduel_stats::sequential::SequentialPlan;
 use super::experiment::document::{Report, Troubles};
 use super::experiment::{self, ArrivalKind, Experiment, normalised_name};
 use super::server::{Meaning, ServerName};
+use extras::{check_epochs, complete_injection};
+
+pub use extras::more_blocks;
 
 /// Clients when nobody says how many.
 const CLIENTS: u32 = 16;
@@ -43,8 +47,6 @@ const SWITCH_S: f64 = 0.1;
 const PATHS_PER_ALPHA: f64 = 40.0;
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
 const DATASET_SEED: u64 = 1;
-/// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
-const INJECTION_PERIOD_S: f64 = 0.05;
 /// Most blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
 
@@ -134,6 +136,10 @@ pub fn expand(
         decision,
         limits: complete_limits(&experiment.limits),
         injection,
+        objective: experiment.load.objective.as_ref().map(|written| Objective {
+            share: written.value.share,
+            latency_us: written.value.latency.as_secs_f64() * 1e6,
+        }),
         waivers: experiment
             .waivers
             .iter()
@@ -397,32 +403,36 @@ fn check_clients(
 
 /// What `[load]` says stands before what a configuration of the workload's own asks for.
 fn complete_levels(load: &experiment::Load, asked: &Asked) -> Vec<LoadLevel> {
-    let rate = load.rate.as_ref().map_or(0.0, |rate| rate.value);
+    let rates = load
+        .rate
+        .as_ref()
+        .map_or_else(|| vec![0.0], |rates| rates.value.clone());
     let think_ms = load
         .think_time
         .as_ref()
         .map_or(0.0, |think| think.value.as_secs_f64() * 1e3);
-    let arrival = match load.arrival.as_ref().map(|arrival| arrival.value) {
+    let arrival = |per_second: f64| match load.arrival.as_ref().map(|arrival| arrival.value) {
         None | Some(ArrivalKind::Closed) => Arrival::Closed { think_ms },
-        Some(ArrivalKind::Constant) => Arrival::Constant { per_second: rate },
-        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second: rate },
+        Some(ArrivalKind::Constant) => Arrival::Constant { per_second },
+        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second },
     };
     let clients = load.clients.as_ref().map_or_else(
         || vec![asked.clients.unwrap_or(CLIENTS)],
         |clients| clients.value.clone(),
     );
-    let arrival_of = |clients: u32| match asked.rate_each {
-        Some(each) if load.arrival.is_none() && load.think_time.is_none() => Arrival::Poisson {
-            per_second: each * f64::from(clients),
+    let level = |clients: u32, rate: f64| LoadLevel {
+        clients,
+        arrival: match asked.rate_each {
+            Some(each) if load.arrival.is_none() && load.think_time.is_none() => Arrival::Poisson {
+                per_second: each * f64::from(clients),
+            },
+            _ => arrival(rate),
         },
-        _ => arrival,
     };
     clients
         .into_iter()
-        .map(|clients| LoadLevel {
-            clients,
-            arrival: arrival_of(clients),
-        })
+        .flat_map(|clients| rates.iter().map(move |&rate| (clients, rate)))
+        .map(|(clients, rate)| level(clients, rate))
         .collect()
 }
 
@@ -432,11 +442,13 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
     };
     let written = &experiment.schedule;
     let budget_s = experiment.budget.as_ref().map_or(BUDGET_S, seconds);
+    let epochs = written.epochs.as_ref().map_or(1, |epochs| epochs.value);
+    let warm_ups = contenders as f64 * f64::from(epochs);
     let warm_up_cap_s = written.warm_up.as_ref().map_or_else(
-        || (budget_s * WARM_UP_SHARE / contenders.max(1) as f64).clamp(2.0, 300.0),
+        || (budget_s * WARM_UP_SHARE / warm_ups.max(1.0)).clamp(2.0, 300.0),
         seconds,
     );
-    let measuring_s = budget_s - warm_up_cap_s * contenders as f64;
+    let measuring_s = budget_s - warm_up_cap_s * warm_ups;
     let slices = 2.0 * contenders as f64;
     let default_slice_s = {
         let parts = slices + GUARD_SHARE * (slices - 1.0);
@@ -449,7 +461,7 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
         || hundredths((slice_s * GUARD_SHARE).min(GUARD_S_MAX)),
         seconds,
     );
-    Schedule {
+    let mut schedule = Schedule {
         budget_s,
         slice_s,
         jitter: written.jitter.unwrap_or(0.3),
@@ -462,7 +474,20 @@ fn complete_schedule(experiment: &Experiment, contenders: usize, levels: usize) 
         },
         warm_up_cap_s,
         warm_up_hold_s: WARM_UP_HOLD_S.min(warm_up_cap_s * 0.6),
+        epochs: None,
+    };
+    if epochs > 1 {
+        schedule.epochs = Some(Epochs {
+            count: epochs,
+            blocks: 0,
+        });
+        let blocks = rounds_within(&schedule, contenders, levels) / epochs;
+        schedule.epochs = Some(Epochs {
+            count: epochs,
+            blocks,
+        });
     }
+    schedule
 }
 
 fn hundredths(seconds: f64) -> f64 {
@@ -471,9 +496,15 @@ fn hundredths(seconds: f64) -> f64 {
 
 /// How many mirrored blocks per level fit into the budget when `levels` share it.
 fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
-    let measuring_s = schedule.budget_s - schedule.warm_up_cap_s * contenders as f64;
+    let measuring_s = schedule.budget_s - warm_ups_s(schedule, contenders);
     // A negative time saturates to 0 in the conversion.
     (measuring_s / (block_s(schedule, contenders) * levels.max(1) as f64)) as u32
+}
+
+/// Seconds that the warm-ups of all contenders take at most, in all epochs.
+fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
+    let epochs = schedule.epochs.map_or(1, |epochs| epochs.count);
+    schedule.warm_up_cap_s * contenders as f64 * f64::from(epochs)
 }
 
 /// Seconds that a mirrored block takes on average.
@@ -493,13 +524,20 @@ fn complete_decision(
     let horizon = experiment.horizon.unwrap_or(0.02);
     let comparisons = contenders.saturating_sub(1).max(1) as f64;
     let alpha = (1.0 - confidence) / comparisons;
-    let blocks_max = rounds_within(schedule, contenders, levels);
+    let blocks_max = match schedule.epochs {
+        Some(epochs) => {
+            check_epochs(report, experiment, schedule, contenders, levels);
+            (epochs.blocks * epochs.count).max(1)
+        }
+        None => rounds_within(schedule, contenders, levels),
+    };
     let mut test = SequentialPlan::new(blocks_max as usize, alpha, horizon.ln_1p(), 0);
     let alpha_within_budget = (1.0 - test.reserve) * alpha;
     test.paths = test
         .paths
         .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
-    if test.first_possible_decision().is_none() {
+    // With epochs as the units it is not the blocks that decide.
+    if schedule.epochs.is_none() && test.first_possible_decision().is_none() {
         // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
         let needed = ((1.0 - alpha_within_budget.log2()).ceil() as u32).max(test.n_min as u32);
         let span = experiment
@@ -507,7 +545,7 @@ fn complete_decision(
             .as_ref()
             .map_or(0..0, |budget| budget.span.clone());
         let enough_s = f64::from(needed + 1) * block_s(schedule, contenders) * levels as f64
-            + schedule.warm_up_cap_s * contenders as f64;
+            + warm_ups_s(schedule, contenders);
         report.add(
             &span,
             format!(
@@ -533,37 +571,6 @@ fn complete_decision(
         reserve: test.reserve,
         paths: test.paths as u32,
     }
-}
-
-/// Finds the contender, whose server must be ours to stop.
-fn complete_injection(
-    report: &Report<'_>,
-    written: &experiment::Injection,
-    contenders: &[Contender],
-) -> Option<Injection> {
-    let name = &written.contender;
-    let Some(contender) = contenders.iter().position(|one| one.name == name.value) else {
-        report.add(
-            &name.span,
-            format!("there is no contender `{}`", name.value),
-        );
-        return None;
-    };
-    let is_running = ServerName::parse(&contenders[contender].server)
-        .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }));
-    if is_running {
-        report.add(
-            &name.span,
-            format!("`{}` runs already, so it is not ours to stop", name.value),
-        );
-    }
-    Some(Injection {
-        contender,
-        stopped_share: written.stopped.value,
-        period_s: written
-            .period
-            .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
-    })
 }
 
 fn complete_limits(written: &experiment::Limits) -> Limits {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::judge::history::{History, HistoryChange, HistorySeries};
+use crate::judge::summary::Figure;
 
 use super::words;
 
@@ -75,26 +76,29 @@ fn runs(text: &mut String, history: &History, series: &HistorySeries) {
     };
     for point in &series.points {
         let mut line = vec![' '; SCALE];
-        if let (Some(low), Some(high)) = (point.low, point.high) {
+        if let Some((low, high)) = point.figure.interval() {
             line[column(low)..=column(high)].fill('─');
         }
         line[column(point.ratio)] = '●';
         let starts = series.changes.iter().any(|change| change.run == point.run);
-        let interval = match (point.low, point.high) {
-            (Some(low), Some(high)) => {
-                format!(" ({} to {})", words::ratio(low), words::ratio(high))
-            }
-            _ => " (no interval)".to_owned(),
-        };
         let run = &history.runs[point.run];
         let _ = writeln!(
             text,
-            "  {} {}{} {}{interval}  {}",
+            "  {} {}{} {}  {}",
             run.created,
             if starts { '>' } else { ' ' },
             line.into_iter().collect::<String>(),
-            words::ratio(point.ratio),
+            ratio(&point.figure),
             run.place
         );
+    }
+}
+
+/// A ratio and its interval, written alike.
+fn ratio(figure: &Figure) -> String {
+    let value = words::ratio_value(figure).unwrap_or_default();
+    match figure.interval() {
+        Some(_) => format!("{value} ({})", words::ratio_interval(figure)),
+        None => format!("{value} (no interval)"),
     }
 }

@@ -53,6 +53,9 @@ impl Format for Markdown {
             &view.pairs,
             &view.pairs_note,
         );
+        if !view.scaling.is_empty() {
+            list(&mut text, "Over the load levels", &view.scaling);
+        }
         text.push_str("## Charts\n\n");
         for file in &files {
             let label = file
@@ -125,10 +128,11 @@ fn verdicts(text: &mut String, view: &View) {
     }
     let _ = writeln!(
         text,
-        "Throughput against {}, horizon {}, confidence {} per load level. Scope: these instances.\n",
+        "Throughput against {}, horizon {}, confidence {} per load level. Scope: {}.\n",
         plain(&view.baseline),
         view.horizon,
-        view.confidence
+        view.confidence,
+        view.scope
     );
     if let Some(fairness) = &view.fairness {
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! How the figures came about, in words with the run's own numbers.
 
 use crate::judge::Summary;
-use crate::judge::summary::How;
+use crate::judge::summary::{How, Scope};
 
 use super::words;
 
@@ -66,9 +66,19 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
         ),
         (
             "Scope",
-            "These instances: the server processes that ran, between one start and one end. A claim about the servers \
-             in general needs several starts of each."
-                .to_owned(),
+            match summary.scope {
+                Scope::TheseInstances => {
+                    "These instances: the server processes that ran, between one start and one end. A claim about the \
+                     servers in general needs several starts of each."
+                        .to_owned()
+                }
+                Scope::TheseServers => format!(
+                    "These servers: all were started anew {} times at most. The mean log ratio of a start is one \
+                     observation; a group-sequential t test with the spending of O'Brien and Fleming decides, from the \
+                     third start on. It takes the means of starts for roughly normal.",
+                    schedule.epochs.map_or(1, |epochs| epochs.count)
+                ),
+            },
         ),
         ("Throughput", sentence(How::Throughput)),
         (

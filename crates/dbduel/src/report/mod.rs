@@ -12,6 +12,7 @@ mod html;
 mod json;
 mod markdown;
 mod method;
+mod scaling;
 mod terminal;
 #[cfg(test)]
 mod tests;

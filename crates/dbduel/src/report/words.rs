@@ -2,7 +2,7 @@
 //!
 //! Pure functions from values to words; no layout, no colour.
 
-use crate::judge::summary::{Change, Comparison, Duel, Figure, Quantity, Summary, Verdict};
+use crate::judge::summary::{Change, Comparison, Duel, Figure, Quantity, Scope, Summary, Verdict};
 
 /// Ratios that are written as percentages.
 const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
@@ -282,6 +282,20 @@ pub fn sign(verdict: Verdict) -> &'static str {
         Verdict::Equivalent => "＝",
         Verdict::Undecided => "?",
         Verdict::Void => "✕",
+    }
+}
+
+/// What the verdicts are about.
+#[must_use]
+pub fn scope(summary: &Summary) -> String {
+    match summary.scope {
+        Scope::TheseInstances => {
+            "these instances: one start of each server, on one machine".to_owned()
+        }
+        Scope::TheseServers => format!(
+            "these servers: {} starts of each, on one machine; a start is one observation",
+            summary.run.epochs
+        ),
     }
 }
 

@@ -44,8 +44,12 @@ impl Outer {
         sql: &str,
     ) -> Result<Self, StatementError> {
         let (main, mut before, mut after) = match (protocol, bound) {
-            (Protocol::Text | Protocol::Grouped, Bound::Begins) => (format!("BEGIN;{sql}"), None, None),
-            (Protocol::Text | Protocol::Grouped, Bound::Commits) => (format!("{sql};COMMIT"), None, None),
+            (Protocol::Text | Protocol::Grouped, Bound::Begins) => {
+                (format!("BEGIN;{sql}"), None, None)
+            }
+            (Protocol::Text | Protocol::Grouped, Bound::Commits) => {
+                (format!("{sql};COMMIT"), None, None)
+            }
             (Protocol::Prepared, Bound::Begins) => (sql.to_owned(), Some("BEGIN"), None),
             (Protocol::Prepared, Bound::Commits) => (sql.to_owned(), None, Some("COMMIT")),
         };

@@ -257,7 +257,9 @@ fn tables_that_do_not_fit_are_refused_with_the_reason() {
             other => panic!("{other:?}"),
         }
         match lab.slice(1, 0.5) {
-            Answer::Refused { why } | Answer::Lost { why, .. } => assert!(why.contains(part), "{why}"),
+            Answer::Refused { why } | Answer::Lost { why, .. } => {
+                assert!(why.contains(part), "{why}")
+            }
             other => panic!("{other:?}"),
         }
         lab.parameters.insert(name.to_owned(), before);

@@ -51,7 +51,11 @@ pub(super) fn nothing_committed(case: &Case<'_>) -> Vec<Found> {
 pub(super) fn silent_slices(case: &Case<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for duel in &case.summary.duels {
-        let clients = case.evidence.plan().levels[duel.level].clients;
+        let blocks = &case.evidence.plan().blocks;
+        let is_here = |row: &SliceRow| {
+            let block = blocks.get(row.block as usize);
+            block.is_some_and(|block| block.level == duel.level)
+        };
         for measures in duel
             .contenders
             .iter()
@@ -60,10 +64,7 @@ pub(super) fn silent_slices(case: &Case<'_>) -> Vec<Found> {
             let name = measures.contender.as_str();
             let rows = case.evidence.record.slices.iter();
             let silent = rows.filter(|row| {
-                row.class == ALL_CLASSES
-                    && row.clients == clients
-                    && row.contender == name
-                    && row.ok == 0
+                row.class == ALL_CLASSES && is_here(row) && row.contender == name && row.ok == 0
             });
             let count = silent.count();
             if count > 0 {

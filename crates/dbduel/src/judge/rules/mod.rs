@@ -127,6 +127,11 @@ pub const RULES: &[Rule] = &[
         check: run::resumed,
     },
     Rule {
+        id: "run.extended",
+        why: "Whoever may go on until the answer pleases needs an error probability that allows it.",
+        check: run::extended,
+    },
+    Rule {
         id: "run.unfinished",
         why: "A run that was cut short did not take the time that it was given.",
         check: run::unfinished,

@@ -3,6 +3,7 @@
 use dbduel_record::event::{EndReason, Event, Severity};
 
 use super::{Case, Found, finding};
+use crate::judge::summary::Scope;
 
 /// Complaints that are quoted; the rest is counted.
 const COMPLAINTS_QUOTED: usize = 3;
@@ -73,7 +74,8 @@ pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
 
 pub(super) fn resumed(case: &Case<'_>) -> Vec<Found> {
     let epochs = case.summary.run.epochs;
-    if epochs < 2 {
+    // Where starts are the units, one more of them is no flaw.
+    if epochs < 2 || case.summary.scope == Scope::TheseServers {
         return Vec::new();
     }
     let claim = format!(
@@ -85,6 +87,31 @@ pub(super) fn resumed(case: &Case<'_>) -> Vec<Found> {
         &[],
         claim,
         "Run it again without interruption.",
+    )]
+}
+
+pub(super) fn extended(case: &Case<'_>) -> Vec<Found> {
+    let extra_s: Vec<f64> = events(case)
+        .filter_map(|event| match event {
+            Event::Extended { budget_s, .. } => Some(*budget_s),
+            _ => None,
+        })
+        .collect();
+    if extra_s.is_empty() {
+        return Vec::new();
+    }
+    let claim = format!(
+        "The run was given {:.0} s more after its plan was made ({}). Blocks beyond the planned {} are decided by the \
+         reserve of the error probability, which may be used at any time.",
+        extra_s.iter().sum::<f64>(),
+        plural(extra_s.len(), "extension"),
+        case.summary.rule.blocks_max
+    );
+    vec![finding(
+        Severity::Note,
+        &[],
+        claim,
+        "A larger budget from the start decides sooner.",
     )]
 }
 

@@ -208,6 +208,7 @@ impl Scenario {
                 tick_s: 1.0,
                 warm_up_cap_s: 300.0,
                 warm_up_hold_s: 60.0,
+                epochs: None,
             },
             decision: DecisionRule {
                 confidence: 0.95,
@@ -227,6 +228,7 @@ impl Scenario {
                 free_disk_bytes_min: 1 << 30,
             },
             injection: None,
+            objective: None,
             waivers: [("D3".to_owned(), "the device writes pages whole".to_owned())].into(),
             blocks: self.planned_blocks(),
         }

@@ -191,6 +191,26 @@ impl Arena {
         }
     }
 
+    /// Stops a server in order, starts it again and freezes it.
+    ///
+    /// # Errors
+    /// When it cannot be stopped, does not come up, or is not ours.
+    pub fn start_anew(&mut self, contender: usize, plan: &Plan) -> Result<()> {
+        if self.awake == Some(contender) {
+            self.awake = None;
+        }
+        if matches!(self.health(contender), Health::Alive) {
+            self.residents[contender].thaw()?;
+        }
+        if let Place::Sandboxed(own) = &mut self.residents[contender].place
+            && let Some(server) = own.server.take()
+        {
+            server.stop(Duration::from_secs_f64(plan.limits.server_stop_s))?;
+        }
+        self.restart(contender, plan)?;
+        self.residents[contender].freeze()
+    }
+
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
     ///
     /// # Errors

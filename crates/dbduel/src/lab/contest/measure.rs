@@ -1,6 +1,6 @@
 //! Block after block until every duel is decided, the budget is spent, or the user has enough.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -23,6 +23,8 @@ use crate::lab::host;
 pub struct Progress {
     /// Number of this start of the servers.
     pub epoch: u32,
+    /// Blocks that were begun since, by level.
+    pub in_epoch: BTreeMap<usize, u32>,
     /// Seconds of load used, of the budget.
     pub used_s: f64,
     /// Blocks that were begun, now or before a resume.
@@ -55,6 +57,7 @@ impl Progress {
         });
         Self {
             epoch,
+            in_epoch: BTreeMap::new(),
             used_s: warmed_s.sum::<f64>() + sliced_s.sum::<f64>() + lost_s.sum::<f64>(),
             begun: begun.collect(),
             rows: past.slices.clone(),
@@ -82,6 +85,9 @@ impl Contest<'_> {
                 if interrupt::urgency() != Urgency::None {
                     return Ok(EndReason::Interrupted);
                 }
+                if self.is_epoch_full(level) {
+                    continue;
+                }
                 let Some(block) = next_block(plan, &self.progress.begun, level) else {
                     continue;
                 };
@@ -101,6 +107,10 @@ impl Contest<'_> {
                 return Ok(EndReason::Decided);
             }
             if !has_run {
+                if self.has_time_for_an_epoch() {
+                    self.begin_epoch()?;
+                    continue;
+                }
                 return Ok(EndReason::BudgetSpent);
             }
         }
@@ -134,6 +144,7 @@ impl Contest<'_> {
     /// Runs one block; a lost slice ends it. False when the user stopped it.
     fn run_block(&mut self, block: &Block, decision: &LevelDecision) -> Result<bool> {
         self.progress.begun.insert(block.id);
+        *self.progress.in_epoch.entry(block.level).or_default() += 1;
         for position in 0..block.order.len() {
             // A first request to end lets the running slice finish; the block then stays incomplete.
             if position > 0 && interrupt::urgency() != Urgency::None {

@@ -8,6 +8,7 @@ mod arena;
 mod close;
 mod conditions;
 mod durability;
+mod epoch;
 mod journal;
 mod measure;
 mod observers;
@@ -65,7 +66,12 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
     let epoch = past
         .events
         .iter()
-        .filter(|event| matches!(event.what, Event::Started { .. }))
+        .filter(|event| {
+            matches!(
+                event.what,
+                Event::Started { .. } | Event::EpochStarted { .. }
+            )
+        })
         .count() as u32;
     let mut journal = Journal::open(setting.record)?;
     journal.event(Event::Started {

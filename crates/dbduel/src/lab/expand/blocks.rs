@@ -72,6 +72,7 @@ mod tests {
             tick_s: 1.0,
             warm_up_cap_s: 60.0,
             warm_up_hold_s: 36.0,
+            epochs: None,
         }
     }
 

@@ -22,6 +22,8 @@ use toml::de::DeValue;
 const NAME_CHARACTERS_MAX: usize = 60;
 /// Most contenders of one experiment.
 const CONTENDERS_MAX: usize = 16;
+/// Starts of all servers: three before the first look, a hundred at most; one is no series.
+const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
 /// Most clients of one load level.
 const CLIENTS_MAX: i64 = 100_000;
 
@@ -112,8 +114,10 @@ pub struct Load {
     pub clients: Option<Located<Vec<u32>>>,
     /// How transactions fall due.
     pub arrival: Option<Located<ArrivalKind>>,
-    /// Transactions per second of an open arrival.
-    pub rate: Option<Located<f64>>,
+    /// Transactions per second of an open arrival; each makes load levels of its own.
+    pub rate: Option<Located<Vec<f64>>>,
+    /// The latency that every level is held against.
+    pub objective: Option<Located<Objective>>,
     /// Pause of a client between two transactions of a closed arrival.
     pub think_time: Option<Located<Duration>>,
     /// Threads of the load process.
@@ -122,6 +126,15 @@ pub struct Load {
     pub cores: Option<Vec<u32>>,
     /// Processors of the servers.
     pub server_cores: Option<Vec<u32>>,
+}
+
+/// `objective = "p99 < 20 ms"`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// Share of the transactions.
+    pub share: f64,
+    /// Time within which they are done.
+    pub latency: Duration,
 }
 
 /// The word after `arrival =`.
@@ -146,6 +159,8 @@ pub struct Schedule {
     pub jitter: Option<f64>,
     /// Longest warm-up of a contender.
     pub warm_up: Option<Located<Duration>>,
+    /// Starts of all servers.
+    pub epochs: Option<Located<u32>>,
 }
 
 /// `[limits]`.
@@ -551,7 +566,8 @@ fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load {
     let load = Load {
         clients: section.get("clients", clients),
         arrival: section.get("arrival", arrival),
-        rate: section.get("rate", |value| positive(value, "transactions per second")),
+        rate: section.get("rate", rates),
+        objective: section.get("objective", objective),
         think_time: section.get("think_time", duration),
         threads: section
             .get("threads", |value| integer(value, 1..=1024))
@@ -590,6 +606,9 @@ fn read_schedule(section: &Section<'_, '_>) -> Schedule {
             .get("jitter", |value| share_within(value, 0.0, 0.5))
             .map(|jitter| jitter.value),
         warm_up: section.get("warm_up", |value| duration_within(value, 0.0, 86_400.0)),
+        epochs: section.get("epochs", |value| {
+            integer(value, EPOCHS).map(|epochs| epochs as u32)
+        }),
     };
     section.refuse_unknown_keys();
     schedule
@@ -662,6 +681,38 @@ fn read_waivers(
         }
     }
     waivers
+}
+
+/// One rate, or several in ascending order.
+fn rates(value: &DeValue<'_>) -> Result<Vec<f64>, String> {
+    let one = |value| positive(value, "transactions per second");
+    let Some(list) = value.as_array() else {
+        return Ok(vec![one(value)?]);
+    };
+    let rates: Vec<f64> = list
+        .iter()
+        .map(|entry| one(entry.get_ref()))
+        .collect::<Result<_, _>>()?;
+    if rates.is_empty() || !rates.windows(2).all(|pair| pair[0] < pair[1]) {
+        return Err("expected rates in ascending order, at least one".to_owned());
+    }
+    Ok(rates)
+}
+
+fn objective(value: &DeValue<'_>) -> Result<Objective, String> {
+    let text = string(value)?;
+    let expected = || format!("expected an objective such as \"p99 < 20 ms\", found {text:?}");
+    let (quantile, limit) = text.split_once('<').ok_or_else(expected)?;
+    let percent = quantile.trim().strip_prefix('p').ok_or_else(expected)?;
+    let percent: f64 = percent.parse().map_err(|_| expected())?;
+    let latency = quantity::duration(limit)?;
+    if !(1.0..100.0).contains(&percent) || latency.is_zero() {
+        return Err(expected());
+    }
+    Ok(Objective {
+        share: percent / 100.0,
+        latency,
+    })
 }
 
 fn clients(value: &DeValue<'_>) -> Result<Vec<u32>, String> {

@@ -1,7 +1,9 @@
 //! A figure of every contender against the load level.
 
+use dbduel_record::plan::Arrival;
+
 use crate::judge::Summary;
-use crate::judge::summary::{Figure, Measures};
+use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
 use super::frame::Plot;
@@ -64,7 +66,7 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
             (*x, plot.bottom + 17.0),
             Anchor::Middle,
             "tick",
-            &duel.load.clients.to_string(),
+            &place_label(duel),
         );
     }
     svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
@@ -72,7 +74,11 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
         (f64::midpoint(plot.left, plot.right), plot.bottom + 33.0),
         Anchor::Middle,
         "small",
-        "clients",
+        if is_open(summary) {
+            "transactions due per second"
+        } else {
+            "clients"
+        },
     );
 
     let contenders = summary.contenders.len();
@@ -128,6 +134,21 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
         plot.bottom + 37.0,
         &format!("{} against the number of clients, {unit}", chart.title),
     ))
+}
+
+/// True when the levels are rates.
+fn is_open(summary: &Summary) -> bool {
+    let mut duels = summary.duels.iter();
+    duels.all(|duel| !matches!(duel.load.arrival, Arrival::Closed { .. }))
+}
+
+fn place_label(duel: &Duel) -> String {
+    match duel.load.arrival {
+        Arrival::Closed { .. } => duel.load.clients.to_string(),
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
+            words::trimmed(per_second)
+        }
+    }
 }
 
 /// Where each level stands: by the logarithm of the clients when they differ, in order otherwise.

@@ -9,7 +9,7 @@ mod ratios;
 use dbduel_record::event::{Finding, Severity};
 
 use super::view::{View, audit_doubts_left, caveats, fairness_line, interval, severity};
-use super::{Format, Options, Rendered, explanation, words};
+use super::{Format, Options, Rendered, explanation, scaling, words};
 use page::{Ink, Page, clean, wrap};
 
 use crate::judge::Summary;
@@ -37,6 +37,12 @@ impl Format for Terminal {
         figures(&mut page, summary);
         ratios::quantities(&mut page, summary);
         ratios::pairs(&mut page, summary);
+        for (number, sentence) in scaling::sentences(summary).iter().enumerate() {
+            if number == 0 {
+                page.blank();
+            }
+            page.wrapped(sentence);
+        }
         explanations(&mut page, summary);
         let view = View::new(summary, findings);
         if let Some(part) = &view.orders {
@@ -45,7 +51,8 @@ impl Format for Terminal {
         list_findings(&mut page, findings);
         page.blank();
         page.wrapped(&format!(
-            "Scope: these instances, one machine. {}",
+            "Scope: {}. {}",
+            words::scope(summary),
             scope_note(summary)
         ));
         if let Some(own) = words::own_resolution(summary) {

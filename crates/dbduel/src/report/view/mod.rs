@@ -6,7 +6,7 @@ use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, views};
-use super::{method, words};
+use super::{method, scaling, words};
 use crate::judge::Summary;
 
 mod by_clients;
@@ -48,6 +48,8 @@ pub struct View {
     pub baseline: String,
     /// The horizon, `±2 %`.
     pub horizon: String,
+    /// What the verdicts are about.
+    pub scope: String,
     /// The confidence, `95 %`.
     pub confidence: String,
     /// When the run began and how long it took.
@@ -70,6 +72,8 @@ pub struct View {
     pub disclosure: Vec<DisclosureView>,
     /// How much of it the record has.
     pub disclosed: String,
+    /// Scaling over the clients and crossings, as sentences.
+    pub scaling: Vec<String>,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
     /// Those that stand beside the verdicts.
@@ -276,6 +280,7 @@ impl View {
             headlines: words::headlines(summary),
             baseline: summary.baseline.clone(),
             horizon: format!("±{}", words::share(summary.rule.horizon)),
+            scope: words::scope(summary),
             confidence: words::share(summary.rule.confidence),
             when: when(summary),
             workload: summary.workload.name.clone(),
@@ -297,6 +302,7 @@ impl View {
             disclosed: disclosed(summary),
             caveats: caveats(findings).map(|one| finding(summary, one)).collect(),
             caveats_more: audit_doubts_left(findings),
+            scaling: scaling::sentences(summary),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)

@@ -75,6 +75,9 @@ fn checks(comparison: &Comparison) -> String {
     if let Some(sd) = comparison.block_sd {
         checks.push(format!("SD of a block {}", words::share(sd)));
     }
+    if let Some(sd) = comparison.restart_sd {
+        checks.push(format!("two starts differ by ±{} (SD)", words::share(sd)));
+    }
     if let Some(detectable) = comparison.detectable_difference {
         checks.push(format!("detectable {}", words::share(detectable)));
     }

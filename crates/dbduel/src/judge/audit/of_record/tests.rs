@@ -52,6 +52,7 @@ fn plan() -> Plan {
             tick_s: 1.0,
             warm_up_cap_s: 10.0,
             warm_up_hold_s: 5.0,
+            epochs: None,
         },
         decision: DecisionRule {
             confidence: 0.95,
@@ -71,6 +72,7 @@ fn plan() -> Plan {
             free_disk_bytes_min: 0,
         },
         injection: None,
+        objective: None,
         waivers: Default::default(),
         blocks: Vec::new(),
     }

@@ -1,0 +1,101 @@
+//! What only some experiments ask for: servers started anew, a known handicap, more time for a record.
+
+use dbduel_record::Plan;
+use dbduel_record::plan::{Block, Contender, Injection, Schedule};
+
+use super::super::experiment::document::Report;
+use super::super::experiment::{self, Experiment};
+use super::super::server::{Meaning, ServerName};
+use super::{BLOCKS_CAP, block_s, blocks, rounds_within, warm_ups_s};
+
+/// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
+const INJECTION_PERIOD_S: f64 = 0.05;
+
+/// Finds the contender, whose server must be ours to stop.
+pub(super) fn complete_injection(
+    report: &Report<'_>,
+    written: &experiment::Injection,
+    contenders: &[Contender],
+) -> Option<Injection> {
+    let name = &written.contender;
+    let Some(contender) = contenders.iter().position(|one| one.name == name.value) else {
+        report.add(
+            &name.span,
+            format!("there is no contender `{}`", name.value),
+        );
+        return None;
+    };
+    let is_running = ServerName::parse(&contenders[contender].server)
+        .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }));
+    if is_running {
+        report.add(
+            &name.span,
+            format!("`{}` runs already, so it is not ours to stop", name.value),
+        );
+    }
+    Some(Injection {
+        contender,
+        stopped_share: written.stopped.value,
+        period_s: written
+            .period
+            .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
+    })
+}
+
+/// Refuses epochs that hold no block, and those of servers that are not ours to start.
+pub(super) fn check_epochs(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    schedule: &Schedule,
+    contenders: usize,
+    levels: usize,
+) {
+    let (Some(written), Some(epochs)) = (&experiment.schedule.epochs, schedule.epochs) else {
+        return;
+    };
+    if epochs.blocks == 0 {
+        let enough_s = warm_ups_s(schedule, contenders)
+            + f64::from(epochs.count + 1) * block_s(schedule, contenders) * levels as f64;
+        let message = format!(
+            "the budget of {:.0} s holds less than one block per load level in each of {} epochs: give it {:.0} s or \
+             more, fewer epochs, or shorter slices",
+            schedule.budget_s,
+            epochs.count,
+            enough_s.ceil()
+        );
+        report.add(&written.span, message);
+    }
+    for contender in &experiment.contenders {
+        if let Some(server) = &contender.server
+            && let Ok(name) = ServerName::parse(&server.value)
+            && matches!(name.meaning, Meaning::Running { .. })
+        {
+            let message = format!(
+                "`{}` runs already, so it is not ours to start anew; leave `epochs` out",
+                contender.name.value
+            );
+            report.add(&written.span, message);
+        }
+    }
+}
+
+/// The blocks that `extra_s` more seconds allow, drawn from the plan's seed and numbered on.
+#[must_use]
+pub fn more_blocks(plan: &Plan, extra_s: f64) -> Vec<Block> {
+    let (contenders, levels) = (plan.contenders.len(), plan.levels.len());
+    let mut schedule = plan.schedule.clone();
+    schedule.budget_s += extra_s;
+    let rounds = rounds_within(&schedule, contenders, 1).min(BLOCKS_CAP);
+    let known = |level: usize| {
+        let own = plan.blocks.iter().filter(|block| block.level == level);
+        own.map(|block| block.round + 1).max().unwrap_or(0)
+    };
+    let drawn = blocks::draw(plan.seed, contenders, levels, rounds, &schedule);
+    let new = drawn
+        .into_iter()
+        .filter(|block| block.round >= known(block.level));
+    (plan.blocks.len() as u32..)
+        .zip(new)
+        .map(|(id, block)| Block { id, ..block })
+        .collect()
+}

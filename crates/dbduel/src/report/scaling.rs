@@ -1,0 +1,163 @@
+//! Scaling and crossings as sentences, the same in every format.
+
+use dbduel_record::plan::Objective;
+
+use crate::judge::Summary;
+use crate::judge::summary::{
+    Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, Crossings, LevelObjective,
+    ObjectiveState, Scaling,
+};
+
+use super::words;
+
+/// One sentence per contender about its scaling, then about where it crosses the baseline.
+#[must_use]
+pub fn sentences(summary: &Summary) -> Vec<String> {
+    let scaling = summary.scaling.iter().map(scaling);
+    let crossings = summary.crossings.iter().map(|one| crossing(summary, one));
+    let objectives = summary
+        .objective
+        .iter()
+        .flat_map(|objective| summary.objectives.iter().map(|one| rate(objective, one)));
+    scaling.chain(crossings).chain(objectives).collect()
+}
+
+/// Which levels meet the latency objective, and where the highest rate lies.
+fn rate(objective: &Objective, one: &ContenderObjective) -> String {
+    let name = &one.contender;
+    let goal = format!(
+        "{} of the transactions done within {} of being due",
+        words::share(objective.share),
+        words::latency(objective.latency_us)
+    );
+    let levels: Vec<String> = one.levels.iter().map(level).collect();
+    let number = words::number;
+    let highest = one.highest_rate.map(|bracket| {
+        let place = match (bracket.met_up_to, bracket.missed_from) {
+            (Some(met), Some(missed)) => {
+                format!(
+                    "lies between {} and {} transactions/s",
+                    number(met),
+                    number(missed)
+                )
+            }
+            (Some(met), None) => format!(
+                "is at least {} transactions/s; no tried rate certainly misses it",
+                number(met)
+            ),
+            (None, Some(missed)) => format!(
+                "is below {} transactions/s; no tried rate certainly meets it",
+                number(missed)
+            ),
+            (None, None) => "is not known; no tried rate is certain".to_owned(),
+        };
+        format!(". The highest rate that meets it {place}")
+    });
+    format!(
+        "{name}, {goal}: {}{}.",
+        levels.join("; "),
+        highest.unwrap_or_default()
+    )
+}
+
+fn level(level: &LevelObjective) -> String {
+    let state = match level.state {
+        ObjectiveState::Met => "met",
+        ObjectiveState::Missed => "missed",
+        ObjectiveState::Unclear => "unclear",
+    };
+    let late = level.late.map_or_else(
+        || "no interval".to_owned(),
+        |late| {
+            format!(
+                "{} late, {} to {}",
+                words::share(late.value),
+                words::share(late.low),
+                words::share(late.high)
+            )
+        },
+    );
+    format!("{} {state} ({late})", level.label)
+}
+
+fn scaling(one: &ContenderScaling) -> String {
+    let ContenderScaling {
+        contender,
+        sweeps,
+        outcome,
+    } = one;
+    match outcome {
+        Scaling::Described {
+            per_client_per_s,
+            contention,
+            crosstalk,
+            peak_clients,
+            lack_of_fit_p,
+        } => {
+            let coefficient = |name: &str, found: &Option<Bounds>| match found {
+                Some(found) => format!("{name} {}", with_interval(found)),
+                None => format!("no {name}"),
+            };
+            let peak = match peak_clients {
+                Some(peak) => format!("highest throughput at {} clients", with_interval(peak)),
+                None => "no peak within one and a half times the range".to_owned(),
+            };
+            format!(
+                "{contender} follows the Universal Scalability Law over {sweeps} sweeps (lack of fit p = \
+                 {lack_of_fit_p:.2}): {} transactions/s with one client, {}, {}, {peak}.",
+                with_interval(per_client_per_s),
+                coefficient("contention", contention),
+                coefficient("crosstalk", crosstalk)
+            )
+        }
+        Scaling::NotDescribed {
+            lack_of_fit_p,
+            worst_clients,
+        } => format!(
+            "{contender} does not follow the Universal Scalability Law over {sweeps} sweeps (lack of fit p = \
+             {lack_of_fit_p:.4}, worst at {}), so no coefficient is given.",
+            words::clients(*worst_clients)
+        ),
+        Scaling::NotFitted { why } => format!("The scaling of {contender} is not known: {why}."),
+    }
+}
+
+fn crossing(summary: &Summary, one: &ContenderCrossings) -> String {
+    let (contender, baseline) = (&one.contender, &summary.baseline);
+    match &one.outcome {
+        Crossings::Found { points } => {
+            let points: Vec<String> = points
+                .iter()
+                .map(|point| {
+                    let side = match point.is_faster_above {
+                        true => "faster above, slower below",
+                        false => "slower above, faster below",
+                    };
+                    format!(
+                        "at {} clients ({contender} is {side})",
+                        with_interval(&point.clients)
+                    )
+                })
+                .collect();
+            format!("{contender} and {baseline} cross {}.", points.join(" and "))
+        }
+        Crossings::NoneDemonstrated {
+            from_clients,
+            to_clients,
+        } => format!(
+            "No crossing of {contender} and {baseline} is demonstrated between {from_clients} and {to_clients} clients."
+        ),
+        Crossings::NotKnown { why } => {
+            format!("Whether {contender} and {baseline} cross is not known: {why}.")
+        }
+    }
+}
+
+fn with_interval(bounds: &Bounds) -> String {
+    format!(
+        "{} ({} to {})",
+        words::number(bounds.value),
+        words::number(bounds.low),
+        words::number(bounds.high)
+    )
+}
