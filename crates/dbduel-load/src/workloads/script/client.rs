@@ -107,7 +107,13 @@ impl Client for ScriptClient {
         loop {
             let event = match self.session.go_on(resume, &mut Some(&mut *conn)).await {
                 Ok(event) => event,
-                Err(error) => return Err(self.failure(error)),
+                // Nothing is left that could go on.
+                Err(error) => {
+                    return Err(match self.session.take_lost() {
+                        Some(lost) => lost.into(),
+                        None => script(&error),
+                    });
+                }
             };
             resume = Resume::with(true);
             match event {
