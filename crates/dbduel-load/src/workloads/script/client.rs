@@ -117,7 +117,12 @@ impl Client for ScriptClient {
             };
             resume = Resume::with(true);
             match event {
-                Event::Next | Event::Stop if self.in_event => {
+                // The answer begins the next event, so the client stays in one.
+                Event::Next if self.in_event => {
+                    self.resume = Some(resume);
+                    return Ok(());
+                }
+                Event::Stop if self.in_event => {
                     self.in_event = false;
                     self.resume = Some(resume);
                     return Ok(());
