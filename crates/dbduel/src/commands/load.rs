@@ -113,6 +113,11 @@ impl Job {
             // A later one wins, as everywhere on a command line.
             given.insert(name.replace('-', "_"), value.as_str().into());
         }
+        if workload.name() == workloads::script::NAME {
+            given
+                .entry("threads".to_owned())
+                .or_insert_with(|| arguments.clients.into());
+        }
         let completed = completion::complete(workload, &given, Path::new(""))?;
         let parameters = completed.parameters;
         let arrival = match (arguments.rate, arguments.arrival) {

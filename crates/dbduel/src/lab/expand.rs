@@ -8,7 +8,7 @@ mod extras;
 use std::path::Path;
 
 use dbduel_load::workloads::completion::{self, CompletionError};
-use dbduel_load::workloads::{self, parameters};
+use dbduel_load::workloads::{self, parameters, script};
 use dbduel_record::plan::{
     Arrival, Contender, DecisionRule, Epochs, Limits, LoadLevel, LoadProcess, Objective,
     Parameters, Schedule, Setting, Workload,
@@ -83,7 +83,7 @@ pub fn expand(
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
-    let (workload, asked) = complete_workload(&report, path, &experiment.workload);
+    let (workload, asked) = complete_workload(&report, path, experiment);
     let contenders: Vec<Contender> = contenders
         .into_iter()
         .zip(&experiment.contenders)
@@ -316,8 +316,9 @@ struct Asked {
 fn complete_workload(
     report: &Report<'_>,
     path: &Path,
-    written: &experiment::Workload,
+    experiment: &Experiment,
 ) -> (Workload, Asked) {
+    let (written, load) = (&experiment.workload, &experiment.load);
     let name = written.name.value.clone();
     let workload = match workloads::find(&name) {
         Ok(workload) => workload,
@@ -330,11 +331,14 @@ fn complete_workload(
             return (Workload { name, parameters }, Asked::default());
         }
     };
-    let given: Parameters = written
+    let mut given: Parameters = written
         .parameters
         .iter()
         .map(|(key, value)| (key.value.clone(), value.value.clone()))
         .collect();
+    if workload.name() == script::NAME {
+        complete_script(path, load, &mut given);
+    }
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let (parameters, asked) = match completion::complete(workload, &given, directory) {
         Ok(completed) => (
@@ -364,6 +368,24 @@ fn complete_workload(
     };
     let name = workload.name().to_owned();
     (Workload { name, parameters }, asked)
+}
+
+/// A script is a file beside the experiment, unless it is one that is installed; its tables are made for the largest
+/// number of clients.
+fn complete_script(path: &Path, load: &experiment::Load, given: &mut Parameters) {
+    if let Some(serde_json::Value::String(script)) = given.get_mut("script") {
+        let file = beside(path, script);
+        if Path::new(&file).is_file() {
+            *script = file;
+        }
+    }
+    let clients = load.clients.as_ref();
+    let most = clients
+        .and_then(|clients| clients.value.iter().copied().max())
+        .unwrap_or(CLIENTS);
+    given
+        .entry("threads".to_owned())
+        .or_insert_with(|| most.into());
 }
 
 /// Refuses more clients than the workload's data have work for.

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::server::reserved;
+use dbduel_load::workloads::script::{NAME, OPTION};
 use document::{Located, Report, Section, Troubles, describe, integer, nearest, number, string};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -510,17 +511,51 @@ fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Workload {
             parameters: Vec::new(),
         };
     };
+    let script = section.get("script", string);
     let name = section.get("name", string);
-    if name.is_none() && section.value("name").is_none() {
-        report.add(
-            &section.span(),
-            "[workload] has no `name`; see `dbduel workloads` for what there is",
-        );
+    match (&name, &script) {
+        (Some(_), Some(script)) => report.add(
+            &script.span,
+            "[workload] has a `name` and a `script`; it can only be one of them",
+        ),
+        (None, None) if section.value("name").is_none() && section.value("script").is_none() => {
+            report.add(
+                &section.span(),
+                "[workload] has neither `name` nor `script`; see `dbduel workloads` for what there is",
+            );
+        }
+        _ => {}
     }
-    let written = section.entries().filter(|(key, _)| key.value != "name");
+    // A workload may take a line of options; those of a script are a table.
+    let options = section
+        .value("options")
+        .filter(|options| options.get_ref().is_table());
+    let written = section
+        .entries()
+        .filter(|(key, _)| key.value != "name" && !(key.value == "options" && options.is_some()));
+    let mut parameters = read_parameters(report, "workload", written);
+    if options.is_some()
+        && let Some(options) = section.section("options")
+    {
+        if script.is_none() {
+            report.add(
+                &options.span(),
+                "a table of `options` in [workload] goes with `script`",
+            );
+        }
+        let named = options.entries().map(|(mut key, value)| {
+            key.value = format!("{OPTION}{}", key.value);
+            (key, value)
+        });
+        parameters.extend(read_parameters(report, "workload", named));
+    }
+    let by_script = script.map(|script| Located {
+        value: NAME.to_owned(),
+        span: script.span,
+    });
     Workload {
-        name: name.unwrap_or_else(nowhere),
-        parameters: read_parameters(report, "workload", written),
+        name: name.or(by_script).unwrap_or_else(nowhere),
+        parameters,
     }
 }
 
