@@ -16,6 +16,8 @@ use super::files::FileError;
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
+/// As system calls take it.
+const ONE: c_long = 1;
 
 /// `struct iocb` on little-endian machines.
 #[repr(C)]
@@ -129,7 +131,7 @@ impl Queue {
             libc::syscall(
                 libc::SYS_io_submit,
                 self.context,
-                1 as c_long,
+                ONE,
                 list.as_mut_ptr(),
             )
         };
@@ -159,7 +161,7 @@ impl Queue {
             libc::syscall(
                 libc::SYS_io_getevents,
                 self.context,
-                1 as c_long,
+                ONE,
                 self.events.len() as c_long,
                 self.events.as_mut_ptr(),
                 &raw const patience,

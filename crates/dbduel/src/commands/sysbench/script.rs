@@ -30,10 +30,10 @@ const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// What is wrong with the options or the script.
-pub fn run(name: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
+pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     let script = find(name)?;
     let mut host = Host::load(settings(script, job)?).map_err(|error| told(&error))?;
-    host.set_options(&rest)
+    host.set_options(rest)
         .map_err(|error| Stop::Usage(error.to_string()))?;
     let Some(command) = job.command.as_deref() else {
         // A script from standard input is often all there is to do.
