@@ -284,7 +284,7 @@ fn every_native_test(server_name: &str) {
             .query("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sbtest'");
         assert_eq!(left, "0", "{test}");
     }
-    same("oltp_delete", "prepare");
+    mine("oltp_delete", "prepare");
     let output = same("oltp_delete", "--threads=2 run");
     assert_eq!(figure(&output, "write:") + figure(&output, "other:"), 100.0);
     let rows: f64 = server

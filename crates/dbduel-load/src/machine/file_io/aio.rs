@@ -127,14 +127,8 @@ impl Queue {
         let mut list = [&raw mut request];
         // SAFETY: the kernel copies the request during the call. The buffer that it names belongs to a slot that is
         // not free and is not touched before its event has come; dropping the queue waits for all of them.
-        let status = unsafe {
-            libc::syscall(
-                libc::SYS_io_submit,
-                self.context,
-                ONE,
-                list.as_mut_ptr(),
-            )
-        };
+        let status =
+            unsafe { libc::syscall(libc::SYS_io_submit, self.context, ONE, list.as_mut_ptr()) };
         if status == 1 {
             return Ok(());
         }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::machine::Machine as _;
 
 pub(super) fn spec(mode: Mode) -> FileIoSpec {
     FileIoSpec {
