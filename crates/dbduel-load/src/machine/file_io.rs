@@ -20,7 +20,7 @@ use crate::bridge::ledger::Counts;
 use crate::distributions::Shape;
 use access::{Access, Buffer};
 use files::Files;
-pub use files::{Created, FileError, create, remove};
+pub use files::{Created, FileError, Making, create, remove};
 use plan::{Order, Plan};
 
 /// In which order blocks are accessed, and how.

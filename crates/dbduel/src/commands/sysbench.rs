@@ -104,7 +104,7 @@ fn attempt(words: &[String], voice: &mut Voice) -> Result<u8, Stop> {
     if let Some(native) = native::find(test) {
         return native::run(native, &job, rest);
     }
-    script::run(test, &job, rest)
+    script::run(test, &job, &rest)
 }
 
 /// The command of a built-in test.

@@ -36,7 +36,7 @@ impl BareServer {
             .args(["--skip-networking", "--innodb-buffer-pool-size=64M"])
             .arg("--innodb-flush-log-at-trx-commit=2");
         if tree.is_new_mysql() {
-            command.arg("--mysqlx=OFF");
+            command.args(["--mysqlx=OFF", "--secure-file-priv="]);
         }
         let log = File::create(folder.path().join("log")).unwrap();
         let child = command

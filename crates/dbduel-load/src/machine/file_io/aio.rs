@@ -16,6 +16,8 @@ use super::files::FileError;
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
+/// As system calls take it.
+const ONE: c_long = 1;
 
 /// `struct iocb` on little-endian machines.
 #[repr(C)]
@@ -125,14 +127,8 @@ impl Queue {
         let mut list = [&raw mut request];
         // SAFETY: the kernel copies the request during the call. The buffer that it names belongs to a slot that is
         // not free and is not touched before its event has come; dropping the queue waits for all of them.
-        let status = unsafe {
-            libc::syscall(
-                libc::SYS_io_submit,
-                self.context,
-                1 as c_long,
-                list.as_mut_ptr(),
-            )
-        };
+        let status =
+            unsafe { libc::syscall(libc::SYS_io_submit, self.context, ONE, list.as_mut_ptr()) };
         if status == 1 {
             return Ok(());
         }
@@ -159,7 +155,7 @@ impl Queue {
             libc::syscall(
                 libc::SYS_io_getevents,
                 self.context,
-                1 as c_long,
+                ONE,
                 self.events.len() as c_long,
                 self.events.as_mut_ptr(),
                 &raw const patience,

@@ -81,6 +81,17 @@ impl FileError {
     }
 }
 
+/// What is done with a file when a set is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Making {
+    /// It is new.
+    New,
+    /// It is there and becomes longer.
+    Longer,
+    /// It is there and long enough.
+    Kept,
+}
+
 /// What making the files took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Created {
@@ -124,14 +135,14 @@ fn open_one(set: &FileSet, file: u32, is_created: bool) -> Result<(PathBuf, File
 }
 
 /// Makes the files, fills them and syncs them. What is there already is kept and only made longer, as sysbench does.
-/// `on_file` is told each file's name before it is made.
+/// `on_file` is told each file's name before it is made, and what is done with it.
 ///
 /// # Errors
 /// [`FileError`]; files may then exist in part, and [`remove`] takes them away.
 pub fn create(
     set: &FileSet,
     seed: u64,
-    mut on_file: impl FnMut(&str),
+    mut on_file: impl FnMut(&str, Making),
 ) -> Result<Created, FileError> {
     let began = Instant::now();
     let mut random = Random::new(seed);
@@ -140,7 +151,6 @@ pub fn create(
     let piece = (PIECE / set.block_bytes.max(1)).max(1) * set.block_bytes;
     let mut buffer = Buffer::of_bytes(piece);
     for number in 0..set.count {
-        on_file(&format!("test_file.{number}"));
         let (path, file) = open_one(set, number, true)?;
         let failed = |what, offset, source| FileError::access(what, &path, offset, source);
         let size = set.file_bytes();
@@ -151,6 +161,12 @@ pub fn create(
         if set.is_proved {
             offset = 0;
         }
+        let making = match offset {
+            0 => Making::New,
+            length if length < size => Making::Longer,
+            _ => Making::Kept,
+        };
+        on_file(&format!("test_file.{number}"), making);
         while offset < size {
             let length = piece.min(size - offset);
             let block = buffer.bytes(length);

@@ -1,5 +1,4 @@
 use super::*;
-use crate::machine::Machine as _;
 
 pub(super) fn spec(mode: Mode) -> FileIoSpec {
     FileIoSpec {
@@ -55,7 +54,7 @@ fn every_mode_runs_with_every_method() {
                 ..spec(mode)
             };
             spec.files.folder = folder.path().to_owned();
-            create(&spec.files, 1, |_| ()).unwrap();
+            create(&spec.files, 1, |_, _| ()).unwrap();
             let counts = run(spec, 250).unwrap();
             let label = format!("{mode:?} {method:?} {counts:?}");
             let is_read = matches!(mode, Mode::SequentialRead | Mode::RandomRead);
@@ -83,7 +82,7 @@ fn proofs_hold_through_every_method_and_a_wrong_byte_is_found() {
         };
         mix.files.folder = folder.path().to_owned();
         mix.files.is_proved = true;
-        create(&mix.files, 1, |_| ()).unwrap();
+        create(&mix.files, 1, |_, _| ()).unwrap();
         run(mix.clone(), 2_000).unwrap();
         let read = FileIoSpec {
             mode: Mode::SequentialRead,
@@ -110,7 +109,7 @@ fn files_that_are_missing_or_too_small_are_named() {
         error.contains("test_file.0") && error.contains("errno = 2"),
         "{error}"
     );
-    create(&spec.files, 1, |_| ()).unwrap();
+    create(&spec.files, 1, |_, _| ()).unwrap();
     spec.files.total_bytes *= 2;
     let error = run(spec.clone(), 1).unwrap_err();
     assert!(error.contains("at least 65536 bytes"), "{error}");
@@ -129,7 +128,7 @@ fn direct_access_gets_aligned_memory() {
             ..spec(Mode::RandomMix)
         };
         spec.files.folder = folder.path().to_owned();
-        create(&spec.files, 1, |_| ()).unwrap();
+        create(&spec.files, 1, |_, _| ()).unwrap();
         spec.files.flags.direct = true;
         run(spec, 100).unwrap();
     }

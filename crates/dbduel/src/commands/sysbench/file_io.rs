@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dbduel_load::machine::file_io::{self, FileIo, FileIoSpec, FileSet, Method, Mode, OpenFlags};
+use dbduel_load::machine::file_io::{
+    self, FileIo, FileIoSpec, FileSet, Making, Method, Mode, OpenFlags,
+};
 
 use super::given::{Given, Written};
 use super::page::Style;
@@ -34,7 +36,7 @@ pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
         "prepare" => prepare(job, &files(job, &given)?),
         "cleanup" => {
             voice.notice("Removing test files...");
-            file_io::remove(&files(job, &given)?).map_err(fatal)?;
+            file_io::remove(&files(job, &given)?).map_err(|error| fatal(&error))?;
             Ok(0)
         }
         "run" if !given.is_written("file-test-mode") => {
@@ -47,7 +49,7 @@ pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     }
 }
 
-fn fatal(error: file_io::FileError) -> Stop {
+fn fatal(error: &file_io::FileError) -> Stop {
     let hint = match error {
         file_io::FileError::Open { .. } => "\nWARNING: Did you forget to run the prepare step?",
         file_io::FileError::TooSmall { .. } => {
@@ -115,8 +117,15 @@ fn prepare(job: &Job, set: &FileSet) -> Result<u8, Stop> {
         (set.file_bytes() * u64::from(set.count)) >> 20,
         flags_text(set.flags)
     ));
-    let on_file = |name: &str| voice.notice(&format!("Creating file {name}"));
-    let created = file_io::create(set, CONTENT_SEED, on_file).map_err(fatal)?;
+    let on_file = |name: &str, making| {
+        let verb = match making {
+            Making::New => "Creating file",
+            Making::Longer => "Extending existing file",
+            Making::Kept => "Reusing existing file",
+        };
+        voice.notice(&format!("{verb} {name}"));
+    };
+    let created = file_io::create(set, CONTENT_SEED, on_file).map_err(|error| fatal(&error))?;
     let (bytes, seconds) = (created.bytes, created.time.as_secs_f64());
     if bytes == 0 {
         voice.notice("No bytes written.");
@@ -179,7 +188,7 @@ fn drive(job: &Job, given: &Given) -> Result<u8, Stop> {
     }
     let about = about(&spec, job.general.limits.events.unwrap_or(0));
     runs::machine(&job.general, Style::Files, &about, || {
-        Ok(Arc::new(FileIo::open(spec).map_err(fatal)?))
+        Ok(Arc::new(FileIo::open(spec).map_err(|error| fatal(&error))?))
     })
 }
 

@@ -32,19 +32,14 @@ const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// What is wrong with the options or the script.
-pub fn run(name: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
+pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     let script = find(name)?;
     let mut host = Host::load(settings(script, job)?).map_err(|error| told(&error))?;
-    host.set_options(&rest)
+    host.set_options(rest)
         .map_err(|error| Stop::Usage(error.to_string()))?;
     let Some(command) = job.command.as_deref() else {
-        // A script from standard input is often all there is to do.
-        if name == "-" && !host.defines("event") {
-            return Ok(0);
-        }
-        return Err(Stop::Usage(format!(
-            "The '{name}' test requires a command argument. See 'sysbench {name} help'"
-        )));
+        // The script has been run once, and often that is all there is to do.
+        return Ok(0);
     };
     let voice = job.general.voice;
     match (host.command(command), command) {
