@@ -134,7 +134,7 @@ impl Schedule {
         }
     }
 
-    /// Counts the arrivals up to `now_ns` that nobody has taken, as far as [`WAITING_MAX`].
+    /// Counts the arrivals up to `now_ns` that nobody has taken, up to a million of them.
     #[must_use]
     pub fn waiting(&self, now_ns: u64) -> u64 {
         match &self.rule {
