@@ -127,7 +127,8 @@ pub(super) fn import(text: &str) -> Result<Import, ImportError> {
             }
             key if WITHOUT_EFFECT.iter().any(|(known, _)| *known == key) => {}
             key => {
-                let meant = nearest(key, SPECS.iter().map(|spec| spec.name));
+                let others = ["workload_file", "requesters", "requestrate"];
+                let meant = nearest(key, SPECS.iter().map(|spec| spec.name).chain(others));
                 let meant = meant
                     .map(|name| format!("; did you mean `{name}`?"))
                     .unwrap_or_default();

@@ -27,21 +27,24 @@ pub(super) fn when(summary: &Summary) -> String {
 }
 
 /// What loading took: one observation, so it has no interval.
-fn loading(load: &LoadTime) -> String {
+fn loading(load: &LoadTime) -> [Entry; 3] {
     let per_second = load.rows as f64 / load.rows_s.max(f64::EPSILON);
     let per_row_us = 1e6 * load.cpu_s / load.rows.max(1) as f64;
-    format!(
-        "{} rows in {} over {} ({}/s; {per_row_us:.2} µs of our processor time each), then {} for indexes and \
-         statistics; seen once",
+    let rows = format!(
+        "{} rows in {}, {}/s, seen once; {}",
         words::count(load.rows),
         words::duration(load.rows_s),
+        words::number(per_second),
         match load.connections {
             1 => "1 connection".to_owned(),
             count => format!("{count} connections"),
         },
-        words::number(per_second),
-        words::duration(load.finish_s)
-    )
+    );
+    [
+        entry("loading its tables", rows),
+        entry("then indexes", words::duration(load.finish_s)),
+        entry("our processor time", format!("{per_row_us:.2} µs a row")),
+    ]
 }
 
 /// Parameters of a workload, each with its value.
@@ -85,7 +88,7 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
         entries.push(entry("its tables", parameters(&facts.tables)));
     }
     if let Some(load) = &facts.load {
-        entries.push(entry("loading its tables", loading(load)));
+        entries.extend(loading(load));
     }
     if let Some(size) = facts.size {
         let text = format!(
