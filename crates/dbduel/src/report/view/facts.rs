@@ -98,12 +98,14 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
         );
         entries.push(entry("data directory", text));
         // Compressed pages leave holes: files look as large as ever and take less room.
-        let text = format!(
-            "{} before, {} after",
-            words::bytes(size.before_allocated_bytes),
-            words::bytes(size.after_allocated_bytes)
-        );
-        entries.push(entry("allocated on the device", text));
+        if size.after_allocated_bytes > 0 {
+            let text = format!(
+                "{} before, {} after",
+                words::bytes(size.before_allocated_bytes),
+                words::bytes(size.after_allocated_bytes)
+            );
+            entries.push(entry("allocated on the device", text));
+        }
     }
     entries.push(entry("measured", words::duration(facts.active_s)));
     let settings = facts
