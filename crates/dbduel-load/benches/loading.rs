@@ -207,7 +207,10 @@ fn filled(
         Ok(fill(workload, &parameters, &place, 1, &watch)?)
     })?;
     let digest = digest(workload, &parameters, &place, &watch)?;
-    Ok((filling, report.way, digest.hex))
+    let way = report
+        .way
+        .ok_or("the workload brought its rows in itself")?;
+    Ok((filling, way, digest.hex))
 }
 
 fn print(options: &Options, version: &str, rounds: &[Round]) {

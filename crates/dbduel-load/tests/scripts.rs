@@ -8,7 +8,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;

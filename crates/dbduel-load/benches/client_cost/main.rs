@@ -4,9 +4,10 @@
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
 //!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads 2] \
-//!     [--workload oltp-point-select]
+//!     [--workload oltp-point-select] [--ours native|script]
 //! ```
 //!
+//! With `--ours script` our clients run sysbench's own installed scripts in place of native workloads.
 //! One table for each transport that is named. The password comes from `DBDUEL_PASSWORD`. Both programs
 //! are measured alike, from outside: queries are those that the server counted, processor time is that of
 //! the whole process, connecting included. The tables are filled into a database of their own, which is
@@ -58,6 +59,8 @@ struct Options {
     clients: Vec<u32>,
     threads: u32,
     workloads: Vec<&'static str>,
+    /// Whether our clients run sysbench's scripts too.
+    as_scripts: bool,
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,7 @@ impl Options {
             clients: vec![1, 16, 64, 256, 1024],
             threads: 2,
             workloads: vec![POINTS, READ_WRITE],
+            as_scripts: false,
         };
         // Cargo adds this one.
         let mut rest = arguments.iter().filter(|argument| *argument != "--bench");
@@ -109,6 +113,13 @@ impl Options {
                         POINTS => vec![POINTS],
                         READ_WRITE => vec![READ_WRITE],
                         _ => return Err(format!("`{name}` is {POINTS} or {READ_WRITE}").into()),
+                    }
+                }
+                "--ours" => {
+                    options.as_scripts = match value.as_str() {
+                        "native" => false,
+                        "script" => true,
+                        _ => return Err(format!("`{name}` is native or script").into()),
                     }
                 }
                 _ => return Err(format!("there is no option `{name}`").into()),
@@ -262,9 +273,12 @@ fn run_ours(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let workload = Workload {
-        name: workload.to_owned(),
-        parameters: parameters.clone(),
+    let workload = match options.as_scripts {
+        true => script_of(workload, clients)?,
+        false => Workload {
+            name: workload.to_owned(),
+            parameters: parameters.clone(),
+        },
     };
     let outcome = give_orders(&mut process, options, server, workload, clients);
     // The end of its input, which the orders have left, is its end.
@@ -274,6 +288,21 @@ fn run_ours(
         true => Ok(()),
         false => Err(format!("the load process failed: {status}").into()),
     }
+}
+
+/// Sysbench's own script of the workload, as a workload of ours on the tables that are there.
+fn script_of(workload: &str, clients: u32) -> Result<Workload> {
+    let given = Parameters::from([
+        ("script".to_owned(), workload.replace('-', "_").into()),
+        ("threads".to_owned(), clients.into()),
+        ("options.tables".to_owned(), TABLES.into()),
+        ("options.table_size".to_owned(), TABLE_SIZE.into()),
+    ]);
+    let workload = workloads::find("script")?;
+    Ok(Workload {
+        name: workload.name().to_owned(),
+        parameters: parameters::resolve(workload, &given)?,
+    })
 }
 
 fn give_orders(
@@ -315,7 +344,7 @@ fn give_orders(
     for line in answers.lines() {
         match serde_json::from_str(&line?)? {
             Answer::Slice(_) => return Ok(()),
-            Answer::Refused { why } | Answer::Lost { why } => return Err(why.into()),
+            Answer::Refused { why } | Answer::Lost { why, .. } => return Err(why.into()),
             Answer::Opened { .. } | Answer::Tick(_) | Answer::Closed { .. } => {}
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dbduel_load::blocking::{Credentials, TlsMode};
+use dbduel_load::blocking::{Credentials, Tls, TlsMode};
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
     Counts, Host, IgnoredErrors, Limits, LoadSettings, Message, OptionValue, Script, ScriptError,
@@ -36,7 +36,7 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
             addresses: Vec::new(),
             credentials: Credentials::default(),
             database: String::new(),
-            tls: TlsMode::Off,
+            tls: Arc::new(Tls::new(TlsMode::Off)),
         },
         shapes: Shapes::default(),
         seed: 7,

@@ -7,7 +7,7 @@ mod processors;
 mod storage;
 mod system;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dbduel_record::facts::Host;
 
@@ -29,7 +29,7 @@ pub fn read(place: &Path) -> Host {
 /// The directory in `/sys` of the whole disk under `place`; `None` for a file system without one.
 #[must_use]
 pub fn disk_of(place: &Path) -> Option<PathBuf> {
-    block_device(&mount_of(place)?.source)
+    storage::disk_of(&Files::of_this_machine(), place)
 }
 
 /// Number of processors that the system schedules on; at least 1.

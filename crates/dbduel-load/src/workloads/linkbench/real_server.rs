@@ -258,7 +258,7 @@ fn tables_that_do_not_fit_are_refused_with_the_reason() {
         }
         match lab.slice(1, 0.5) {
             Answer::Refused { why } | Answer::Lost { why, .. } => {
-                assert!(why.contains(part), "{why}")
+                assert!(why.contains(part), "{why}");
             }
             other => panic!("{other:?}"),
         }

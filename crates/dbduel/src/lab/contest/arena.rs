@@ -300,14 +300,6 @@ impl Arena {
         Ok((address, session))
     }
 
-    /// A connection for questions to an awake contender.
-    ///
-    /// # Errors
-    /// When the server does not let us in.
-    pub fn connect(&mut self, contender: usize, statement: Duration) -> Result<Connection> {
-        self.residents[contender].connect(statement)
-    }
-
     /// A contender in its place.
     pub fn resident(&mut self, contender: usize) -> &mut Resident {
         &mut self.residents[contender]

@@ -1,7 +1,7 @@
 //! Storage under a directory: file system, how it is mounted, and the disk behind it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dbduel_record::facts::Host;
 
@@ -20,13 +20,20 @@ pub(super) fn read(files: &Files, place: &Path, host: &mut Host) {
     let Some(mount) = mount_of(&files.text("/proc/self/mounts"), place) else {
         return;
     };
-    if let Some(disk) = disk_of(files, &mount.source) {
+    if let Some(disk) = whole_disk(files, &mount.source) {
         of_disk(files, &disk, host);
         host.disk = Some(disk);
     }
     host.file_system = Some(mount.file_system);
     host.mount_options = Some(mount.options);
     host.block_device = Some(mount.source);
+}
+
+/// The directory of the whole disk under `place`.
+pub(super) fn disk_of(files: &Files, place: &Path) -> Option<PathBuf> {
+    let mount = mount_of(&files.text("/proc/self/mounts"), place)?;
+    let disk = whole_disk(files, &mount.source)?;
+    Some(Path::new(BLOCK).join(disk))
 }
 
 fn of_disk(files: &Files, disk: &str, host: &mut Host) {
@@ -81,7 +88,7 @@ fn mount_of(mounts: &str, place: &Path) -> Option<Mount> {
 }
 
 /// The kernel's name of the whole disk behind a device file.
-fn disk_of(files: &Files, source: &str) -> Option<String> {
+fn whole_disk(files: &Files, source: &str) -> Option<String> {
     let device = fs::canonicalize(source).ok()?;
     let name = device.file_name()?.to_string_lossy().into_owned();
     let node = fs::canonicalize(files.path(&format!("{BLOCK}/{name}"))).ok()?;

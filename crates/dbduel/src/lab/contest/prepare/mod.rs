@@ -120,7 +120,7 @@ fn ready(
     journal: &mut Journal,
 ) -> Result<()> {
     let seconds = begun.elapsed().as_secs_f64();
-    conditions::before(setting, resident, workload, restored, journal)?;
+    conditions::before(setting, resident, workload, origin.is_restored, journal)?;
     let digest = dataset::digest(setting.plan, workload, resident, setting.console)?;
     let size = match &resident.place {
         Place::Sandboxed(own) => tree_size(&own.sandbox.data())?,
