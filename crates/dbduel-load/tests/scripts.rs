@@ -7,22 +7,22 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, TlsMode};
-use dbduel_load::conn::Protocol;
-use dbduel_load::lua::{
-    Counts, Host, IgnoredErrors, Limits, LoadSettings, Message, OptionValue, Script, ScriptError,
-    Servers, Settings, Shapes, Sink,
-};
+use dbduel_load::fill::{Digest, FillWatch, clear, digest, fill};
+use dbduel_load::lua::{Host, IgnoredErrors, LoadSettings, Script, Servers, Settings};
+use dbduel_load::order::{Answer, Order};
+use dbduel_load::workloads::{self, parameters};
+use dbduel_record::plan::Parameters;
 use support::database::Database;
+use support::script::{CLIENTS, Printed, alone, given, load_of, run, say};
+use support::{Load, open_order, slice_order};
 
 const INSTALLED: &str = "/usr/share/sysbench";
-const CLIENTS: u32 = 2;
 const EVENTS: u64 = 100;
 /// Statements that the server counts by kind.
 const KINDS: [&str; 8] = [
@@ -35,11 +35,6 @@ const KINDS: [&str; 8] = [
     "create_table",
     "drop_table",
 ];
-
-/// Not a print macro, whose output the test harness would keep to itself.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
 
 /// The installed scripts that can be run; none when sysbench is not installed.
 fn stock_scripts() -> Vec<String> {
@@ -78,62 +73,16 @@ fn database(purpose: &str) -> Option<(Database, MutexGuard<'static, ()>)> {
     Some((database?, turn))
 }
 
-/// What a script printed.
-type Printed = Arc<Mutex<String>>;
-
 fn settings(database: &Database, script: Script, command: &str, printed: &Printed) -> Settings {
-    let printed = Arc::clone(printed);
-    let options = [("threads", f64::from(CLIENTS)), ("percentile", 95.0)];
     Settings {
-        script,
-        argv: vec!["dbduel".to_owned()],
-        command: Some(command.to_owned()),
-        options: options
-            .map(|(name, number)| (name.to_owned(), OptionValue::Number(number)))
-            .into(),
         servers: Servers {
             addresses: vec![database.address.clone()],
             credentials: database.credentials.clone(),
             database: database.name.clone(),
             tls: TlsMode::Off,
         },
-        shapes: Shapes::default(),
-        seed: 7,
-        ignored_errors: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
-        protocol: Protocol::Prepared,
-        dry_run: false,
-        limits: Limits {
-            computing: Duration::from_secs(2),
-            ..Limits::default()
-        },
-        sink: Sink::new(move |message| {
-            let mut printed = printed.lock().unwrap();
-            match message {
-                Message::Print(bytes) => printed.push_str(&String::from_utf8_lossy(bytes)),
-                Message::Fatal(text) => printed.push_str(&format!("FATAL: {text}\n")),
-                Message::Alert(text) => printed.push_str(&format!("ALERT: {text}\n")),
-            }
-        }),
+        ..alone(script, command, printed)
     }
-}
-
-fn load_of(events: u64) -> LoadSettings {
-    LoadSettings {
-        clients: CLIENTS,
-        threads: 1,
-        events,
-        time: Some(Duration::from_secs(60)),
-        warmup: Duration::ZERO,
-        rate: None,
-        init_timeout: Duration::from_secs(30),
-    }
-}
-
-fn given(options: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
-    options
-        .iter()
-        .map(|(name, text)| ((*name).to_owned(), Some((*text).to_owned())))
-        .collect()
 }
 
 fn host(
@@ -146,14 +95,6 @@ fn host(
     let mut host = Host::load(settings(database, script.clone(), command, printed)).unwrap();
     host.set_options(&given(options)).unwrap();
     host
-}
-
-fn run(host: &mut Host, load: LoadSettings) -> Result<Counts, ScriptError> {
-    let load = host.start(load)?;
-    load.begin();
-    let counts = load.finish()?;
-    host.done()?;
-    Ok(counts)
 }
 
 fn connect(database: &Database) -> Connection {
@@ -349,14 +290,13 @@ fn pass_in_sysbench(database: &Database, name: &str, options: &[(&str, &str)]) -
     })
 }
 
-/// Lines about tables, in any order, since clients prepare at the same time.
-fn words(printed: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = printed
-        .lines()
-        .filter(|line| line.contains("'sbtest"))
-        .collect();
-    lines.sort_unstable();
-    lines
+/// Lines about tables as one sorted heap of letters: clients print at the same time, and sysbench's may do so in the
+/// middle of each other's lines.
+fn letters(printed: &str) -> String {
+    let lines = printed.lines().filter(|line| line.contains("'sbtest"));
+    let mut letters: Vec<char> = lines.flat_map(str::chars).collect();
+    letters.sort_unstable();
+    letters.into_iter().collect()
 }
 
 #[test]
@@ -392,7 +332,7 @@ fn stock_scripts_do_here_what_they_do_in_sysbench() {
         assert_eq!(ours.prepared, theirs.prepared, "{name}");
         assert_eq!(ours.statements, theirs.statements, "{name}");
         assert_eq!(ours.left, theirs.left, "{name}");
-        assert_eq!(words(&ours.printed), words(&theirs.printed), "{name}");
+        assert_eq!(letters(&ours.printed), letters(&theirs.printed), "{name}");
         let total = |(read, write, other)| read + write + other;
         assert_eq!(total(ours.counts), total(theirs.counts), "{name}");
         assert_eq!(ours.counts.0, theirs.counts.0, "{name}: reads");
@@ -544,4 +484,60 @@ fn a_rate_is_kept_and_an_interval_is_a_difference() {
     assert_eq!(rest.events + half.events, whole.events);
     assert_eq!(rest.latencies.len(), rest.events);
     assert_eq!(whole.reads, whole.events);
+}
+
+#[test]
+fn a_script_is_a_workload_like_any_other() {
+    let Some((database, _turn)) = database("workload") else {
+        return;
+    };
+    if stock_scripts().is_empty() {
+        return;
+    }
+    let workload = workloads::find("script").unwrap();
+    let given = Parameters::from([
+        ("script".to_owned(), "oltp_read_write".into()),
+        ("threads".to_owned(), 3.into()),
+        ("options.tables".to_owned(), 3.into()),
+        ("options.table-size".to_owned(), 500.into()),
+    ]);
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    assert_eq!(parameters["options.table_size"], 500);
+    assert_eq!(parameters["options.point_selects"], 10);
+    assert_eq!(
+        parameters::resolve(workload, &parameters).unwrap(),
+        parameters
+    );
+
+    let place = database.place(2);
+    let filled = || -> Digest {
+        fill(workload, &parameters, &place, 1, &FillWatch::default()).unwrap();
+        digest(workload, &parameters, &place, &FillWatch::default()).unwrap()
+    };
+    let first = filled();
+    assert_eq!(first.rows, 1500);
+    let mut load = Load::start(1);
+    let mut order = open_order(&database.address, "oltp-read-write", 3);
+    workload.name().clone_into(&mut order.workload.name);
+    order.user.clone_from(&database.credentials.user);
+    order.password.clone_from(&database.credentials.password);
+    order.database.clone_from(&database.name);
+    order.workload.parameters.clone_from(&parameters);
+    load.order(&Order::Open(order));
+    let answer = load.answer();
+    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    for _ in 0..2 {
+        let slice = load.slice(&slice_order(3, 0.5));
+        let class = &slice.classes[0];
+        assert!(class.ok > 0 && class.failed == 0, "{:?}", slice.errors);
+        let each = class.statements as f64 / (class.ok + class.unfinished) as f64;
+        assert!(
+            (19.0..21.0).contains(&each) || class.retries > 0,
+            "{each} statements per transaction"
+        );
+    }
+    load.end();
+    clear(workload, &parameters, &place).unwrap();
+    assert!(contents(&database).is_empty());
+    assert_eq!(filled(), first, "the same data every time");
 }

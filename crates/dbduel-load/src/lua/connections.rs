@@ -52,6 +52,9 @@ pub(super) struct Connections {
     slots: Vec<Slot>,
     /// By number; the first, 0, stays empty.
     statements: Vec<Option<Prepared>>,
+    /// Numbers of connections and of statements that no object of the script knows any more.
+    free_slots: Vec<usize>,
+    free_statements: Vec<usize>,
     lent_is_taken: bool,
     /// Why a connection was of no use any more, last.
     pub(super) lost: Option<LostError>,
@@ -77,6 +80,8 @@ impl Connections {
             token,
             slots: vec![Slot::Closed],
             statements: vec![None],
+            free_slots: Vec::new(),
+            free_statements: Vec::new(),
             lent_is_taken: false,
             lost: None,
         }
@@ -102,9 +107,7 @@ impl Connections {
                 }
             }
         };
-        // Places of closed connections are not used again: results and statements know connections by their numbers.
-        self.slots.push(slot);
-        Ok(self.slots.len() - 1)
+        Ok(put(&mut self.slots, &mut self.free_slots, slot))
     }
 
     async fn open(&self) -> Result<Conn, (Address, LostError)> {
@@ -168,6 +171,17 @@ impl Connections {
             }
         }
         !matches!(was, Slot::Closed)
+    }
+
+    /// Closes what no object of the script stands for any more; its number may be given to another one.
+    pub(super) fn forget(&mut self, connection: usize) {
+        self.disconnect(connection);
+        self.free_slots.push(connection);
+    }
+
+    /// No object of the script stands for this statement, which is closed, any more.
+    pub(super) fn forget_statement(&mut self, statement: usize) {
+        self.free_statements.push(statement);
     }
 
     pub(super) fn is_open(&self, connection: usize) -> bool {
@@ -244,11 +258,12 @@ impl Connections {
         match prepared {
             Ok(statement) => {
                 let parameters = statement.parameters();
-                self.statements.push(Some(Prepared {
+                let prepared = Some(Prepared {
                     connection,
                     statement,
-                }));
-                Ok((self.statements.len() - 1, parameters))
+                });
+                let number = put(&mut self.statements, &mut self.free_statements, prepared);
+                Ok((number, parameters))
             }
             Err(error) => Err(self.failed(lent, connection, error).await),
         }
@@ -340,6 +355,16 @@ impl Connections {
         }
         Failure::Error { error, reconnected }
     }
+}
+
+/// Takes a free place, or makes one; returns its number.
+fn put<T>(places: &mut Vec<T>, free: &mut Vec<usize>, thing: T) -> usize {
+    if let Some(number) = free.pop() {
+        places[number] = thing;
+        return number;
+    }
+    places.push(thing);
+    places.len() - 1
 }
 
 const CLOSED: Failure = Failure::Misuse("attempt to use an already closed connection");

@@ -181,30 +181,30 @@ impl Host {
     /// A thread for each client, since what commands do may take long without a pause.
     fn run_in_parallel(&self, name: &str, clients: u32) -> Result<bool, ScriptError> {
         let shareable = &self.shareable;
-        let run = |tid| Solo::new(shareable, tid)?.call("run_command", name);
-        let outcomes: Vec<Result<MultiValue, ScriptError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..clients)
-                .map(|tid| {
-                    let builder = std::thread::Builder::new().name(format!("command-{tid}"));
-                    // Lua's values stay on their thread.
-                    builder.spawn_scoped(scope, move || run(tid).map(|answer| is_yes(&answer)))
-                })
-                .collect();
-            let ended = threads.into_iter().map(|thread| {
-                let broke = |_| {
-                    Err(
-                        std::io::Error::other("a thread panicked; this is a fault of dbduel")
-                            .into(),
-                    )
-                };
-                let yes = thread?.join().unwrap_or_else(broke)?;
-                Ok(MultiValue::from_iter([Value::Boolean(yes)]))
-            });
-            ended.collect()
+        // Lua's values stay on their thread.
+        let run = |tid| -> Result<bool, ScriptError> {
+            let answer = Solo::new(shareable, tid)?.call("run_command", name)?;
+            Ok(is_yes(&answer))
+        };
+        let outcomes: Vec<Result<bool, ScriptError>> = std::thread::scope(|scope| {
+            let start = |tid| {
+                let builder = std::thread::Builder::new().name(format!("command-{tid}"));
+                builder.spawn_scoped(scope, move || run(tid))
+            };
+            // All are started before the first is waited for.
+            let threads: Vec<_> = (0..clients).map(start).collect();
+            let broke = |_| {
+                let error = "a thread panicked; this is a fault of dbduel";
+                Err(std::io::Error::other(error).into())
+            };
+            let wait = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
+                thread?.join().unwrap_or_else(broke)
+            };
+            threads.into_iter().map(wait).collect()
         });
         let mut all = true;
         for outcome in outcomes {
-            all &= is_yes(&outcome?);
+            all &= outcome?;
         }
         Ok(all)
     }

@@ -364,7 +364,6 @@ async fn live(
         let flag = match session.go_on(resume, &mut None).await? {
             Event::Ready => {
                 ready.set(ready.get() + 1);
-                pace.course.ready.fetch_add(1, Relaxed);
                 while pace.course.start.get().is_none() {
                     if pace.course.stopped.load(Relaxed) {
                         return Ok(());

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -24,8 +24,6 @@ pub(super) struct Course {
     pub(super) stopped: AtomicBool,
     /// Events claimed, when their number is limited.
     claimed: AtomicU64,
-    /// Clients that wait for the beginning.
-    pub(super) ready: AtomicU32,
 }
 
 impl Course {
@@ -35,7 +33,6 @@ impl Course {
             start: OnceLock::new(),
             stopped: AtomicBool::new(false),
             claimed: AtomicU64::new(0),
-            ready: AtomicU32::new(0),
         }
     }
 

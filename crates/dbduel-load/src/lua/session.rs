@@ -189,13 +189,9 @@ impl Session {
                     ));
                 }
                 Op::EventFailed => {
-                    let by_server = matches!(asked.words.get(4), Some(Value::Boolean(true)));
-                    return Ok(Event::Failed(Box::new(self.raised(&mut asked, by_server))));
+                    return Ok(Event::Failed(Box::new(self.raised(&mut asked))));
                 }
-                Op::Failed => {
-                    let by_server = self.state.shared.last_error.borrow().is_some();
-                    return Err(self.raised(&mut asked, by_server));
-                }
+                Op::Failed => return Err(self.raised(&mut asked)),
                 Op::Done => return Ok(Event::Done(asked.words)),
                 Op::Ready => return Ok(Event::Ready),
                 Op::Next => return Ok(Event::Next),
@@ -209,7 +205,8 @@ impl Session {
         }
     }
 
-    fn raised(&self, asked: &mut Asked, by_server: bool) -> ScriptError {
+    fn raised(&self, asked: &mut Asked) -> ScriptError {
+        let by_server = matches!(asked.words.get(4), Some(Value::Boolean(true)));
         let message = asked.text().unwrap_or_default();
         let trace = asked.text().unwrap_or_default();
         let file = asked.text();
@@ -234,31 +231,31 @@ impl Session {
     ) -> Result<Answer, ScriptError> {
         let statement = asked.id();
         let count = asked.words.len();
-        let outcome = {
-            let shared = &self.state.shared;
-            let doubles = shared.doubles.borrow();
+        write_texts(&mut self.scratch, &asked.words);
+        let mut few = [Wire::Null; VALUES];
+        let mut many = Vec::new();
+        {
+            let doubles = self.state.shared.doubles.borrow();
             let doubles = doubles.get(statement).map_or(&[][..], Vec::as_slice);
-            write_texts(&mut self.scratch, &asked.words);
-            let mut few = [Wire::Null; VALUES];
-            let many: Vec<Wire<'_>>;
             let mut texts = Texts {
                 bytes: &self.scratch,
                 at: 0,
             };
-            let values: &[Wire<'_>] = if count <= VALUES {
-                for (index, word) in asked.words.iter().enumerate() {
-                    few[index] = texts.wire(word, doubles.get(index).copied().unwrap_or_default());
+            for (index, word) in asked.words.iter().enumerate() {
+                let is_double = doubles.get(index).copied().unwrap_or_default();
+                let value = texts.wire(word, is_double);
+                match few.get_mut(index) {
+                    Some(place) if count <= VALUES => *place = value,
+                    _ => many.push(value),
                 }
-                &few[..count]
-            } else {
-                let one = |(index, word)| {
-                    texts.wire(word, doubles.get(index).copied().unwrap_or_default())
-                };
-                many = asked.words.iter().enumerate().map(one).collect();
-                &many
-            };
-            self.connections.execute(lent, statement, values).await
+            }
+        }
+        let values = if count <= VALUES {
+            &few[..count]
+        } else {
+            &many
         };
+        let outcome = self.connections.execute(lent, statement, values).await;
         let connection = self.connections.connection_of(statement);
         match outcome {
             Ok(summary) if summary.result_sets == 0 => {
@@ -453,10 +450,11 @@ impl Session {
         let unused = std::mem::take(&mut *self.state.shared.unused.borrow_mut());
         for thing in unused {
             match thing {
-                Unused::Statement(statement) => self.connections.close(lent, statement).await,
-                Unused::Connection(connection) => {
-                    self.connections.disconnect(connection);
+                Unused::Statement(statement) => {
+                    self.connections.close(lent, statement).await;
+                    self.connections.forget_statement(statement);
                 }
+                Unused::Connection(connection) => self.connections.forget(connection),
             }
         }
     }

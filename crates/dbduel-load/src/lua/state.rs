@@ -286,6 +286,16 @@ impl State {
     }
 }
 
+impl Drop for State {
+    /// What is printed at the end of a state needs one that is still there.
+    fn drop(&mut self) {
+        if let Ok(close) = self.host.get::<Function>("close") {
+            // Nobody is left to be told.
+            let _ = close.call::<()>(());
+        }
+    }
+}
+
 /// Interrupts a script that computes for too long. The clock is only read once per many instructions, so the bound is a
 /// little late and costs nearly nothing.
 fn bound_computing(lua: &Lua, bound: Duration) -> mlua::Result<Rc<Cell<u32>>> {

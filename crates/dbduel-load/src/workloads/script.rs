@@ -14,11 +14,12 @@ use super::parameters::{Default, Kind, ParameterError, ParameterSpec, check_all}
 use super::{OwnData, Table, Workload};
 use crate::conn::LostError;
 use crate::executor::Task;
-use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError};
+use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile};
 use crate::worker::Seat;
 use client::{ClientOptions, ScriptClient};
+pub use settings::OPTION;
 pub use settings::digest;
-use settings::{OPTION, find, settings};
+use settings::{find, settings};
 
 /// Name of the workload; an experiment names the script instead.
 pub const NAME: &str = "script";
@@ -200,6 +201,16 @@ impl Workload for Script {
         let options = ClientOptions::new(parameters, &seat);
         seat.boxed::<ScriptClient>(options)
     }
+}
+
+/// The script and all that it requires while it is loaded, for resolved parameters.
+///
+/// # Errors
+/// When the script cannot be found or loaded.
+pub fn files(parameters: &Parameters) -> Result<Vec<ScriptFile>, ScriptError> {
+    let script = find(parameters)?;
+    Host::load(settings(parameters, script.clone(), "run", None))?;
+    Ok(script.files())
 }
 
 /// An option's value as a command line has it.

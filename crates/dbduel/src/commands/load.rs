@@ -112,6 +112,11 @@ impl Job {
             // A later one wins, as everywhere on a command line.
             given.insert(name.replace('-', "_"), value.as_str().into());
         }
+        if workload.name() == workloads::script::NAME {
+            given
+                .entry("threads".to_owned())
+                .or_insert_with(|| arguments.clients.into());
+        }
         let parameters = parameters::resolve(workload, &given)?;
         let arrival = match (arguments.rate, arguments.arrival) {
             (None, _) => Arrival::Closed {

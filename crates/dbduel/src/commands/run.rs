@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::script;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::{Plan, Record, RecordWriter};
@@ -27,6 +28,9 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";
+
+/// Where the record keeps the text of a script that is the workload.
+const SCRIPTS: &str = "scripts";
 
 /// Runs or resumes.
 ///
@@ -121,8 +125,31 @@ pub fn start(
     fs::create_dir_all(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
-    RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    let writer = RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    keep_script(&writer, plan)?;
+    drop(writer);
     conduct(home, &record, path, experiment, plan, keep)
+}
+
+/// Keeps the text of a script that is the workload, and of all that it requires, each under its digest.
+fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
+    if plan.workload.name != script::NAME {
+        return Ok(());
+    }
+    fs::create_dir_all(writer.dir().join(SCRIPTS))
+        .with_context(|| format!("could not create `{SCRIPTS}` in the record"))?;
+    let mut list = Vec::new();
+    for file in script::files(&plan.workload.parameters)? {
+        let digest = blake3::hash(&file.text).to_hex().to_string();
+        writer.replace(
+            &Path::new(SCRIPTS).join(format!("{digest}.lua")),
+            &file.text,
+        )?;
+        list.push(serde_json::json!({ "path": file.path, "blake3": digest }));
+    }
+    let list = serde_json::to_vec_pretty(&list)?;
+    writer.replace(&Path::new(SCRIPTS).join("list.json"), &list)?;
+    Ok(())
 }
 
 fn resume(home: &Home, record: &Path, keep: bool) -> Result<Exit> {

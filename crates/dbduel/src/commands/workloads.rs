@@ -39,7 +39,7 @@ pub fn workloads(arguments: &cli::Workloads) -> Result<Exit> {
         }
     }
     if arguments.name.is_none() {
-        text.push_str("\n`dbduel workloads NAME` shows the parameters of one.\n");
+        text.push_str("\n`dbduel workloads NAME` shows the parameters of one. A script written for sysbench can be one too:\n`[workload] script = \"mine.lua\"`, and `dbduel workloads script` shows what goes with it.\n");
     }
     console::print(&text)?;
     Ok(Exit::Done)

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::blocking::Connection;
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Workload};
 use dbduel_record::Plan;
@@ -172,13 +173,23 @@ impl Snapshots {
     }
 }
 
-/// Names of the workload's tables.
-pub fn tables(plan: &Plan, workload: &dyn Workload) -> Vec<String> {
-    workload
-        .tables(&plan.workload.parameters)
-        .into_iter()
-        .map(|table| table.name)
-        .collect()
+/// Names of the workload's tables; of one that makes them itself, all that are there.
+///
+/// # Errors
+/// When the server does not answer.
+pub fn tables(
+    plan: &Plan,
+    workload: &dyn Workload,
+    connection: &mut Connection,
+) -> Result<Vec<String>> {
+    if workload.own_data().is_none() {
+        let tables = workload.tables(&plan.workload.parameters);
+        return Ok(tables.into_iter().map(|table| table.name).collect());
+    }
+    let present = connection.query("SHOW TABLES")?;
+    Ok((0..present.rows.len())
+        .filter_map(|row| present.text(row, 0))
+        .collect())
 }
 
 /// Checks what the workload promises of its tables; a broken promise is a finding.
@@ -221,7 +232,8 @@ pub fn verify(
 pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) -> Result<bool> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let present = connection.query("SHOW TABLES")?;
-    let tables = tables(plan, workload);
+    // Nobody knows which of them a script would make, so an empty database alone is without them.
+    let tables = tables(plan, workload, &mut connection)?;
     Ok((0..present.rows.len()).all(|row| {
         present
             .text(row, 0)

@@ -6,7 +6,7 @@ mod blocks;
 
 use std::path::Path;
 
-use dbduel_load::workloads::{self, parameters};
+use dbduel_load::workloads::{self, parameters, script};
 use dbduel_record::plan::{
     Arrival, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
     Setting, Workload,
@@ -76,8 +76,8 @@ pub fn expand(
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
-    let workload = complete_workload(&report, &experiment.workload);
     let levels = complete_levels(&experiment.load);
+    let workload = complete_workload(&report, path, &experiment.workload, &levels);
     check_clients(&report, experiment, &workload, &levels);
     let load = LoadProcess {
         threads: experiment
@@ -221,7 +221,12 @@ fn beside(experiment: &Path, file: &str) -> String {
         .to_string()
 }
 
-fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Workload {
+fn complete_workload(
+    report: &Report<'_>,
+    path: &Path,
+    written: &experiment::Workload,
+    levels: &[LoadLevel],
+) -> Workload {
     let name = written.name.value.clone();
     let workload = match workloads::find(&name) {
         Ok(workload) => workload,
@@ -236,11 +241,14 @@ fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Wor
             };
         }
     };
-    let given: Parameters = written
+    let mut given: Parameters = written
         .parameters
         .iter()
         .map(|(key, value)| (key.value.clone(), value.value.clone()))
         .collect();
+    if workload.name() == script::NAME {
+        complete_script(path, levels, &mut given);
+    }
     let complete = parameters::resolve(workload, &given).unwrap_or_else(|error| {
         let culprit = written
             .parameters
@@ -257,6 +265,21 @@ fn complete_workload(report: &Report<'_>, written: &experiment::Workload) -> Wor
         name: workload.name().to_owned(),
         parameters: complete,
     }
+}
+
+/// A script is a file beside the experiment, unless it is one that is installed; its tables are made for the largest
+/// number of clients.
+fn complete_script(path: &Path, levels: &[LoadLevel], given: &mut Parameters) {
+    if let Some(serde_json::Value::String(script)) = given.get_mut("script") {
+        let file = beside(path, script);
+        if Path::new(&file).is_file() {
+            *script = file;
+        }
+    }
+    let most = levels.iter().map(|level| level.clients).max().unwrap_or(1);
+    given
+        .entry("threads".to_owned())
+        .or_insert_with(|| most.into());
 }
 
 /// Refuses more clients than the workload's data have work for.

@@ -61,12 +61,20 @@ local function describe(err)
                            tostring(err.sql_errmsg))
    elseif type(err) == "string" then
       text = err
+   elseif type(err) == "userdata" then
+      -- An error of a native function.
+      text = tostring(err):gsub("\nstack traceback:.*", ""):gsub("^runtime error: ", "")
    else
       text = "(error object is a " .. type(err) .. " value)"
    end
    return { dbduel_trace = debug.traceback("", 2), text = text, file = file, line = line }
 end
 host.describe = describe
+
+-- Whether an error is about what the server answered, and not about the script.
+local function by_server(text)
+   return host.sql_failure ~= nil and text:find(host.sql_failure, 1, true) ~= nil
+end
 
 local function finish(ok, ...)
    if ok then
@@ -78,7 +86,7 @@ local function finish(ok, ...)
       err = { dbduel_trace = "", text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno),
                                                       tostring(err.sql_state), tostring(err.sql_errmsg)) }
    end
-   return MARK, op.failed, err.text, err.dbduel_trace, err.file, err.line
+   return MARK, op.failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)
 end
 
 -- What Rust makes a coroutine of.
@@ -128,10 +136,9 @@ function thread_run(thread_id)
          if not ok then
             if result.errcode ~= sysbench.error.RESTART_EVENT or result.dbduel_trace ~= nil then
                if not yield(MARK, op.event_failed, result.text, result.dbduel_trace, result.file, result.line,
-                            host.sql_failure ~= nil) then
+                            by_server(result.text)) then
                   error(result.text, 0)
                end
-               host.sql_failure = nil
                -- The owner wants to go on with the next event.
                ok, result = true, nil
             else

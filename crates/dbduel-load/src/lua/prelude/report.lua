@@ -1,5 +1,7 @@
 -- Ready-made bodies of the report hooks, and histograms.
 
+local host = ...
+
 local function rates(stat)
    local s = stat.time_interval
    return stat.events / s, (stat.reads + stat.writes + stat.other) / s, stat.reads / s, stat.writes / s, stat.other / s,
@@ -20,16 +22,10 @@ function sysbench.report_csv(stat)
 end
 
 -- An array of objects: its end is printed when the state ends.
-local array
+local is_open = false
 function sysbench.report_json(stat)
-   if array then
-      io.write(",\n")
-   else
-      array = newproxy(true)
-      local print_end = sysbench.json_end
-      getmetatable(array).__gc = print_end
-      io.write("[\n")
-   end
+   io.write(is_open and ",\n" or "[\n")
+   is_open = true
    local tps, qps, reads, writes, other, errors, reconnects = rates(stat)
    local function field(indent, name, format, value, last)
       return ("%s\"%s\": " .. format .. "%s\n"):format((" "):rep(indent), name, value, last and "" or ",")
@@ -41,9 +37,11 @@ function sysbench.report_json(stat)
       .. field(4, "reconnects", "%4.2f", reconnects, true) .. "  }")
 end
 
-local io_write = io.write
-function sysbench.json_end()
-   io_write("\n]\n")
+function host.close()
+   if is_open then
+      is_open = false
+      host.print("\n]\n")
+   end
 end
 
 -- Counts in bins whose borders grow by the same factor.

@@ -85,8 +85,8 @@ function connection:check_error(rs, query)
       error(problem, 3)
    end
    host.fatal_sql(self.id, query)
-   host.sql_failure = true
-   error(("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg), 3)
+   host.sql_failure = ("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg)
+   error(host.sql_failure, 3)
 end
 
 function connection:disconnect()
@@ -262,8 +262,8 @@ function statement:next_result()
 end
 
 function statement:close()
-   if self.handle then
-      self.handle = nil
+   if not self.closed then
+      self.closed = true
       yield(MARK, CLOSE, self.id)
    end
    return 0

@@ -107,11 +107,22 @@ impl Client for ScriptClient {
         loop {
             let event = match self.session.go_on(resume, &mut Some(&mut *conn)).await {
                 Ok(event) => event,
-                Err(error) => return Err(self.failure(error)),
+                // Nothing is left that could go on.
+                Err(error) => {
+                    return Err(match self.session.take_lost() {
+                        Some(lost) => lost.into(),
+                        None => script(&error),
+                    });
+                }
             };
             resume = Resume::with(true);
             match event {
-                Event::Next | Event::Stop if self.in_event => {
+                // The answer begins the next event, so the client stays in one.
+                Event::Next if self.in_event => {
+                    self.resume = Some(resume);
+                    return Ok(());
+                }
+                Event::Stop if self.in_event => {
                     self.in_event = false;
                     self.resume = Some(resume);
                     return Ok(());

@@ -14,7 +14,7 @@ use crate::lua::{
 use crate::workloads::parameters::Resolved;
 
 /// What the names of the script's own options begin with among the parameters.
-pub(super) const OPTION: &str = "options.";
+pub const OPTION: &str = "options.";
 
 /// One server, as a contender has it.
 pub(super) struct Server<'a> {

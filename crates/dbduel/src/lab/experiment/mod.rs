@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::server::reserved;
+use dbduel_load::workloads::script::{NAME, OPTION};
 use document::{Located, Report, Section, Troubles, describe, integer, nearest, number, string};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -468,32 +469,68 @@ fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Workload {
             parameters: Vec::new(),
         };
     };
+    let script = section.get("script", string);
     let name = section.get("name", string);
-    if name.is_none() && section.value("name").is_none() {
-        report.add(
-            &section.span(),
-            "[workload] has no `name`; see `dbduel workloads` for what there is",
-        );
+    match (&name, &script) {
+        (Some(_), Some(script)) => report.add(
+            &script.span,
+            "[workload] has a `name` and a `script`; it can only be one of them",
+        ),
+        (None, None) if section.value("name").is_none() && section.value("script").is_none() => {
+            report.add(
+                &section.span(),
+                "[workload] has neither `name` nor `script`; see `dbduel workloads` for what there is",
+            );
+        }
+        _ => {}
     }
     let mut parameters = Vec::new();
-    for (key, value) in section.entries().filter(|(key, _)| key.value != "name") {
-        match parameter(value.get_ref()) {
-            Ok(parameter) => parameters.push((
-                key,
-                Located {
-                    value: parameter,
-                    span: value.span(),
-                },
-            )),
-            Err(message) => report.add(
-                &value.span(),
-                format!("`{}` in [workload]: {message}", key.value),
-            ),
+    for (key, value) in section
+        .entries()
+        .filter(|(key, _)| !matches!(key.value.as_str(), "name" | "options"))
+    {
+        read_parameter(report, &mut parameters, key, value);
+    }
+    if let Some(options) = section.section("options") {
+        if script.is_none() {
+            report.add(
+                &options.span(),
+                "`options` in [workload] goes with `script`",
+            );
+        }
+        for (mut key, value) in options.entries() {
+            key.value = format!("{OPTION}{}", key.value);
+            read_parameter(report, &mut parameters, key, value);
         }
     }
+    let by_script = script.map(|script| Located {
+        value: NAME.to_owned(),
+        span: script.span,
+    });
     Workload {
-        name: name.unwrap_or_else(nowhere),
+        name: name.or(by_script).unwrap_or_else(nowhere),
         parameters,
+    }
+}
+
+fn read_parameter(
+    report: &Report<'_>,
+    parameters: &mut Vec<(Located<String>, Located<serde_json::Value>)>,
+    key: Located<String>,
+    value: &Spanned<DeValue<'_>>,
+) {
+    match parameter(value.get_ref()) {
+        Ok(parameter) => parameters.push((
+            key,
+            Located {
+                value: parameter,
+                span: value.span(),
+            },
+        )),
+        Err(message) => report.add(
+            &value.span(),
+            format!("`{}` in [workload]: {message}", key.value),
+        ),
     }
 }
 

@@ -169,3 +169,43 @@ fn a_setting_is_found_through_like() {
     assert!(GOOD[..own.start].contains("[contenders.b]"));
     assert_eq!(experiment.setting_span("b", "nothing"), None);
 }
+
+#[test]
+fn a_script_stands_for_a_workload_and_brings_its_options() {
+    let script = "script = \"mine.lua\"\noptions = { table-size = 5, verbose = true }";
+    let text = GOOD.replacen(
+        "name = \"oltp-read-write\"\ntable_size = 1_000_000",
+        script,
+        1,
+    );
+    let workload = parse(&text).unwrap().workload;
+    assert_eq!(workload.name.value, "script");
+    let parameters: Vec<(&str, &serde_json::Value)> = workload
+        .parameters
+        .iter()
+        .map(|(key, value)| (key.value.as_str(), &value.value))
+        .collect();
+    let (path, size, verbose) = ("mine.lua".into(), 5.into(), true.into());
+    assert_eq!(
+        parameters,
+        [
+            ("script", &path),
+            ("options.table-size", &size),
+            ("options.verbose", &verbose)
+        ]
+    );
+    let name = "name = \"oltp-read-write\"";
+    check(
+        name,
+        "name = \"x\"\nscript = \"y.lua\"",
+        "12:10",
+        "it can only be one of them",
+    );
+    check(name, "", "11:1", "neither `name` nor `script`");
+    check(
+        "table_size = 1_000_000",
+        "options = { a = 1 }",
+        "13:11",
+        "goes with `script`",
+    );
+}

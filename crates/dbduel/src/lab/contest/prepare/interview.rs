@@ -58,12 +58,8 @@ pub fn interview(
             .writer()
             .contender_json(&name, "build.json", &build)?;
         keep(journal.writer(), &name, &mut connection, Moment::Before)?;
-        keep_schema(
-            journal.writer(),
-            &name,
-            &mut connection,
-            &dataset::tables(plan, workload),
-        )?;
+        let tables = dataset::tables(plan, workload, &mut connection)?;
+        keep_schema(journal.writer(), &name, &mut connection, &tables)?;
         close::keep_size(journal, resident, None)?;
     }
     if let Place::Sandboxed(own) = &resident.place {

@@ -1,0 +1,422 @@
+//! What scripts may rely on and what they may not do, without a server; and the random numbers beside those of sysbench
+//! itself, where it is installed.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use dbduel_load::lua::{
+    CommandKind, Host, Limits, LoadSettings, OptionError, OptionValue, Script, ScriptError,
+};
+use support::script::{Printed, alone, given, load_of, run, say};
+
+/// A host of `text`, and what it prints.
+fn host(text: &str, command: &str) -> (Host, Printed) {
+    let printed = Printed::default();
+    let script = Script::from_text("mine.lua", text.as_bytes().to_vec());
+    let host =
+        Host::load(alone(script, command, &printed)).unwrap_or_else(|error| panic!("{error}"));
+    (host, printed)
+}
+
+fn failure(text: &str) -> ScriptError {
+    let script = Script::from_text("mine.lua", text.as_bytes().to_vec());
+    match Host::load(alone(script, "run", &Printed::default())) {
+        Ok(_) => panic!("`{text}` was taken"),
+        Err(error) => error,
+    }
+}
+
+/// Events of one client alone.
+fn one(events: u64) -> LoadSettings {
+    LoadSettings {
+        clients: 1,
+        ..load_of(events)
+    }
+}
+
+#[test]
+fn functions_are_called_in_the_order_of_a_life() {
+    let text = r#"
+        print(sysbench.tid, sysbench.cmdline.command, sysbench.cmdline.script_path, sysbench.cmdline.argv[0])
+        function init() print("init", sysbench.opt.threads) end
+        function thread_init(id) print("thread_init", id, sysbench.tid) end
+        function event(id) print("event", id) end
+        function thread_done(id) print("thread_done", id) end
+        function done() print("done") end
+    "#;
+    let (mut host, printed) = host(text, "run");
+    host.set_options(&[]).unwrap();
+    let counts = run(&mut host, one(2)).unwrap();
+    assert_eq!((counts.events, counts.clients[0].events), (2, 2));
+    let expected = "0\trun\tmine.lua\tdbduel\ninit\t2\n0\trun\tmine.lua\tdbduel\nthread_init\t0\t0\nevent\t0\nevent\t0\n\
+                    thread_done\t0\ndone\n";
+    assert_eq!(*printed.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_event_that_returns_something_ends_its_client_and_does_not_count() {
+    for (value, events) in [("0", 0), ("true", 0), ("{}", 0), ("nil", 3), ("false", 3)] {
+        let (mut host, _) = host(&format!("function event() return {value} end"), "run");
+        assert_eq!(run(&mut host, one(3)).unwrap().events, events, "{value}");
+    }
+}
+
+#[test]
+fn a_script_may_have_a_loop_of_its_own() {
+    let text = r#"
+        local ffi = require("ffi")
+        ffi.cdef "void sb_event_start(int); void sb_event_stop(int); bool sb_more_events(int);"
+        function event() error("nobody calls it") end
+        function thread_run(id)
+            while ffi.C.sb_more_events(id) do
+                ffi.C.sb_event_start(id)
+                ffi.C.usleep(1000)
+                ffi.C.sb_event_stop(id)
+            end
+        end
+    "#;
+    let (mut host, _) = host(text, "run");
+    let counts = run(&mut host, one(4)).unwrap();
+    assert_eq!(counts.events, 4);
+    assert!(
+        counts.latencies.min() >= 990_000,
+        "{} ns",
+        counts.latencies.min()
+    );
+}
+
+#[test]
+fn pauses_of_clients_on_one_thread_overlap() {
+    let text = "local ffi = require('ffi') ffi.cdef 'int usleep(unsigned)' function event() ffi.C.usleep(100000) end";
+    let (mut host, _) = host(text, "run");
+    let load = host
+        .start(LoadSettings {
+            clients: 20,
+            threads: 1,
+            ..load_of(20)
+        })
+        .unwrap();
+    let began = Instant::now();
+    load.begin();
+    assert_eq!(load.finish().unwrap().events, 20);
+    // One after another they would take 2 s.
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn faults_are_told_with_file_line_and_calls() {
+    assert_eq!(
+        failure("x = \n = 1").to_string(),
+        "mine.lua:2: unexpected symbol near '='"
+    );
+    let error = failure("local function inner() error('nonsense') end\n\ninner()");
+    assert_eq!(error.to_string(), "mine.lua:1: nonsense");
+    assert!(
+        error.trace().unwrap().contains("mine.lua:3: in main chunk"),
+        "{:?}",
+        error.trace()
+    );
+    // An assertion does not know where it stands.
+    assert_eq!(
+        failure("\nassert(false, 'no luck')").to_string(),
+        "mine.lua:2: no luck"
+    );
+    let (mut host, _) = host(
+        "function event()\n local x = nil\n return x.field\nend",
+        "run",
+    );
+    let error = run(&mut host, one(1)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "mine.lua:3: attempt to index local 'x' (a nil value)"
+    );
+    let (mut host, _) = self::host("x = 1", "run");
+    assert_eq!(
+        run(&mut host, one(1)).unwrap_err().to_string(),
+        "cannot find the event() function in mine.lua"
+    );
+    assert!(
+        failure("require('no_such_module')")
+            .to_string()
+            .contains("no_such_module")
+    );
+}
+
+#[test]
+fn an_endless_script_is_ended() {
+    let bounded = |text: &str| {
+        let script = Script::from_text("mine.lua", text.as_bytes().to_vec());
+        let mut settings = alone(script, "run", &Printed::default());
+        settings.limits = Limits {
+            computing: Duration::from_millis(300),
+            memory_bytes: 16 << 20,
+            ..Limits::default()
+        };
+        Host::load(settings)
+    };
+    let began = Instant::now();
+    let error = bounded("while true do end").err().unwrap().to_string();
+    assert!(
+        error.contains("mine.lua:1") && error.contains("has computed for more than 0.3 s"),
+        "{error}"
+    );
+    let mut host =
+        bounded("function event() local n = 0 repeat n = n + 1 until false end").unwrap();
+    let error = run(&mut host, one(1)).unwrap_err().to_string();
+    assert!(error.contains("has computed for more"), "{error}");
+    let error = bounded("local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("not enough memory"), "{error}");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn options_have_types_defaults_and_validators() {
+    let text = r#"
+        sysbench.cmdline.options = {
+            ["with-dash"] = {"A number", 5},
+            flag = {"A switch", false},
+            size = {"A size", "1K", sysbench.cmdline.ARG_SIZE},
+            names = {"A list", {"a", "b"}},
+            even = {"Even", "2", sysbench.cmdline.ARG_INT, function(name, text) return tonumber(text) % 2 == 0 end},
+            bare = {"Without default"},
+            bare_flag = {"Without default", nil, sysbench.cmdline.ARG_BOOL},
+        }
+        assert(next(sysbench.opt) == nil, "options are not known while the script is loaded")
+        function help() sysbench.cmdline.print_test_options() end
+        function show()
+            local o = sysbench.opt
+            print(o.with_dash, o.flag, o.size, o.names[1], #o.names, o.even, "<" .. o.bare .. ">", o.bare_flag, o.percentile)
+        end
+        sysbench.cmdline.commands = { show = {show}, fails = {function() return false end},
+                                      all = {function() print("here") end, sysbench.cmdline.PARALLEL_COMMAND} }
+    "#;
+    let shown = |options: &[(&str, &str)]| {
+        let (mut host, printed) = host(text, "show");
+        host.set_options(&given(options)).map(|()| {
+            assert!(host.run_command("show", 1).unwrap());
+            printed.lock().unwrap().clone()
+        })
+    };
+    assert_eq!(
+        shown(&[]).unwrap(),
+        "5\tfalse\t1024\ta\t2\t2\t<>\ttrue\t95\n"
+    );
+    let options = [
+        ("with_dash", "7"),
+        ("flag", "on"),
+        ("size", "2M"),
+        ("names", "x,y,z"),
+        ("even", "4"),
+    ];
+    assert_eq!(
+        shown(&options).unwrap(),
+        "7\ttrue\t2097152\tx\t3\t4\t<>\ttrue\t95\n"
+    );
+    assert!(matches!(
+        shown(&[("even", "3")]),
+        Err(OptionError::Invalid { .. })
+    ));
+    assert!(matches!(
+        shown(&[("size", "2X")]),
+        Err(OptionError::Invalid { .. })
+    ));
+    let error = shown(&[("with-dahs", "3")]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "invalid option: --with-dahs; did you mean --with-dash?"
+    );
+
+    let (mut host, printed) = host(text, "help");
+    host.set_options(&[]).unwrap();
+    assert_eq!(host.command("show"), Some(CommandKind::Plain));
+    assert_eq!(host.command("all"), Some(CommandKind::Parallel));
+    assert_eq!(host.command("prepare"), None);
+    assert!(!host.run_command("fails", 1).unwrap());
+    assert!(host.run_command("all", 3).unwrap() && host.run_command("help", 1).unwrap());
+    let printed = printed.lock().unwrap().clone();
+    assert_eq!(printed.matches("here").count(), 3);
+    assert!(
+        printed.contains("  --with-dash=N        A number [5]\n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_script_of_old_gets_its_options_as_globals() {
+    let (mut host, printed) = host(
+        "function prepare() print(oltp_table_size, num_threads, db_driver, test) end",
+        "prepare",
+    );
+    assert!(host.declared_options().is_none());
+    host.set_options(&given(&[("oltp-table-size", "77")]))
+        .unwrap();
+    host.run_command("prepare", 1).unwrap();
+    assert_eq!(*printed.lock().unwrap(), "77\t2\tmysql\tmine.lua\n");
+}
+
+#[test]
+fn reports_and_histograms_print_as_in_sysbench() {
+    let text = r#"
+        sysbench.hooks.report_intermediate = sysbench.report_csv
+        sysbench.hooks.report_cumulative = sysbench.report_json
+        function prepare()
+            local h = sysbench.histogram.new(1000, 1, 10)
+            h:update(0.5); h:update(5); h:update(5); h:update(100)
+            h:print()
+        end
+    "#;
+    let (mut host, printed) = host(text, "prepare");
+    host.set_options(&[]).unwrap();
+    let stat = [
+        ("time_interval", 2.0),
+        ("time_total", 4.0),
+        ("threads_running", 3.0),
+        ("events", 10.0),
+        ("reads", 20.0),
+        ("writes", 4.0),
+        ("other", 2.0),
+        ("errors", 1.0),
+        ("reconnects", 0.0),
+        ("latency_pct", 0.0015),
+    ];
+    assert!(host.has_hook("report_intermediate") && !host.has_hook("before_restart_event"));
+    let mut reporter = host.reporter().unwrap();
+    reporter
+        .call_report_hook("report_intermediate", &stat)
+        .unwrap();
+    reporter
+        .call_report_hook("report_cumulative", &stat)
+        .unwrap();
+    drop(reporter);
+    let text = std::mem::take(&mut *printed.lock().unwrap());
+    let (csv, json) = text.split_once('\n').unwrap();
+    assert_eq!(csv, "4,3,5.00,13.00,10.00,2.00,1.00,1.50,0.50,0.00");
+    let json: serde_json::Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    assert_eq!(json[0]["qps"]["total"], 13.0);
+    host.run_command("prepare", 1).unwrap();
+    let half = "*".repeat(20);
+    assert_eq!(
+        *printed.lock().unwrap(),
+        format!(
+            "       value  ------------- distribution ------------- count\n       1.000 |{half:<40} 1\n       \
+             4.997 |{:<40} 2\n      10.000 |{half:<40} 1\n",
+            "*".repeat(40)
+        )
+    );
+}
+
+/// Prints how often each of twenty parts of several ranges was drawn, and each character of a random text.
+const DRAWS: &str = r######"
+function event()
+    for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto" } do
+        for _, range in ipairs { 20, 1000, 100000 } do
+            local parts = {}
+            for i = 1, 20 do parts[i] = 0 end
+            for _ = 1, 50000 do
+                local part = math.floor((sysbench.rand[name](1, range) - 1) * 20 / range) + 1
+                parts[part] = parts[part] + 1
+            end
+            print("DRAWS " .. name .. range .. " " .. table.concat(parts, " "))
+        end
+    end
+    local letters = {}
+    for i = 1, 36 do letters[i] = 0 end
+    for _ = 1, 5000 do
+        for byte in sysbench.rand.string("#####@@@@@"):gmatch(".") do
+            local at = byte:match("%d") and tonumber(byte) + 1 or byte:byte() - 97 + 11
+            letters[at] = letters[at] + 1
+        end
+    end
+    print("DRAWS letters " .. table.concat(letters, " "))
+    return true
+end
+"######;
+
+fn draws(printed: &str) -> BTreeMap<String, Vec<f64>> {
+    let lines = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("DRAWS "));
+    let read = |line: &str| {
+        let (name, counts) = line.split_once(' ').unwrap();
+        (
+            name.to_owned(),
+            counts
+                .split(' ')
+                .map(|count| count.parse().unwrap())
+                .collect(),
+        )
+    };
+    lines.map(read).collect()
+}
+
+#[test]
+fn random_numbers_are_distributed_as_those_of_sysbench() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("draws.lua");
+    std::fs::write(&path, DRAWS).unwrap();
+    let Ok(output) = Command::new("sysbench")
+        .arg(&path)
+        .args(["--rand-seed=5", "--events=1", "run"])
+        .output()
+    else {
+        say("SKIPPED: sysbench is not installed, so random numbers were not compared with its own");
+        return;
+    };
+    let theirs = draws(&String::from_utf8_lossy(&output.stdout));
+    let (mut host, printed) = host(DRAWS, "run");
+    run(&mut host, one(1)).unwrap();
+    let ours = draws(&printed.lock().unwrap());
+    assert_eq!(ours.len(), 16);
+    for (name, ours) in &ours {
+        let theirs = &theirs[name];
+        assert_eq!(ours.len(), theirs.len());
+        // Two samples of equal size from one distribution: the sum of (a − b)² / (a + b) is chi-square distributed.
+        let pairs = || ours.iter().zip(theirs).filter(|(a, b)| *a + *b > 0.0);
+        let chi_square: f64 = pairs().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
+        let freedom = pairs().count() as f64 - 1.0;
+        // 99.99 % quantile by Wilson and Hilferty (1931).
+        let limit = freedom
+            * (1.0 - 2.0 / (9.0 * freedom) + 3.719 * (2.0 / (9.0 * freedom)).sqrt()).powi(3);
+        assert!(
+            chi_square < limit,
+            "{name}: {chi_square} with {freedom} degrees of freedom: {ours:?}, {theirs:?}"
+        );
+    }
+}
+
+#[test]
+fn values_of_options_reach_scripts_in_their_types() {
+    let printed = Printed::default();
+    let script = Script::from_text(
+        "mine.lua",
+        b"function prepare() print(type(sysbench.opt.list), sysbench.opt.on) end".to_vec(),
+    );
+    let mut settings = alone(script, "prepare", &printed);
+    settings
+        .options
+        .insert("list".to_owned(), OptionValue::List(vec!["a".to_owned()]));
+    settings
+        .options
+        .insert("on".to_owned(), OptionValue::Bool(true));
+    let mut host = Host::load(settings).unwrap();
+    host.set_options(&[]).unwrap();
+    host.run_command("prepare", 1).unwrap();
+    assert_eq!(*printed.lock().unwrap(), "table\ttrue\n");
+}
