@@ -2,8 +2,6 @@
 //! `DBDUEL_TEST_SOCKET`, an account that may create databases in `DBDUEL_TEST_USER` (root) and
 //! `DBDUEL_TEST_PASSWORD` (none).
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 mod support;
 
 use std::sync::atomic::Ordering;

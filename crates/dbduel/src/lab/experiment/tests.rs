@@ -198,14 +198,14 @@ fn a_script_stands_for_a_workload_and_brings_its_options() {
     check(
         name,
         "name = \"x\"\nscript = \"y.lua\"",
-        "12:10",
+        "11:10",
         "it can only be one of them",
     );
-    check(name, "", "11:1", "neither `name` nor `script`");
+    check(name, "", "9:1", "neither `name` nor `script`");
     check(
         "table_size = 1_000_000",
         "options = { a = 1 }",
-        "13:11",
+        "11:11",
         "goes with `script`",
     );
 }
