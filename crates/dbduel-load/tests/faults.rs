@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dbduel_load::blocking::TlsMode;
 use dbduel_load::order::{Answer, Order, SliceOrder};
@@ -106,7 +106,7 @@ fn a_connection_that_breaks_loses_the_slice_promptly() {
             "{wound:?} did not lose the slice"
         );
         assert!(
-            began.elapsed() < Duration::from_secs(2),
+            began.elapsed() < support::PROMPT,
             "{wound:?}: lost after {:?}",
             began.elapsed()
         );
@@ -131,10 +131,14 @@ fn a_server_that_stalls_to_the_end_costs_no_hang_and_no_transaction() {
         drain_s: 0.2,
         ..slice_order(4, 0.5)
     });
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < support::PROMPT);
     let class = &slice.classes[0];
     assert_eq!((class.ok, class.unfinished), (200, 4));
-    assert!((slice.drained_s - 0.2).abs() < 0.05, "{}", slice.drained_s);
+    assert!(
+        (0.19..10.0).contains(&slice.drained_s),
+        "{}",
+        slice.drained_s
+    );
     load.order(&Order::Slice(slice_order(4, 0.5)));
     let answer = load.last_answer();
     assert!(
@@ -177,7 +181,7 @@ fn a_server_that_accepts_and_says_nothing_is_given_up_at_the_deadline() {
     let began = Instant::now();
     load.order(&Order::Open(order));
     assert!(matches!(load.answer(), Answer::Refused { why } if why.contains("0.3 s")));
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < support::PROMPT);
     load.end();
 }
 

@@ -21,7 +21,10 @@ impl CommitRange {
     /// How many numbers there are.
     #[must_use]
     pub fn count(&self) -> u64 {
-        (self.last + 1).saturating_sub(self.first)
+        match self.last.checked_sub(self.first) {
+            Some(beyond_the_first) => beyond_the_first.saturating_add(1),
+            None => 0,
+        }
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) use seal::extended;
 pub use seal::{FileDigest, Seal};
 
 use crate::store::{
-    ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SLICES, TICKS,
+    COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
+    SELFTEST, SLICES, TICKS,
 };
 
 /// The manifest's file.
@@ -40,11 +41,13 @@ enum Kind {
 
 /// The kind of a file, by its path below the record.
 fn kind(path: &str) -> Kind {
-    const GROWING: &[&str] = &[EVENTS, SLICES, TICKS, READINGS, ERRORS, LATENCY];
-    const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST];
+    const GROWING: &[&str] = &[
+        EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
+    ];
+    const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST, SELFTEST];
     if GROWING.contains(&path) {
         Kind::Growing
-    } else if FIXED.contains(&path) || path.contains(".before.") {
+    } else if FIXED.contains(&path) || path.contains(".before.") || path.starts_with("scripts/") {
         Kind::Fixed
     } else {
         Kind::Renewed

@@ -40,6 +40,14 @@ pub fn suit_clients(clients: u32) -> io::Result<()> {
     }
 }
 
+/// How many load threads a machine of so many processors gets when the server may be on it too: a quarter of the
+/// processors, but two where there are two. A single thread wakes half of the server's threads on the processor that it
+/// is not on itself, which costs both of them more (figures in `docs/load-path.md`).
+#[must_use]
+pub fn threads_beside_a_server(processors: u32) -> u32 {
+    (processors / 4).max(2).min(processors.max(1))
+}
+
 /// Confines the calling thread, and all that it starts from now on, to these processors.
 ///
 /// # Errors

@@ -55,6 +55,10 @@ pub fn quantile_ms(slice: &SliceAnswer, q: f64) -> f64 {
         / 1e6
 }
 
+/// What counts as prompt. Far above what it takes, since the machine may be busy; far below the lengths that it is to
+/// be told from.
+pub const PROMPT: Duration = Duration::from_secs(15);
+
 pub struct Load {
     orders: Option<PipeWriter>,
     answers: Lines<BufReader<PipeReader>>,

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::fill::{self, FillError, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
@@ -28,6 +29,7 @@ use crate::interrupt::{self, Interrupted, Urgency};
 use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
+use crate::lab::host;
 use crate::lab::login;
 use outcome::Outcome;
 
@@ -138,7 +140,9 @@ impl Job {
             arrival,
             warm_up_s: arguments.warm_up.as_secs_f64(),
             measured_s: arguments.duration.as_secs_f64(),
-            threads: arguments.threads.unwrap_or_else(default_threads),
+            threads: arguments
+                .threads
+                .unwrap_or_else(|| threads_beside_a_server(host::cpus())),
             seed: arguments.seed.unwrap_or_else(fresh_seed),
             commits: arguments.commits.clone(),
         })
@@ -334,15 +338,6 @@ fn tls(arguments: &cli::Load) -> TlsMode {
         cli::LoadTls::VerifyCa => TlsMode::VerifyCa { ca },
         cli::LoadTls::VerifyIdentity => TlsMode::VerifyIdentity { ca },
     }
-}
-
-/// A quarter of the machine, because the server may be on it too, but two threads where there are two
-/// processors: a single thread wakes half of the server's threads on the processor that it is not on
-/// itself, which costs both of them more.
-fn default_threads() -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (processors / 4).max(2).min(processors);
-    u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 /// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.

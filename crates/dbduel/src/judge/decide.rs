@@ -362,9 +362,14 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
             n: decision.n,
             how: How::PairedBlocks,
         },
-        Some(_) => bare(format!(
+        Some(_) if decision.n < plan.decision.blocks_min as usize => bare(format!(
             "{} of at least {} blocks, too few for an interval",
             decision.n, plan.decision.blocks_min
+        )),
+        Some(_) => bare(format!(
+            "{} blocks are too few for an interval of {:.1} % confidence",
+            decision.n,
+            100.0 * (1.0 - alpha)
         )),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     }

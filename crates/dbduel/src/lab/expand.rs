@@ -7,6 +7,7 @@ mod extras;
 
 use std::path::Path;
 
+use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::completion::{self, CompletionError};
 use dbduel_load::workloads::{self, parameters, script};
 use dbduel_record::plan::{
@@ -95,7 +96,7 @@ pub fn expand(
         threads: experiment
             .load
             .threads
-            .unwrap_or_else(|| default_threads(surroundings.cpus)),
+            .unwrap_or_else(|| threads_beside_a_server(surroundings.cpus)),
         cores: experiment.load.cores.clone().unwrap_or_default(),
         server_cores: experiment.load.server_cores.clone().unwrap_or_default(),
     };
@@ -147,11 +148,6 @@ pub fn expand(
             .collect(),
         blocks,
     })
-}
-
-/// A quarter of the machine for the load, the rest for the servers.
-fn default_threads(cpus: u32) -> u32 {
-    (cpus / 4).max(1)
 }
 
 fn default_question(contenders: &[Contender], workload: &Workload) -> String {

@@ -103,7 +103,7 @@ fn every_slice_has_its_readings(record: &Record) {
         window_s += of("observer.window_s");
     }
     let share = cpu_s / window_s;
-    assert!(share < 0.1, "observing took {share} of a processor");
+    assert!(share < 0.5, "observing took {share} of a processor");
     assert!(record.seconds.len() > 20, "{}", record.seconds.len());
 }
 

@@ -8,7 +8,6 @@ use dbduel_record::plan::Parameters;
 
 use super::Script;
 use super::settings::{Server, find, settings, written_options};
-use crate::blocking::TlsMode;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::lua::{Host, ScriptError};
 use crate::workloads::OwnData;
@@ -65,7 +64,7 @@ fn run(
         address: place.address,
         credentials: place.credentials,
         database: place.database,
-        tls: &TlsMode::Off,
+        tls: place.tls,
     };
     let settings = settings(parameters, script, command, Some(&server));
     let options = written_options(parameters);

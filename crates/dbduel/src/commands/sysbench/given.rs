@@ -130,23 +130,18 @@ impl Given {
     /// An option that is unknown, or a value of another type.
     pub fn read_all(specs: &[&'static [Spec]], options: Vec<Written>) -> Result<Self, Stop> {
         let all = || specs.iter().copied().flatten();
-        for (name, value) in &options {
+        for (name, _) in &options {
             if all().any(|spec| key(spec.name) == *name) {
                 continue;
             }
             let shown = name.replace('_', "-");
-            let value = value
-                .as_ref()
-                .map_or_else(String::new, |value| format!("={value}"));
             let nearest = all()
                 .map(|spec| (strsim::jaro_winkler(spec.name, &shown), spec.name))
                 .filter(|(similarity, _)| *similarity > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             let hint =
                 nearest.map_or_else(String::new, |(_, name)| format!("; did you mean --{name}?"));
-            return Err(Stop::Usage(format!(
-                "invalid option: --{shown}{value}{hint}"
-            )));
+            return Err(Stop::Usage(format!("invalid option: --{shown}{hint}")));
         }
         Self::of(all(), options)
     }
@@ -348,9 +343,9 @@ mod tests {
         };
         assert_eq!(
             refuse("table_sise"),
-            "invalid option: --table-sise=3; did you mean --table-size?"
+            "invalid option: --table-sise; did you mean --table-size?"
         );
-        assert_eq!(refuse("foo"), "invalid option: --foo=3");
+        assert_eq!(refuse("foo"), "invalid option: --foo");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
 use dbduel_load::bridge::sql::SqlRun;
+use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::fill::{self, Stage};
 use dbduel_load::lua::Script;
 use dbduel_load::stand_in::{Role, StandIn};
@@ -21,6 +22,7 @@ use super::given::{Given, Written};
 use super::server::Servers;
 use super::table::{self, Spec};
 use super::{Job, Stop, no_command, run as runs, test_help};
+use crate::lab::host;
 
 /// The seed of the content of tables: a prepared table is the same every time.
 const CONTENT_SEED: u64 = 1;
@@ -501,12 +503,9 @@ fn drive(
     outcome
 }
 
-/// Threads of the system that carry so many clients: a quarter of the machine, since the server may be on it too.
+/// Threads of the system that carry so many clients.
 pub fn load_threads(clients: u32) -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(processors / 4)
-        .unwrap_or(u32::MAX)
-        .clamp(1, clients)
+    threads_beside_a_server(host::cpus()).clamp(1, clients)
 }
 
 #[cfg(test)]

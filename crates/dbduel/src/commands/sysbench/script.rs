@@ -103,7 +103,6 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
     let servers = Servers::read(&job.given, job.general.voice)?;
     let voice = job.general.voice;
     let mut argv = vec!["sysbench".to_owned()];
-    // Scripts print what they like, and the password is none of it.
     argv.extend(job.words.iter().map(|word| {
         let is_password = word.replace('_', "-").starts_with("--mysql-password");
         if is_password {
@@ -139,6 +138,8 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
 /// What scripts see in `sysbench.opt` besides their own options.
 fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
     let mut options = job.given.values().clone();
+    // Scripts print what they like, and the password is none of it.
+    options.remove("mysql_password");
     let number = |value: u64| lua::OptionValue::Number(value as f64);
     let limits = &job.general.limits;
     // Old names count as the new ones.

@@ -228,10 +228,13 @@ impl List<'_> {
             !self.record.plan.levels.is_empty(),
             store::PLAN,
         );
+        let slices = &self.record.slices;
         self.add(
             section,
             "retries and errors counted",
-            self.has_file(store::ERRORS),
+            // Without any there is nothing to break down by code.
+            self.has_file(store::ERRORS)
+                || (!slices.is_empty() && slices.iter().all(|row| row.failed + row.retries == 0)),
             store::ERRORS,
         );
         self.add_contender_file(
