@@ -13,6 +13,7 @@
 
 mod answer;
 mod connections;
+mod coroutine;
 mod counts;
 mod error;
 mod host;
@@ -26,6 +27,7 @@ mod script;
 mod session;
 mod settings;
 mod state;
+mod watchdog;
 
 pub use counts::{ClientCounts, Counts};
 pub use error::{Place, ScriptError};

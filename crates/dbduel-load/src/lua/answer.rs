@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use dbduel_wire::Value as Wire;
 use mlua::{LightUserData, MultiValue, Value};
 
 use super::rows::Shape;
@@ -62,21 +63,89 @@ pub(super) const OPS: [(Op, &str); 20] = [
     (Op::ExecuteCommand, "execute_command"),
 ];
 
-/// What the script asked for, with what it said about it.
+/// What the script asked for, with what it said about it; the words of an execution are in its [`Call`].
 pub(super) struct Asked {
     pub(super) op: Op,
     pub(super) words: MultiValue,
 }
 
-impl Asked {
-    /// None when it is a yield of the script's own, outside of any coroutine of its own.
-    pub(super) fn read(mut words: MultiValue) -> Option<Self> {
-        match words.pop_front() {
-            Some(Value::LightUserData(found)) if found == mark() => {}
-            _ => return None,
+impl Op {
+    /// None when no operation has that number.
+    #[inline]
+    pub(super) fn from_number(number: f64) -> Option<Self> {
+        OPS.get(number as usize).map(|&(op, _)| op)
+    }
+}
+
+/// A statement's execution: its number and the values for it. Kept from one to the next for its memory.
+#[derive(Default)]
+pub(super) struct Call {
+    /// The statement comes first, then its values.
+    words: Vec<Given>,
+    texts: Vec<u8>,
+}
+
+/// A value that the script gives.
+#[derive(Clone, Copy)]
+enum Given {
+    Null,
+    Number(f64),
+    /// Where it begins and ends among the texts.
+    Text(usize, usize),
+}
+
+impl Call {
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
+        self.texts.clear();
+    }
+
+    #[inline]
+    pub(super) fn null(&mut self) {
+        self.words.push(Given::Null);
+    }
+
+    #[inline]
+    pub(super) fn number(&mut self, number: f64) {
+        self.words.push(Given::Number(number));
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, text: &[u8]) {
+        let begin = self.texts.len();
+        self.texts.extend_from_slice(text);
+        self.words.push(Given::Text(begin, self.texts.len()));
+    }
+
+    /// The statement's number; 0, which names none, when there is none.
+    #[inline]
+    pub(super) fn statement(&self) -> usize {
+        match self.words.first() {
+            Some(Given::Number(number)) => *number as usize,
+            _ => 0,
         }
-        let (op, _) = *OPS.get(number(words.pop_front().as_ref())? as usize)?;
-        Some(Asked { op, words })
+    }
+
+    /// The values as they are sent. Integers that a Lua number cannot hold come as texts.
+    #[inline]
+    pub(super) fn values(&self, doubles: &[bool]) -> impl ExactSizeIterator<Item = Wire<'_>> {
+        let values = self.words.get(1..).unwrap_or_default();
+        values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| match *value {
+                Given::Null => Wire::Null,
+                Given::Number(number) if doubles.get(index) == Some(&true) => Wire::Double(number),
+                Given::Number(number) => Wire::Signed(number as i64),
+                Given::Text(begin, end) => Wire::Bytes(&self.texts[begin..end]),
+            })
+    }
+}
+
+impl Asked {
+    pub(super) fn new(op: Op, words: MultiValue) -> Self {
+        Asked { op, words }
     }
 
     /// The next word as a number that names something; 0, which names nothing, when it is none.

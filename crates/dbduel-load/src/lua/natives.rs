@@ -1,11 +1,12 @@
 //! What the prelude calls and gets at once: random numbers, rows, buffers, counters, messages.
 
 use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mlua::{IntoLua, Lua, MultiValue, Table, Value};
+use mlua::{IntoLua, Lua, MultiValue, Table, Value, ffi};
 
 use super::answer::{OPS, mark};
 use super::counts::{Counter, Meter};
@@ -129,11 +130,8 @@ fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
         ("zipfian", Which::Zipfian),
     ];
     for (name, which) in ranges {
-        let own = Rc::clone(shared);
-        let draw = move |_: &Lua, (low, high): (f64, f64)| {
-            Ok(own.dice.borrow_mut().draw(which, low, high) as f64)
-        };
-        table.set(name, lua.create_function(draw)?)?;
+        let function = drawing(lua, shared, which)?;
+        table.set(name, function)?;
     }
     let own = Rc::clone(shared);
     table.set(
@@ -166,6 +164,35 @@ fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     };
     table.set("varstring", lua.create_function(varstring)?)?;
     Ok(table)
+}
+
+/// A function that draws from a range: the one native that stock scripts call for every statement, so it is called without
+/// any detour.
+fn drawing(lua: &Lua, shared: &Rc<Shared>, which: Which) -> mlua::Result<Value> {
+    unsafe extern "C-unwind" fn draw(state: *mut ffi::lua_State) -> c_int {
+        // SAFETY: the first value that the function keeps is what `drawing` gave it. Nothing that must be dropped is alive
+        // when an argument is refused, which is an error that leaves this function.
+        unsafe {
+            let low = ffi::luaL_checknumber(state, 1);
+            let high = ffi::luaL_checknumber(state, 2);
+            let shared = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Shared>();
+            let which = ffi::lua_tonumber(state, ffi::lua_upvalueindex(2)) as usize;
+            let which = Which::ALL[which % Which::ALL.len()];
+            let drawn = (*shared).dice.borrow_mut().draw(which, low, high);
+            ffi::lua_pushnumber(state, drawn as f64);
+            1
+        }
+    }
+    let shared = Rc::as_ptr(shared).cast_mut().cast::<c_void>();
+    // SAFETY: what the state's owner shares with it outlives the state, which is dropped before it. Two values fit onto
+    // the stack of a call.
+    unsafe {
+        lua.exec_raw((), |state| {
+            ffi::lua_pushlightuserdata(state, shared);
+            ffi::lua_pushnumber(state, f64::from(which as u8));
+            ffi::lua_pushcclosure(state, draw, 2);
+        })
+    }
 }
 
 fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {

@@ -78,6 +78,18 @@ pub(super) enum Which {
     Zipfian,
 }
 
+impl Which {
+    /// All of them; the position is the number.
+    pub(super) const ALL: [Which; 6] = [
+        Which::Default,
+        Which::Uniform,
+        Which::Gaussian,
+        Which::Special,
+        Which::Pareto,
+        Which::Zipfian,
+    ];
+}
+
 /// The random numbers of one state.
 pub(super) struct Dice {
     random: Random,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dbduel_wire::{ServerError, Summary, Value as Wire};
 use mlua::{Function, IntoLuaMulti, MultiValue, Value};
 
-use super::answer::{Answer, Asked, Op};
+use super::answer::{Answer, Asked, Call, Op};
 use super::connections::{Connections, Failure, Lent};
 use super::counts::{Counter, Meter};
 use super::error::{Place, ScriptError};
@@ -56,8 +56,8 @@ pub(crate) struct Session {
     connections: Connections,
     reactor: Rc<Reactor>,
     token: Token,
-    /// Texts of the values of an execution, one after another.
-    scratch: Vec<u8>,
+    /// What is executed.
+    call: Call,
 }
 
 impl Session {
@@ -75,7 +75,7 @@ impl Session {
             context,
             reactor,
             token,
-            scratch: Vec::new(),
+            call: Call::default(),
         })
     }
 
@@ -162,9 +162,9 @@ impl Session {
         lent: &mut Lent<'_>,
     ) -> Result<Event, ScriptError> {
         loop {
-            let mut asked = self.state.resume(answer)?;
+            let mut asked = self.state.resume(answer, &mut self.call)?;
             answer = match asked.op {
-                Op::Execute => self.execute(&mut asked, lent).await?,
+                Op::Execute => self.execute(lent).await?,
                 Op::Query => self.query(&mut asked, lent).await?,
                 Op::Prepare => self.prepare(&mut asked, lent).await?,
                 Op::Close => {
@@ -224,30 +224,22 @@ impl Session {
     }
 
     #[inline]
-    async fn execute(
-        &mut self,
-        asked: &mut Asked,
-        lent: &mut Lent<'_>,
-    ) -> Result<Answer, ScriptError> {
-        let statement = asked.id();
-        let count = asked.words.len();
-        write_texts(&mut self.scratch, &asked.words);
+    async fn execute(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
+        let statement = self.call.statement();
         let mut few = [Wire::Null; VALUES];
         let mut many = Vec::new();
+        let count;
         {
             let doubles = self.state.shared.doubles.borrow();
             let doubles = doubles.get(statement).map_or(&[][..], Vec::as_slice);
-            let mut texts = Texts {
-                bytes: &self.scratch,
-                at: 0,
-            };
-            for (index, word) in asked.words.iter().enumerate() {
-                let is_double = doubles.get(index).copied().unwrap_or_default();
-                let value = texts.wire(word, is_double);
-                match few.get_mut(index) {
-                    Some(place) if count <= VALUES => *place = value,
-                    _ => many.push(value),
+            let values = self.call.values(doubles);
+            count = values.len();
+            if count <= VALUES {
+                for (place, value) in few.iter_mut().zip(values) {
+                    *place = value;
                 }
+            } else {
+                many.extend(values);
             }
         }
         let values = if count <= VALUES {
@@ -505,42 +497,5 @@ impl Resume {
     /// Yes or no.
     pub(crate) fn with(flag: bool) -> Self {
         Resume(Answer::Flag(flag))
-    }
-}
-
-/// Copies all texts, one after another, since Lua lends them only for a moment.
-#[inline]
-fn write_texts(scratch: &mut Vec<u8>, words: &MultiValue) {
-    scratch.clear();
-    for word in words {
-        if let Value::String(text) = word {
-            scratch.extend_from_slice(&text.as_bytes());
-        }
-    }
-}
-
-/// Hands the copied texts out again, in the same order.
-struct Texts<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Texts<'a> {
-    /// A value as it is sent. Integers that a Lua number cannot hold come as texts.
-    #[inline]
-    fn wire(&mut self, word: &Value, is_double: bool) -> Wire<'a> {
-        match word {
-            Value::Integer(number) if is_double => Wire::Double(*number as f64),
-            Value::Integer(number) => Wire::Signed(*number),
-            Value::Number(number) if is_double => Wire::Double(*number),
-            Value::Number(number) => Wire::Signed(*number as i64),
-            Value::String(text) => {
-                let length = text.as_bytes().len();
-                let bytes = &self.bytes[self.at..self.at + length];
-                self.at += length;
-                Wire::Bytes(bytes)
-            }
-            _ => Wire::Null,
-        }
     }
 }

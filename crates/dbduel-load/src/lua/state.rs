@@ -1,23 +1,21 @@
 //! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
-use std::time::{Duration, Instant};
 
-use mlua::{
-    Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value, VmState,
-};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
-use super::answer::{Answer, Asked};
+use super::answer::{Answer, Asked, Call};
+use super::coroutine::Coroutine;
 use super::counts::Meter;
 use super::error::ScriptError;
 use super::natives::{self, Shared};
 use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
 use super::settings::Settings;
+use super::watchdog::Watch;
 
 /// The prelude, in the order in which the parts need each other.
 const PRELUDE: [(&str, &str); 6] = [
@@ -31,9 +29,6 @@ const PRELUDE: [(&str, &str); 6] = [
 
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
-
-/// Instructions between two looks at how long a script has been computing.
-const INSTRUCTIONS_PER_LOOK: u32 = 1 << 20;
 
 /// What all states of a script have in common.
 pub(crate) struct Context {
@@ -110,9 +105,10 @@ impl Context {
 pub(super) struct State {
     lua: Lua,
     host: Table,
-    coroutine: Option<Thread>,
-    /// Looks since the script was resumed last.
-    looks: Rc<Cell<u32>>,
+    coroutine: Option<Coroutine>,
+    /// For those who need one to reach the state.
+    main: *mut mlua::lua_State,
+    watch: Watch,
     pub(super) shared: Rc<Shared>,
 }
 
@@ -126,7 +122,9 @@ impl State {
         lua.set_memory_limit(settings.limits.memory_bytes)?;
         // Compiled code cannot be interrupted, and what a script does between two statements is too little for it.
         lua.load("require('jit').off()").exec()?;
-        let looks = bound_computing(&lua, settings.limits.computing)?;
+        let mut main = std::ptr::null_mut();
+        // SAFETY: nothing is done with the state, and it is used no longer than `lua` lives.
+        unsafe { lua.exec_raw::<()>((), |state| main = state) }?;
         let shared = Shared::new(
             Dice::new(&settings.shapes, Arc::clone(&context.sequence)),
             settings.sink.clone(),
@@ -139,7 +137,8 @@ impl State {
             lua,
             host,
             coroutine: None,
-            looks,
+            main,
+            watch: Watch::new(settings.limits.computing)?,
             shared,
         };
         state.describe_command_line(settings, tid)?;
@@ -235,7 +234,9 @@ impl State {
     /// True unless the script's own validation refuses the text.
     pub(super) fn accepts(&self, name: &str, text: &str) -> bool {
         let validate = self.host_function("validate_option");
-        validate.is_ok_and(|validate| validate.call::<bool>((name, text)).unwrap_or(false))
+        self.bounded(|| {
+            validate.is_ok_and(|validate| validate.call::<bool>((name, text)).unwrap_or(false))
+        })
     }
 
     /// What the script declares; `None` when it declares nothing at all.
@@ -260,7 +261,7 @@ impl State {
         words: impl mlua::IntoLuaMulti,
     ) -> Result<Answer, ScriptError> {
         let guarded = self.host_function("guarded")?;
-        self.coroutine = Some(self.lua.create_thread(guarded)?);
+        self.coroutine = Some(Coroutine::new(self.lua.create_thread(guarded)?));
         let mut words = words.into_lua_multi(&self.lua)?;
         words.push_front(Value::Function(function));
         Ok(Answer::Words(words))
@@ -268,21 +269,18 @@ impl State {
 
     /// Lets the script go on with an answer until it asks for something.
     #[inline]
-    pub(super) fn resume(&self, answer: Answer) -> Result<Asked, ScriptError> {
+    pub(super) fn resume(&self, answer: Answer, call: &mut Call) -> Result<Asked, ScriptError> {
         let Some(coroutine) = &self.coroutine else {
             return Err(mlua::Error::runtime("nothing runs in this state").into());
         };
-        self.looks.set(0);
-        let words: MultiValue = match answer {
-            Answer::Flag(flag) => coroutine.resume(flag)?,
-            Answer::Rows(shape) => {
-                coroutine.resume((true, shape.columns, shape.rows, shape.generation))?
-            }
-            Answer::Words(words) => coroutine.resume(words)?,
-        };
-        Asked::read(words).ok_or_else(|| {
-            mlua::Error::runtime("the script yields where no coroutine of its own runs").into()
-        })
+        let _computing = self.watch.computing(self.main);
+        coroutine.resume(&self.lua, answer, call)
+    }
+
+    /// Runs what calls functions of the script and is no coroutine.
+    fn bounded<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _computing = self.watch.computing(self.main);
+        run()
     }
 }
 
@@ -291,27 +289,7 @@ impl Drop for State {
     fn drop(&mut self) {
         if let Ok(close) = self.host.get::<Function>("close") {
             // Nobody is left to be told.
-            let _ = close.call::<()>(());
+            let _ = self.bounded(|| close.call::<()>(()));
         }
     }
-}
-
-/// Interrupts a script that computes for too long. The clock is only read once per many instructions, so the bound is a
-/// little late and costs nearly nothing.
-fn bound_computing(lua: &Lua, bound: Duration) -> mlua::Result<Rc<Cell<u32>>> {
-    let looks = Rc::new(Cell::new(0));
-    let (counted, since) = (Rc::clone(&looks), Cell::new(Instant::now()));
-    let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_LOOK);
-    lua.set_global_hook(triggers, move |_, _| {
-        if counted.replace(counted.get() + 1) == 0 {
-            since.set(Instant::now());
-        } else if since.get().elapsed() > bound {
-            return Err(mlua::Error::runtime(format!(
-                "the script has computed for more than {} s without asking the server for anything",
-                bound.as_secs_f64()
-            )));
-        }
-        Ok(VmState::Continue)
-    })?;
-    Ok(looks)
 }

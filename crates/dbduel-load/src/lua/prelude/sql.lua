@@ -55,7 +55,7 @@ local function settle(con, query, ok, a, b, c, d)
    if ok == true then
       con.error = 0
       if a then
-         return setmetatable({ nfields = a, nrows = b, generation = c, con = con, fresh = true }, result_mt)
+         return setmetatable({ nfields = a, nrows = b, generation = c, con = con }, result_mt)
       end
       return nil
    end
