@@ -255,8 +255,11 @@ pub trait RowContent: Send + Sync {
         let _ = seed;
     }
 
-    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list. The same stream and
-    /// row give the same text.
+    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list, or as several with
+    /// commas between them. The same stream and row give the same text.
+    ///
+    /// A value is a number, `NULL`, a string of printable ASCII in single quotes without quote and
+    /// backslash in it, or bytes in hexadecimal (`x'c3a4'`): so LOAD DATA can read from the text what INSERT does.
     fn write(&self, row: u64, random: &mut Random, sql: &mut String);
 
     /// Writes the rows from `first` on, one with each call. For content that finds the next row more
@@ -267,12 +270,6 @@ pub trait RowContent: Send + Sync {
             self.write(row, random, sql);
             row += 1;
         })
-    }
-
-    /// True when every value is a number, NULL or a quoted ASCII string, so that LOAD DATA reads from the
-    /// text what INSERT does.
-    fn is_loadable(&self) -> bool {
-        false
     }
 }
 

@@ -12,14 +12,17 @@ use dbduel_load::fill::{Digest, FillError, FillWatch, Way, clear, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
+use serde_json::Value;
 use support::database::Database;
 use support::{Load, open_order, slice_order};
 
+fn given(parameters: &[(&str, Value)]) -> Parameters {
+    let named = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
+    parameters.iter().map(named).collect()
+}
+
 fn small() -> Parameters {
-    Parameters::from([
-        ("tables".to_owned(), 2.into()),
-        ("table_size".to_owned(), 12_345.into()),
-    ])
+    given(&[("tables", 2.into()), ("table_size", 12_345.into())])
 }
 
 #[test]
@@ -56,21 +59,37 @@ fn the_way_of_the_rows_does_not_show_in_the_data() {
     let Some(database) = Database::create("way") else {
         return;
     };
-    let workload = find("oltp-read-write").unwrap();
-    let parameters = parameters::resolve(workload, &small()).unwrap();
-    let filled = |allowed| {
-        allow_files(&database, allowed);
-        let (place, watch) = (database.place(3), FillWatch::default());
-        let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
-        let is_loaded = matches!(report.way, Some(Way::LoadData { .. }));
-        assert_eq!(is_loaded, allowed, "{:?}", report.way);
-        let digest = digest(workload, &parameters, &place, &watch).unwrap();
-        clear(workload, &parameters, &place).unwrap();
-        digest
-    };
-    let inserted = filled(false);
-    assert_eq!(inserted.rows, 24_690);
-    assert_eq!(filled(true), inserted);
+    // Two chunks of links, nodes with every byte there is.
+    let graph = [
+        ("maxid1", Value::from(3_001)),
+        ("nlinks_max", 25_000.into()),
+        ("node_add_datagen_startbyte", 0.into()),
+        ("node_add_datagen_endbyte", 255.into()),
+    ];
+    let keys_first = [("index", "before".into()), ("partitions", 1.into())];
+    let orders = [("scale", 0.1.into()), ("foreign_keys", "on".into())];
+    for (name, given) in [
+        ("oltp-read-write", small()),
+        ("linkbench", given(&graph)),
+        ("linkbench", given(&[&graph[..], &keys_first].concat())),
+        ("order-entry", given(&orders)),
+    ] {
+        let workload = find(name).unwrap();
+        let parameters = parameters::resolve(workload, &given).unwrap();
+        let filled = |allowed| {
+            allow_files(&database, allowed);
+            let (place, watch) = (database.place(3), FillWatch::default());
+            let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
+            let is_loaded = matches!(report.way, Some(Way::LoadData { .. }));
+            assert_eq!(is_loaded, allowed, "{name}: {:?}", report.way);
+            let digest = digest(workload, &parameters, &place, &watch).unwrap();
+            clear(workload, &parameters, &place).unwrap();
+            digest
+        };
+        let inserted = filled(false);
+        assert!(inserted.rows > 20_000, "{name}: {}", inserted.rows);
+        assert_eq!(filled(true), inserted, "{name}");
+    }
 }
 
 #[test]

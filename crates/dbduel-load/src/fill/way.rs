@@ -36,7 +36,7 @@ pub enum Way {
         /// Largest statement.
         bytes_max: usize,
     },
-    /// LOAD DATA LOCAL INFILE, from memory; by INSERT what cannot travel so.
+    /// LOAD DATA LOCAL INFILE, from memory; by INSERT where the server refuses that after all.
     LoadData {
         /// Largest INSERT.
         bytes_max: usize,
@@ -104,17 +104,13 @@ impl Way {
         watch: &FillWatch,
     ) -> Result<u64, FillError> {
         match self {
-            Way::LoadData { bytes_max } if table.content.is_loadable() => {
-                match load(connection, table, chunks, seed, watch) {
-                    Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
-                        insert(connection, table, chunks, seed, bytes_max, watch)
-                    }
-                    outcome => outcome,
+            Way::LoadData { bytes_max } => match load(connection, table, chunks, seed, watch) {
+                Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
+                    insert(connection, table, chunks, seed, bytes_max, watch)
                 }
-            }
-            Way::LoadData { bytes_max } | Way::Insert { bytes_max } => {
-                insert(connection, table, chunks, seed, bytes_max, watch)
-            }
+                outcome => outcome,
+            },
+            Way::Insert { bytes_max } => insert(connection, table, chunks, seed, bytes_max, watch),
         }
     }
 }

@@ -324,10 +324,6 @@ impl RowContent for Rows {
         // Writing to memory does not fail.
         let _ = write!(sql, "({row},{k},'{c}','{pad}')");
     }
-
-    fn is_loadable(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

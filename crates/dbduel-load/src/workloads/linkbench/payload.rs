@@ -3,8 +3,6 @@
 //! A payload repeats pieces of a short random text, the motif, so that it can be compressed to a degree
 //! that one number sets: the share of pieces that are new.
 
-use std::fmt::Write as _;
-
 use crate::random::Random;
 
 /// Pieces that a payload is made of are at most so long, bytes.
@@ -116,9 +114,9 @@ pub(super) fn append_literal(bytes: &[u8], sql: &mut String) {
     }
     sql.push_str("x'");
     sql.reserve(2 * bytes.len() + 1);
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     for byte in bytes {
-        // Writing to memory does not fail.
-        let _ = write!(sql, "{byte:02x}");
+        sql.extend([digit(byte >> 4), digit(byte & 0xF)]);
     }
     sql.push('\'');
 }
