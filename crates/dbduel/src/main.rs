@@ -15,6 +15,7 @@ mod report;
 use clap::Parser as _;
 use dbduel_load::address::AddressError;
 use dbduel_load::workloads::UnknownWorkload;
+use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
 
 use cli::{Cli, Verb};
@@ -63,6 +64,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<AddressError>()
         || error.is::<UnknownWorkload>()
         || error.is::<ParameterError>()
+        || error.is::<CompletionError>()
         || error.is::<UnfitInjection>()
         || error.is::<NotARecord>()
 }
