@@ -122,6 +122,11 @@ pub struct Run {
     /// takes a free port. A loopback address only: whoever collects elsewhere comes through a tunnel.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics_addr: Option<Loopback>,
+    /// Show the report in a browser on this machine while it grows, as `dbduel watch` does; the address is
+    /// printed. A page that is open is made anew every 10 s at most, which takes processor time beside the
+    /// contest.
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// A server that runs already.

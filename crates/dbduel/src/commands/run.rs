@@ -14,6 +14,7 @@ use dbduel_record::{Plan, Record, RecordWriter};
 use super::fail_if::{self, FailIf};
 use super::metrics;
 use super::selftest::store;
+use super::watch;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -50,11 +51,13 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         budget,
         fail_if,
         metrics_addr,
+        live,
     } = arguments;
     let wishes = Wishes {
         keep: *keep,
         fail_if,
         board: Arc::default(),
+        live: *live,
     };
     if let (Some(address), false) = (metrics_addr, *is_plan_wanted) {
         let address = metrics::serve(*address, Arc::clone(&wishes.board))?;
@@ -100,6 +103,8 @@ pub struct Wishes<'a> {
     pub fail_if: &'a [FailIf],
     /// Where others read how the contest stands.
     pub board: Arc<Board>,
+    /// Show the report in a browser on this machine while it grows.
+    pub live: bool,
 }
 
 /// Parses and completes an experiment.
@@ -270,6 +275,9 @@ pub fn conduct(
     let console = Console::new();
     sweep(home, &console);
     console.say(&format!("record: {}", record.display()));
+    if wishes.live {
+        console.say(&format!("live report: {}", watch::serve(record, 0)?));
+    }
     let setting = Setting {
         plan,
         experiment,
