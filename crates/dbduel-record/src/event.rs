@@ -2,12 +2,13 @@
 //!
 //! To resume is to filter the plan by the journal; nothing else is consulted.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Block;
 
 /// An event with the moment it was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamped {
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -16,7 +17,9 @@ pub struct Stamped {
 }
 
 /// Which slice: a position in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct SliceId {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -31,7 +34,7 @@ impl std::fmt::Display for SliceId {
 }
 
 /// What can happen in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// dbduel began to work on this record, for the first time or again.
@@ -152,7 +155,7 @@ pub enum Event {
 }
 
 /// What it took to load a contender's tables. One observation: it is told, not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTime {
     /// Rows that were sent.
     pub rows: u64,
@@ -167,7 +170,7 @@ pub struct LoadTime {
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Every duel is decided.
@@ -181,7 +184,9 @@ pub enum EndReason {
 }
 
 /// How much a finding weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// To know.
@@ -193,7 +198,7 @@ pub enum Severity {
 }
 
 /// A statement about the contest with its evidence and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable name of the rule that found it.
     pub rule: String,

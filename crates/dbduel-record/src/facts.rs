@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The machine that the duel ran on: `host.json`. A field that could not be read is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Host {
     /// Model name of the processor.
@@ -87,7 +88,7 @@ pub struct Host {
 }
 
 /// Which server a contender runs: `contenders/NAME/build.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Build {
     /// `MariaDB`, `MySQL`, `Percona Server`.
@@ -112,7 +113,7 @@ pub struct Build {
 
 /// How the load talks to a server: `contenders/NAME/connection.json`. Read on a connection of the load
 /// itself; what the server does not say is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Connection {
     /// `unix socket` or `tcp`.
@@ -128,7 +129,7 @@ pub struct Connection {
 }
 
 /// Size on disk: `contenders/NAME/size.json`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Size {
     /// Sum of the file sizes before the first slice, bytes.
@@ -143,7 +144,7 @@ pub struct Size {
 
 /// What a workload promises of its tables, and whether it holds: `contenders/NAME/conditions.before.json`
 /// and `conditions.after.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Conditions {
     /// What was looked at.
@@ -153,7 +154,7 @@ pub struct Conditions {
 }
 
 /// One statement about the tables.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Condition {
     /// Its name, unique in its workload.
@@ -170,7 +171,7 @@ pub struct Condition {
 
 /// What the lab can tell apart on a machine, and what it costs: `selftest.json`. Measured by a duel of a
 /// contender with itself before the run that the record is about.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SelfTest {
     /// When it was measured, RFC 3339, UTC.
@@ -196,7 +197,7 @@ pub struct SelfTest {
 }
 
 /// How well the ratio of two equal contenders was known after some time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resolution {
     /// Load so far, minutes.
     pub minutes: f64,
@@ -207,7 +208,7 @@ pub struct Resolution {
 }
 
 /// The same workload against a server that answers at once.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NullCost {
     /// Transactions per second.
     pub transactions_per_s: f64,
@@ -222,7 +223,7 @@ pub struct NullCost {
 }
 
 /// Verdicts of a series of duels whose answer is known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SelfTestSeries {
     /// When its last duel was planned, RFC 3339, UTC.

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record's format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
     /// Raised when an older reader would misunderstand the record.
     pub major: u32,
@@ -31,7 +32,7 @@ impl FormatVersion {
 pub type Parameters = BTreeMap<String, serde_json::Value>;
 
 /// Everything that a run is going to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The format of the whole record.
     pub format: FormatVersion,
@@ -77,7 +78,7 @@ pub struct Plan {
 }
 
 /// A known handicap: the server is stopped for a share of its slices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Injection {
     /// Index into `Plan::contenders`.
     pub contender: usize,
@@ -101,7 +102,7 @@ impl Plan {
 }
 
 /// One configured server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contender {
     /// Unique name; also the name of its directory in the record.
     pub name: String,
@@ -119,7 +120,7 @@ pub struct Contender {
 }
 
 /// One server setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// Name as written in the experiment.
     pub name: String,
@@ -128,7 +129,7 @@ pub struct Setting {
 }
 
 /// A workload with its parameters complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name in the table of workloads.
     pub name: String,
@@ -137,7 +138,7 @@ pub struct Workload {
 }
 
 /// How many clients, and how their transactions fall due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLevel {
     /// Connections, each with its own stream of transactions.
     pub clients: u32,
@@ -163,7 +164,7 @@ impl LoadLevel {
 }
 
 /// When transactions fall due.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Arrival {
     /// A client's next transaction is due when its previous one is done, plus the think time.
@@ -184,7 +185,7 @@ pub enum Arrival {
 }
 
 /// A latency objective: this share of the transactions is done within this time after they were due.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
     /// The share, for example 0.99.
     pub share: f64,
@@ -193,7 +194,7 @@ pub struct Objective {
 }
 
 /// How the load process is run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadProcess {
     /// Operating system threads that drive the clients.
     pub threads: u32,
@@ -204,7 +205,7 @@ pub struct LoadProcess {
 }
 
 /// How time is cut.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     /// Time for warm-up and slices together, seconds.
     pub budget_s: f64,
@@ -229,7 +230,7 @@ pub struct Schedule {
 
 /// All servers are started anew again and again, so that verdicts are about them and not about one
 /// start of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Epochs {
     /// How many epochs at most.
     pub count: u32,
@@ -238,7 +239,7 @@ pub struct Epochs {
 }
 
 /// When a duel is decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionRule {
     /// Probability that all of a duel's statements are right, for example 0.95.
     pub confidence: f64,
@@ -256,7 +257,7 @@ pub struct DecisionRule {
 }
 
 /// Deadlines, counts and bounds of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// A server must answer within this time after its start, seconds.
     pub server_start_s: f64,
@@ -275,7 +276,7 @@ pub struct Limits {
 }
 
 /// One mirrored block: a permutation of the contenders and its reverse, one slice each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Position in `Plan::blocks`.
     pub id: u32,

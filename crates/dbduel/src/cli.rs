@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::fail_if::{FailIf, quantity_named};
+use crate::commands::http::Loopback;
 use crate::judge::summary::Quantity;
 use crate::lab::experiment::quantity::{duration, share};
 
@@ -117,6 +118,15 @@ pub struct Run {
     /// written). Can be given several times.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
+    /// Tell how the contest stands as OpenMetrics text, at http://ADDRESS/metrics while it runs; 127.0.0.1:0
+    /// takes a free port. A loopback address only: whoever collects elsewhere comes through a tunnel.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics_addr: Option<Loopback>,
+    /// Show the report in a browser on this machine while it grows, as `dbduel watch` does; the address is
+    /// printed. A page that is open is made anew every 10 s at most, which takes processor time beside the
+    /// contest.
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// A server that runs already.

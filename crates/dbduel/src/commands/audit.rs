@@ -17,6 +17,7 @@ use crate::interrupt;
 use crate::judge::audit::{
     self, Audit, AuditFinding, Case, Contest, Fix, Outcome, Product, Version, Waiver,
 };
+use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
 use crate::lab::experiment::Experiment;
 use crate::lab::host;
@@ -123,6 +124,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
         record: &record,
         home,
         console: &console,
+        board: &Board::default(),
         keep: false,
     };
     let evidence = contest::rehearse(&setting);

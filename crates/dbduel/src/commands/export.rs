@@ -3,7 +3,7 @@
 //! ```text
 //! verdicts.csv   one row per comparison      measures.csv   one row per figure of a contender
 //! costs.csv      one row per resource        slices.csv     one row per slice, its readings as columns
-//! report.json    everything concluded, with its `schema_version`
+//! report.json    everything concluded            report.schema.json   what its fields mean
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +43,10 @@ pub fn export(arguments: &cli::Export) -> Result<Exit> {
         (
             "report.json",
             json.render(&summary, &findings, &options).text.into_bytes(),
+        ),
+        (
+            "report.schema.json",
+            report::json::schema_text().into_bytes(),
         ),
     ];
     let folder = &arguments.output;
@@ -351,6 +355,8 @@ mod tests {
         assert!(written.iter().all(|row| &row[6] == "less"), "{written:?}");
         let json = fs::read_to_string(at("report.json")).unwrap();
         assert!(json.contains("\"schema_version\": 1"));
+        let schema = fs::read_to_string(at("report.schema.json")).unwrap();
+        assert_eq!(schema, report::json::schema_text());
         assert!(export(&arguments).is_err(), "files are not overwritten");
     }
 

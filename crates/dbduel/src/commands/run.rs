@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,13 +12,16 @@ use dbduel_record::store::{EXPERIMENT, PLAN, SELFTEST};
 use dbduel_record::{Plan, Record, RecordWriter};
 
 use super::fail_if::{self, FailIf};
+use super::metrics;
 use super::selftest::store;
+use super::watch;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
 use crate::judge::{self, Summary, Verdict};
+use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
 use crate::lab::expand::{Surroundings, expand, more_blocks};
 use crate::lab::experiment::Experiment;
@@ -46,11 +50,19 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         keep,
         budget,
         fail_if,
+        metrics_addr,
+        live,
     } = arguments;
     let wishes = Wishes {
         keep: *keep,
         fail_if,
+        board: Arc::default(),
+        live: *live,
     };
+    if let (Some(address), false) = (metrics_addr, *is_plan_wanted) {
+        let address = metrics::serve(*address, Arc::clone(&wishes.board))?;
+        console::complain(&format!("metrics: http://{address}{}", metrics::PATH));
+    }
     if target.is_dir() {
         if *is_plan_wanted {
             bail!(
@@ -83,12 +95,16 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
 }
 
 /// What the user wants of a contest beyond its verdict.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub struct Wishes<'a> {
     /// Keep the sandboxes after the contest.
     pub keep: bool,
     /// Rules that decide the exit code.
     pub fail_if: &'a [FailIf],
+    /// Where others read how the contest stands.
+    pub board: Arc<Board>,
+    /// Show the report in a browser on this machine while it grows.
+    pub live: bool,
 }
 
 /// Parses and completes an experiment.
@@ -135,7 +151,7 @@ pub fn start(
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
     let record = create(home, results, path, text, plan)?;
-    let ended = conduct(home, &record, path, experiment, plan, wishes.keep);
+    let ended = conduct(home, &record, path, experiment, plan, wishes);
     finish(&record, ended, wishes)
 }
 
@@ -223,7 +239,7 @@ fn resume(
     let text = fs::read_to_string(&path)
         .with_context(|| format!("could not read `{}`", path.display()))?;
     let experiment = Experiment::parse(&path, &text)?;
-    let ended = conduct(home, record, &path, &experiment, &past.plan, wishes.keep);
+    let ended = conduct(home, record, &path, &experiment, &past.plan, wishes);
     finish(record, ended, wishes)
 }
 
@@ -253,12 +269,15 @@ pub fn conduct(
     path: &Path,
     experiment: &Experiment,
     plan: &Plan,
-    keep: bool,
+    wishes: &Wishes<'_>,
 ) -> Result<EndReason> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     sweep(home, &console);
     console.say(&format!("record: {}", record.display()));
+    if wishes.live {
+        console.say(&format!("live report: {}", watch::serve(record, 0)?));
+    }
     let setting = Setting {
         plan,
         experiment,
@@ -266,7 +285,8 @@ pub fn conduct(
         record,
         home,
         console: &console,
-        keep,
+        board: &wishes.board,
+        keep: wishes.keep,
     };
     let result = contest::conduct(&setting);
     console.finish();

@@ -3,8 +3,6 @@
 //! It only reads the record, so it can be started and stopped at any time. Whoever asks must know the
 //! token in the address; the server listens on 127.0.0.1 alone and answers nothing but reads.
 
-mod serve;
-
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,13 +13,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use dbduel_record::Record;
 
+use super::http::{Loopback, Reply, Server};
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::interrupt::{self, Urgency};
 use crate::judge;
 use crate::report;
-use serve::{Reply, Server};
 
 /// Between two looks at the journal.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -34,20 +32,28 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// When there is no record, or the address cannot be listened on.
 pub fn watch(arguments: &cli::Watch) -> Result<Exit> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
-    let pages = Arc::new(Pages::new(&arguments.record)?);
-    let token = token()?;
-    let server = {
-        let (pages, token) = (Arc::clone(&pages), token.clone());
-        Server::start(arguments.port, token, move |path| pages.reply(path))?
-    };
+    let address = serve(&arguments.record, arguments.port)?;
     console::print(&format!(
-        "http://127.0.0.1:{}/?token={token}\nCtrl-C ends this; the contest goes on.\n",
-        server.port()
+        "{address}\nCtrl-C ends this; the contest goes on.\n"
     ))?;
     while interrupt::urgency() == Urgency::None {
         std::thread::sleep(Duration::from_millis(100));
     }
     Ok(Exit::Done)
+}
+
+/// Serves the report of `record` on a port of 127.0.0.1, 0 for a free one, until the process ends; gives the
+/// address with its token.
+///
+/// # Errors
+/// When there is no record, or the port cannot be listened on.
+pub fn serve(record: &Path, port: u16) -> Result<String> {
+    let pages = Arc::new(Pages::new(record)?);
+    let token = token()?;
+    let server = Server::start(Loopback::port(port), Some(token.clone()), move |path| {
+        pages.reply(path)
+    })?;
+    Ok(format!("http://{}/?token={token}", server.address()))
 }
 
 /// 128 bits that nobody guesses, as hexadecimal digits.
@@ -87,7 +93,7 @@ impl Pages {
     fn reply(self: &Arc<Self>, path: &str) -> Reply {
         match path {
             "/" => match self.page() {
-                Ok(html) => Reply::Page(html),
+                Ok(html) => Reply::Text("text/html; charset=utf-8", html),
                 Err(error) => Reply::Failed(format!("{error:#}")),
             },
             "/events" => {
@@ -172,7 +178,10 @@ mod tests {
         }
         .write(&record);
         let pages = Arc::new(Pages::new(&record).unwrap());
-        let server = Server::start(0, "secret".to_owned(), move |path| pages.reply(path)).unwrap();
+        let server = Server::start(Loopback::port(0), Some("secret".to_owned()), move |path| {
+            pages.reply(path)
+        })
+        .unwrap();
         Lab {
             _dir: dir,
             journal: record.join(dbduel_record::store::EVENTS),
@@ -181,7 +190,7 @@ mod tests {
     }
 
     fn ask(lab: &Lab, request: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(("127.0.0.1", lab.server.port())).unwrap();
+        let mut stream = TcpStream::connect(lab.server.address()).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();

@@ -2,10 +2,11 @@
 //!
 //! Knows neither contender nor unit; the field that holds a figure names the unit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number with its doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Figure {
     /// The interval holds the truth with the stated confidence.
@@ -62,7 +63,9 @@ impl Figure {
 }
 
 /// How a figure was obtained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// Committed transactions over measured time.

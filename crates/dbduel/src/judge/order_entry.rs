@@ -14,6 +14,7 @@ use dbduel_record::order_entry::{CONSTRAINTS, Constraint, DISCLAIMER, NAME, NEW_
 use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::quantile::IntervalLatency;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, slice_of};
@@ -23,7 +24,7 @@ use super::summary::{Figure, How};
 const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// The order-entry part of a summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderEntry {
     /// What must be said beside every figure.
     pub disclaimer: String,
@@ -44,7 +45,7 @@ pub struct OrderEntry {
 }
 
 /// One contender at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderCell {
     /// Index into the plan's levels.
     pub level: usize,
@@ -65,7 +66,7 @@ pub struct OrderCell {
 }
 
 /// One slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceNopm {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -78,7 +79,7 @@ pub struct SliceNopm {
 }
 
 /// One transaction class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderClass {
     /// Its name.
     pub class: String,
@@ -103,7 +104,7 @@ pub struct OrderClass {
 }
 
 /// One error code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderError {
     /// The server's error number; 0 for a lost connection.
     pub code: u32,
@@ -114,7 +115,7 @@ pub struct OrderError {
 }
 
 /// What deliveries found, over the whole run with guards and warm-up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deliveries {
     /// Name of the contender.
     pub contender: String,

@@ -2,10 +2,11 @@
 //!
 //! Computes nothing; every number has its interval or the reason why it has none.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value with the ends of its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// Point estimate.
     pub value: f64,
@@ -16,7 +17,7 @@ pub struct Bounds {
 }
 
 /// How the throughput of one contender follows the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderScaling {
     /// Name of the contender.
     pub contender: String,
@@ -27,7 +28,7 @@ pub struct ContenderScaling {
 }
 
 /// Whether the Universal Scalability Law describes a contender (Gunther 2007).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Scaling {
     /// It does.
@@ -58,7 +59,7 @@ pub enum Scaling {
 }
 
 /// Where the curves of a contender and the baseline cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderCrossings {
     /// Name of the contender.
     pub contender: String,
@@ -67,7 +68,7 @@ pub struct ContenderCrossings {
 }
 
 /// Crossings over the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Crossings {
     /// These are demonstrated.
@@ -90,7 +91,7 @@ pub enum Crossings {
 }
 
 /// One crossing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CrossingPoint {
     /// Number of clients.
     pub clients: Bounds,
@@ -99,7 +100,7 @@ pub struct CrossingPoint {
 }
 
 /// A contender against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderObjective {
     /// Name of the contender.
     pub contender: String,
@@ -110,7 +111,7 @@ pub struct ContenderObjective {
 }
 
 /// A contender at one level against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelObjective {
     /// Index into the plan's levels.
     pub level: usize,
@@ -123,7 +124,7 @@ pub struct LevelObjective {
 }
 
 /// Whether an objective is met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveState {
     /// Certainly.
@@ -135,7 +136,7 @@ pub enum ObjectiveState {
 }
 
 /// The interval of the highest rate that meets the objective, no finer than the rates that were tried.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateBracket {
     /// Highest rate that certainly meets it, below all that miss it.
     pub met_up_to: Option<f64>,

@@ -4,6 +4,7 @@
 
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::SliceRow;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, slice_of};
@@ -17,7 +18,7 @@ const QUANTILES: [f64; 22] = [
 const BINS: usize = 40;
 
 /// The shape of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// Index into the plan's levels.
     pub level: usize,
@@ -30,7 +31,7 @@ pub struct Profile {
 }
 
 /// One point of a latency distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantilePoint {
     /// Share of transactions at or below.
     pub quantile: f64,
@@ -39,7 +40,7 @@ pub struct QuantilePoint {
 }
 
 /// The distribution of throughput over the ticks of the slices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
     /// Ticks.
     pub ticks: usize,

@@ -2,13 +2,14 @@
 //!
 //! Computes nothing and knows no record.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::summary::Verdict;
 
 /// A quantity beside throughput that is compared within blocks. The smaller, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Median latency of a typical slice.
@@ -59,7 +60,7 @@ impl Quantity {
 }
 
 /// What may be said about a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// More than the baseline's.
@@ -89,7 +90,7 @@ impl Change {
 }
 
 /// One quantity of one contender against the baseline at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantityComparison {
     /// What is compared.
     pub quantity: Quantity,
@@ -106,7 +107,7 @@ pub struct QuantityComparison {
 }
 
 /// Two contenders at one level, of which neither need be the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairComparison {
     /// Name of the contender whose ratio it is.
     pub contender: String,

@@ -8,6 +8,7 @@ use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
     DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, Schedule, Setting, Workload,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
@@ -28,7 +29,7 @@ pub use super::watched::Watched;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Everything a report says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
@@ -111,7 +112,7 @@ pub struct Summary {
 }
 
 /// What a verdict is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// The server processes that ran, from their start to their end. Another start may differ.
@@ -121,7 +122,7 @@ pub enum Scope {
 }
 
 /// One contender as it was asked for and as it was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderFacts {
     /// Unique name.
     pub name: String,
@@ -144,7 +145,7 @@ pub struct ContenderFacts {
 }
 
 /// What happened to the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// First entry of the journal, milliseconds since 1970-01-01 UTC.
     pub started_ms: Option<u64>,
@@ -165,7 +166,7 @@ pub struct Run {
 }
 
 /// The contest at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Duel {
     /// Index into the plan's levels.
     pub level: usize,
@@ -187,7 +188,7 @@ pub struct Duel {
 }
 
 /// What was measured of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measures {
     /// Name of the contender.
     pub contender: String,
@@ -220,7 +221,7 @@ pub struct Measures {
 }
 
 /// Transactions by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
     /// Fell due.
     pub due: u64,
@@ -250,7 +251,7 @@ impl Outcomes {
 }
 
 /// Stretches in which less than half of the slice's median was committed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stalls {
     /// How many.
     pub count: u64,
@@ -263,7 +264,7 @@ pub struct Stalls {
 }
 
 /// Who is faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// More committed transactions per second than the baseline.
@@ -293,7 +294,7 @@ impl Verdict {
 }
 
 /// Which part of the error probability paid for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PaidBy {
     /// The randomisation test within the planned number of blocks.
@@ -303,7 +304,7 @@ pub enum PaidBy {
 }
 
 /// One contender against the baseline at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Name of the contender.
     pub contender: String,
@@ -342,7 +343,7 @@ pub struct Comparison {
 }
 
 /// The ratio of one block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockRatio {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -351,7 +352,7 @@ pub struct BlockRatio {
 }
 
 /// An effective setting that is not the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingDifference {
     /// Name of the server variable.
     pub name: String,
@@ -362,7 +363,7 @@ pub struct SettingDifference {
 }
 
 /// Throughput over time and who ran when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
     /// Zero of all times below, milliseconds since 1970-01-01 UTC.
     pub origin_ms: u64,
@@ -379,7 +380,7 @@ pub struct Timeline {
 }
 
 /// A stretch that is cut out of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     /// Where, seconds of the timeline.
     pub at_s: f64,
@@ -388,7 +389,7 @@ pub struct Pause {
 }
 
 /// Throughput of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Index into the plan's levels.
     pub level: usize,
@@ -399,7 +400,7 @@ pub struct Series {
 }
 
 /// Throughput in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Start, seconds of the timeline.
     pub start_s: f64,
@@ -414,7 +415,7 @@ pub struct Stretch {
 }
 
 /// One entry of the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ran {
     /// Start, seconds of the timeline.
     pub start_s: f64,

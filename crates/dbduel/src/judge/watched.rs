@@ -1,11 +1,12 @@
 //! What observing cost, so that a reader can weigh it against the differences.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, slice_of};
 
 /// The cost of the samplers over all counted slices.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Watched {
     /// Processor time of the samplers per second of slice, as a share of one processor.
     pub cpu_share: f64,

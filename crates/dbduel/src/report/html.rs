@@ -236,25 +236,50 @@ fn level_charts(summary: &Summary) -> Vec<Pair> {
 /// Escaped text, what stands between backticks set as code, no percent sign alone on a line.
 fn prose(text: &str) -> String {
     let text = text.replace(" %", "\u{a0}%");
-    let parts: Vec<&str> = text.split('`').collect();
     let mut html = String::with_capacity(text.len() + 32);
-    for (index, part) in parts.iter().enumerate() {
-        let part = chart::escape(part);
-        match (index % 2 == 1, index + 1 < parts.len()) {
-            (true, true) => {
-                html.push_str("<code>");
-                html.push_str(&part);
-                html.push_str("</code>");
-            }
-            // A backtick without a partner is a character like any other.
-            (true, false) => {
-                html.push('`');
-                html.push_str(&part);
-            }
-            (false, _) => html.push_str(&part),
+    let mut rest = 0;
+    while let Some((open, close)) = next_code(&text, rest) {
+        html.push_str(&chart::escape(&text[rest..open]));
+        html.push_str("<code>");
+        html.push_str(&chart::escape(&text[open + 1..close]));
+        html.push_str("</code>");
+        rest = close + 1;
+    }
+    html.push_str(&chart::escape(&text[rest..]));
+    html
+}
+
+/// Places of the next two backticks from `start` on that set what is between them as code.
+///
+/// Names are set so and may hold backticks themselves, so a backtick opens only at the start of a word and
+/// closes only at the end of one. One without a partner is a character like any other.
+fn next_code(text: &str, start: usize) -> Option<(usize, usize)> {
+    let before = |at: usize| text[..at].chars().next_back();
+    let after = |at: usize| text[at + 1..].chars().next();
+    let opens = |at: usize| {
+        !before(at).is_some_and(|c| c.is_alphanumeric() || c == '`')
+            && after(at).is_some_and(|c| !c.is_whitespace())
+    };
+    let closes = |at: usize| {
+        !after(at).is_some_and(|c| c.is_alphanumeric() || c == '`')
+            && !before(at).is_some_and(char::is_whitespace)
+    };
+    let places: Vec<usize> = text[start..]
+        .match_indices('`')
+        .map(|(at, _)| start + at)
+        .collect();
+    let mut open = None;
+    for at in places {
+        match open {
+            Some(first) if at > first + 1 && closes(at) => return Some((first, at)),
+            Some(first) if at == first + 1 => {}
+            // After a space a word begins, so what was open before it had no partner.
+            Some(_) if opens(at) && before(at).is_some_and(char::is_whitespace) => open = Some(at),
+            None if opens(at) => open = Some(at),
+            _ => {}
         }
     }
-    html
+    None
 }
 
 /// A contender's shape, the size of a letter.
@@ -263,4 +288,40 @@ fn mark(contender: usize) -> String {
     let class = format!("mark c{}", contender % chart::COLOURS);
     svg.path(&chart::marker(contender, (7.0, 7.0), 5.0), &class, "");
     svg.finish(14.0, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_backticks_are_set_as_code_and_swallow_no_words() {
+        for (text, html) in [
+            ("use `a` and `b`.", "use <code>a</code> and <code>b</code>."),
+            (
+                "`a`b` is slow, `c` is not",
+                "<code>a`b</code> is slow, <code>c</code> is not",
+            ),
+            ("``a` is slow", "<code>`a</code> is slow"),
+            ("`a`` is slow", "<code>a`</code> is slow"),
+            (
+                "``` is slow, `c` too",
+                "<code>`</code> is slow, <code>c</code> too",
+            ),
+            (
+                "`a` b` is slow, `c` is not",
+                "<code>a</code> b` is slow, <code>c</code> is not",
+            ),
+            (
+                "`a is slower than `c` here",
+                "`a is slower than <code>c</code> here",
+            ),
+            ("a`b is slow; `c`: not", "a`b is slow; <code>c</code>: not"),
+            ("one ` alone, `<b>`", "one ` alone, <code>&lt;b&gt;</code>"),
+            ("`` and `", "`` and `"),
+            ("(`ä`), 5 %", "(<code>ä</code>), 5\u{a0}%"),
+        ] {
+            assert_eq!(prose(text), html, "{text}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ pub mod chart;
 mod explanation;
 pub mod history;
 mod html;
-mod json;
+pub mod json;
 mod markdown;
 mod method;
 mod scaling;

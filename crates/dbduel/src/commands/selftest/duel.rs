@@ -92,7 +92,9 @@ impl Match {
         let text = self.experiment();
         let (experiment, plan) = run::plan_of(path, &text)?;
         let record = run::create(home, &self.results, path, &text, &plan)?;
-        if run::conduct(home, &record, path, &experiment, &plan, false)? == EndReason::Interrupted {
+        let wishes = run::Wishes::default();
+        if run::conduct(home, &record, path, &experiment, &plan, &wishes)? == EndReason::Interrupted
+        {
             return Ok(None);
         }
         let summary = run::write_reports(&record, false)?;

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::classes::Weight;
@@ -16,7 +17,7 @@ use super::table::{Compare, Fact, Faster, table};
 use super::value::{Value, variable_name};
 
 /// How two readings of a fact relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The same, and shown the same way.
@@ -34,7 +35,7 @@ pub enum Outcome {
 }
 
 /// A fact of a contender beside that of the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Class of the fact.
     pub class: String,

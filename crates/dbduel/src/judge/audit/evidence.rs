@@ -280,7 +280,17 @@ fn rise(before: &Texts, after: &Texts, counter: &str) -> Option<f64> {
 }
 
 /// What kind of comparison the contest claims to be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contest {
     /// Performance settings are meant to be equal; each difference is a finding.
@@ -293,7 +303,7 @@ pub enum Contest {
 }
 
 /// What the evidence is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Servers as configured; nobody claims that anything was measured.
@@ -304,7 +314,9 @@ pub enum Stage {
 }
 
 /// A finding that somebody accepts, and why. Written down so that readers see it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Waiver {
     /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).
     pub of: String,

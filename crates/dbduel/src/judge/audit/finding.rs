@@ -1,12 +1,13 @@
 //! What an audit says: findings with evidence, what to set, and a grade over all.
 
 use dbduel_record::event::{Finding, Severity};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::Read;
 
 /// What kind of statement a finding makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// They differ and one side gains by it, or nobody knows which.
@@ -34,7 +35,7 @@ pub enum Kind {
 }
 
 /// One side of a finding's evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Name of the contender.
     pub contender: String,
@@ -45,7 +46,7 @@ pub struct Side {
 }
 
 /// A setting to add to the experiment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RemedySetting {
     /// Name of the contender.
     pub contender: String,
@@ -56,7 +57,7 @@ pub struct RemedySetting {
 }
 
 /// A statement of the audit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFinding {
     /// Fact or rule that found it: `flush.threads`, `R3`.
     pub rule: String,
@@ -109,7 +110,9 @@ impl AuditFinding {
 }
 
 /// The audit in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// Nothing above a note.

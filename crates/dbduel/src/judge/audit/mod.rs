@@ -29,6 +29,7 @@ mod value;
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use compare::{Comparison, Outcome};
@@ -41,7 +42,7 @@ pub use server::{Product, Version};
 pub use value::variable_name;
 
 /// Which server a contender is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Name of the contender.
     pub name: String,
@@ -56,7 +57,7 @@ pub struct Identity {
 }
 
 /// What an audit found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
     /// The contenders, the baseline among them.
     pub contenders: Vec<Identity>,

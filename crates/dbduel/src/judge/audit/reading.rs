@@ -2,6 +2,7 @@
 //!
 //! Evaluates the tables; compares nothing.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Case, ServerEvidence};
@@ -10,7 +11,7 @@ use super::table::{Fact, Row, table};
 use super::value::Value;
 
 /// A name and what stood there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Read {
     /// Variable, counter or other name of the tables' notation.
     pub name: String,

@@ -4,12 +4,13 @@
 //! was loaded, indexes included, which is right for workloads whose rows are alike.
 
 use dbduel_record::event::Event;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::evidence::{Evidence, slice_of};
 
 /// Storage of one contender over all its counted slices. A value that the record does not allow is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Amplification {
     /// Name of the contender.
     pub contender: String,

@@ -18,6 +18,7 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
@@ -27,7 +28,7 @@ pub use amplification::Amplification;
 pub use resources::{Group, Unit};
 
 /// One contender's difference to the baseline at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Index into the plan's levels.
     pub level: usize,
@@ -48,7 +49,7 @@ pub struct Explanation {
 }
 
 /// What one transaction took of one resource, or how a level stood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Stable name of the resource.
     pub resource: String,
@@ -73,7 +74,7 @@ pub struct Cost {
 }
 
 /// What paired blocks show of a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moved {
     /// Less of it than the baseline.
@@ -89,7 +90,7 @@ pub enum Moved {
 }
 
 /// How the time of one transaction divides, seen from the threads that serve connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Latency {
     /// It could be divided.
@@ -102,7 +103,7 @@ pub enum Latency {
 }
 
 /// The division of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Division {
     /// Clients of the level.
     pub clients: u32,
@@ -120,7 +121,7 @@ pub struct Division {
 }
 
 /// One part of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// What the connection's thread was doing.
     pub doing: Doing,
@@ -133,7 +134,9 @@ pub struct Part {
 }
 
 /// What the thread of a connection does during a transaction, from the client's question to its next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doing {
     /// Runs on a processor.

@@ -1,9 +1,12 @@
 //! The resources that a transaction costs: rows of a table over the readings of the record.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a resource belongs to; a report lists resources by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// Processor time and scheduling of the server.
@@ -42,7 +45,7 @@ impl Group {
 }
 
 /// Unit of a cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Microseconds.

@@ -10,6 +10,7 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
 
 use super::arena::Health;
+use super::board::Phase;
 use super::durability;
 use super::slice::Outcome;
 use super::{Contest, Setting};
@@ -76,6 +77,10 @@ impl Contest<'_> {
         let mut decisions: Vec<LevelDecision> = (0..plan.levels.len())
             .map(|level| decide_level(plan, &self.progress.rows, level))
             .collect();
+        for decision in &decisions {
+            self.setting.board.decision(decision);
+        }
+        self.setting.board.enter(Phase::Measuring);
         loop {
             let mut has_run = false;
             for (level, decision) in decisions.iter_mut().enumerate() {
@@ -99,6 +104,7 @@ impl Contest<'_> {
                     return Ok(EndReason::Interrupted);
                 }
                 *decision = decide_level(plan, &self.progress.rows, level);
+                self.setting.board.decision(decision);
                 if decision.is_settled() {
                     self.announce(level, decision)?;
                 }
@@ -171,6 +177,12 @@ impl Contest<'_> {
                 Outcome::Finished(result) => {
                     let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
                     self.progress.used_s += total.map_or(0.0, |row| row.guard_s + row.measured_s);
+                    self.setting.board.slice(
+                        contender,
+                        block.level,
+                        Some(&result),
+                        self.progress.used_s,
+                    );
                     self.journal.slice(slice, &result)?;
                     self.progress.rows.extend(result.classes);
                 }
@@ -178,6 +190,9 @@ impl Contest<'_> {
                 Outcome::Lost(why) => {
                     let seconds = begun.elapsed().as_secs_f64();
                     self.progress.used_s += seconds;
+                    self.setting
+                        .board
+                        .slice(contender, block.level, None, self.progress.used_s);
                     self.setting
                         .console
                         .say(&format!("slice {slice} of {name} is lost: {why}"));
@@ -233,7 +248,11 @@ impl Contest<'_> {
         self.arena
             .reconnect_clients(plan, &mut self.load, contender)?;
         match health {
-            Health::Dead { .. } => self.warm_up_one(contender),
+            Health::Dead { .. } => {
+                self.warm_up_one(contender)?;
+                self.setting.board.enter(Phase::Measuring);
+                Ok(())
+            }
             Health::Alive => Ok(()),
         }
     }

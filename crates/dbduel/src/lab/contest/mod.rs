@@ -5,6 +5,7 @@
 //! is done about it.
 
 mod arena;
+pub mod board;
 mod close;
 mod conditions;
 mod durability;
@@ -31,6 +32,7 @@ use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
 pub use arena::Resident;
+use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
 use journal::Journal;
 pub use journal::now_ms;
@@ -53,6 +55,8 @@ pub struct Setting<'a> {
     pub home: &'a Home,
     /// Where progress is shown.
     pub console: &'a Console,
+    /// Where others read how it stands.
+    pub board: &'a Board,
     /// Keep the sandboxes after the contest.
     pub keep: bool,
 }
@@ -62,6 +66,7 @@ pub struct Setting<'a> {
 /// # Errors
 /// When it could not be conducted; the journal then says so too, and the record can be resumed.
 pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
+    setting.board.begin(setting.plan);
     let past = Record::open(setting.record)?;
     let epoch = past
         .events
@@ -147,6 +152,7 @@ fn stage(
     let result = contest.warm_up().and_then(|()| contest.measure());
     let Contest { arena, load, .. } = contest;
     drop(load);
+    setting.board.enter(Phase::Closing);
     close::close(setting, arena, journal, result.as_ref().ok().copied())?;
     result
 }

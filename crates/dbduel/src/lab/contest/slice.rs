@@ -37,7 +37,7 @@ impl Contest<'_> {
         position: usize,
         decision: &LevelDecision,
     ) -> Result<Outcome> {
-        let (plan, console) = (self.setting.plan, self.setting.console);
+        let (plan, console, board) = (self.setting.plan, self.setting.console, self.setting.board);
         let (epoch, used_s) = (self.progress.epoch, self.progress.used_s);
         let (contender, level) = (block.order[position], &plan.levels[block.level]);
         let name = &plan.contenders[contender].name;
@@ -90,7 +90,9 @@ impl Contest<'_> {
                 level.label(),
                 rate(tick)
             );
-            console.measuring(used_s + guard_s + ends_at, plan.schedule.budget_s, &message);
+            let used_s = used_s + guard_s + ends_at;
+            console.measuring(used_s, plan.schedule.budget_s, &message);
+            board.tick(contender, block.level, tick, used_s);
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.

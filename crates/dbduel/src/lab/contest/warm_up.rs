@@ -10,6 +10,7 @@ use dbduel_record::seed::named_seed;
 use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
 use super::Contest;
+use super::board::Phase;
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 
@@ -30,12 +31,14 @@ impl Contest<'_> {
     /// # Errors
     /// When it cannot be loaded at all, or the user interrupts; an interrupted warm-up leaves no trace.
     pub fn warm_up_one(&mut self, contender: usize) -> Result<()> {
-        let (plan, console, used_s) = (
+        let (plan, console, board, used_s) = (
             self.setting.plan,
             self.setting.console,
+            self.setting.board,
             self.progress.used_s,
         );
-        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
+        let heaviest = plan.levels.iter().enumerate();
+        let Some((index, level)) = heaviest.max_by_key(|(_, level)| level.clients) else {
             return Ok(());
         };
         let name = plan.contenders[contender].name.clone();
@@ -53,6 +56,7 @@ impl Contest<'_> {
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
         interrupt::check()?;
         self.arena.activate(contender)?;
+        board.enter(Phase::WarmingUp);
         let end = self.load.slice(order, |tick| {
             let done_s = used_s + tick.offset_s + tick.length_s;
             console.measuring(
@@ -60,6 +64,7 @@ impl Contest<'_> {
                 plan.schedule.budget_s,
                 &format!("warming up {name}: {}", rate(tick)),
             );
+            board.tick(contender, index, tick, done_s);
             match detector.push(tick.ok as f64 / tick.length_s.max(f64::EPSILON)) {
                 Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
                 _ if interrupt::check().is_err() => ControlFlow::Break(()),

@@ -104,15 +104,14 @@ pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
                 &format!("bar second {class}"),
                 &title("load process", client),
             );
+            let mut free = end;
             if let Some((low, high)) = server.interval() {
-                svg.line(
-                    (scale.held(low / factor), middle),
-                    (scale.held(high / factor), middle),
-                    "zero",
-                );
+                let (low, high) = (scale.held(low / factor), scale.held(high / factor));
+                svg.line((low, middle), (high, middle), "zero");
+                free = free.max(high);
             }
             svg.text(
-                (end + 6.0, middle + 4.0),
+                (free + 6.0, middle + 4.0),
                 Anchor::Start,
                 "tick",
                 &words::number(first + second),

@@ -1,0 +1,373 @@
+//! A web server for readers on this machine: enough of HTTP/1.1 to show a page and to stream events.
+//!
+//! Knows neither records nor contests. Every connection has a thread of its own and a deadline for its
+//! request, and there are few of them at a time.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+/// Connections at a time; a browser keeps one for events and opens a few for pages.
+const CONNECTIONS_MAX: usize = 16;
+/// Bytes of a request's head.
+const HEAD_MAX: u64 = 16 << 10;
+/// Time for a whole request to arrive, and for a piece of an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// An event stream ends after this long; the browser then opens another.
+const STREAM_MAX: Duration = Duration::from_secs(3600);
+
+/// After a connection that could not be accepted, such as for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An answer.
+pub enum Reply {
+    /// A text of this media type.
+    Text(&'static str, String),
+    /// A stream that sends a number whenever it has changed.
+    Events {
+        /// Between two looks at the number.
+        every: Duration,
+        /// The number.
+        state: Box<dyn Fn() -> u64>,
+    },
+    /// There is nothing at this path.
+    Unknown,
+    /// The page could not be made.
+    Failed(String),
+}
+
+/// An address and port that only this machine can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loopback(SocketAddr);
+
+impl Loopback {
+    /// A port of 127.0.0.1; 0 takes a free one.
+    #[must_use]
+    pub fn port(port: u16) -> Self {
+        Self((Ipv4Addr::LOCALHOST, port).into())
+    }
+}
+
+/// Why an address is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotLoopback {
+    /// It is no address.
+    #[error("this is no address with a port; write it like 127.0.0.1:9464 or [::1]:9464")]
+    Unreadable,
+    /// Others can reach it.
+    #[error(
+        "other machines can reach this address, and nobody is asked for a password; use 127.0.0.1 or [::1], and a \
+         tunnel from elsewhere"
+    )]
+    Reachable,
+}
+
+impl FromStr for Loopback {
+    type Err = NotLoopback;
+
+    fn from_str(text: &str) -> std::result::Result<Self, NotLoopback> {
+        let address: SocketAddr = text.parse().map_err(|_| NotLoopback::Unreadable)?;
+        if address.ip().is_loopback() {
+            Ok(Self(address))
+        } else {
+            Err(NotLoopback::Reachable)
+        }
+    }
+}
+
+/// A running server. It ends with the process.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens on `address` and answers reads. With a token, only whoever knows it is answered.
+    ///
+    /// # Errors
+    /// When the port is taken, or the system gives no thread.
+    pub fn start(
+        address: Loopback,
+        token: Option<String>,
+        reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind(address.0)
+            .with_context(|| format!("could not listen on {}; name another port", address.0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new((token, reply));
+        let open = Arc::new(AtomicUsize::new(0));
+        std::thread::Builder::new()
+            .name("pages".to_owned())
+            .spawn(move || {
+                for stream in listener.incoming() {
+                    let Ok(stream) = stream else {
+                        std::thread::sleep(PAUSE);
+                        continue;
+                    };
+                    let Some(place) = Place::take(&open) else {
+                        continue;
+                    };
+                    let shared = Arc::clone(&shared);
+                    let answering = std::thread::Builder::new().name("page".to_owned());
+                    // Without a thread the connection is closed, and its place is free again.
+                    let _ = answering.spawn(move || {
+                        let _place = place;
+                        let (token, reply) = &*shared;
+                        // A reader that goes away needs no answer.
+                        let _ = answer(stream, token.as_deref(), reply);
+                    });
+                }
+            })
+            .context("could not start the thread that serves pages")?;
+        Ok(Self { address })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// One of the few connections at a time; free again when dropped, also after a panic.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Self(Arc::clone(open));
+        (open.fetch_add(1, Ordering::Relaxed) < CONNECTIONS_MAX).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A stream whose bytes must all have come by a time, however slowly they drip.
+struct Patient<'s> {
+    stream: &'s TcpStream,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(into)
+    }
+}
+
+fn answer(
+    mut stream: TcpStream,
+    token: Option<&str>,
+    reply: &impl Fn(&str) -> Reply,
+) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = Request::read(&stream)?;
+    let Some(request) = request else {
+        return send(&mut stream, "400 Bad Request", "This is no request.");
+    };
+    if request.method != "GET" {
+        return send(
+            &mut stream,
+            "405 Method Not Allowed",
+            "Only reading is possible.",
+        );
+    }
+    if !request.is_local || token.is_some_and(|token| !is_same(&request.token, token)) {
+        return send(
+            &mut stream,
+            "403 Forbidden",
+            "This is served to this machine by its own name, and where the address has a token, to whoever knows it.",
+        );
+    }
+    match reply(&request.path) {
+        Reply::Text(kind, text) => {
+            head(&mut stream, "200 OK", kind, Some(text.len()))?;
+            stream.write_all(text.as_bytes())
+        }
+        Reply::Events { every, state } => {
+            head(&mut stream, "200 OK", "text/event-stream", None)?;
+            events(&mut stream, every, &state)
+        }
+        Reply::Unknown => send(&mut stream, "404 Not Found", "There is nothing here."),
+        Reply::Failed(why) => send(&mut stream, "500 Internal Server Error", &why),
+    }
+}
+
+struct Request {
+    method: String,
+    path: String,
+    token: String,
+    is_local: bool,
+}
+
+impl Request {
+    fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
+        let stream = Patient {
+            stream,
+            until: Instant::now() + PATIENCE,
+        };
+        let mut lines = BufReader::new(stream.take(HEAD_MAX)).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        let mut words = first.split(' ');
+        let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next())
+        else {
+            return Ok(None);
+        };
+        let mut is_local = false;
+        for line in lines {
+            let line = line?;
+            if line.is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("host")
+            {
+                is_local = is_own_name(value.trim());
+            }
+        }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let token = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("token="))
+            .unwrap_or_default();
+        Ok(Some(Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            token: token.to_owned(),
+            is_local,
+        }))
+    }
+}
+
+/// True for names of this machine alone, with or without a port. A page elsewhere that has its own name
+/// point here must not read ours.
+fn is_own_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// Compares without telling by its time how much was right.
+fn is_same(one: &str, other: &str) -> bool {
+    let differences = one
+        .bytes()
+        .zip(other.bytes())
+        .fold(0, |sum, (a, b)| sum | (a ^ b));
+    one.len() == other.len() && differences == 0
+}
+
+fn head(stream: &mut TcpStream, status: &str, kind: &str, length: Option<usize>) -> io::Result<()> {
+    let length = length.map_or_else(String::new, |length| {
+        format!("Content-Length: {length}\r\n")
+    });
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{length}Connection: close\r\nCache-Control: no-store\r\n\
+         Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
+         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+         connect-src 'self'; frame-ancestors 'none'\r\n\r\n"
+    )
+}
+
+fn send(stream: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
+    head(
+        stream,
+        status,
+        "text/plain; charset=utf-8",
+        Some(text.len()),
+    )?;
+    stream.write_all(text.as_bytes())
+}
+
+fn events(stream: &mut TcpStream, every: Duration, state: &dyn Fn() -> u64) -> io::Result<()> {
+    let until = Instant::now() + STREAM_MAX;
+    let mut last = None;
+    while Instant::now() < until {
+        let now = state();
+        if last == Some(now) {
+            // A comment, which fails when the reader has gone.
+            stream.write_all(b":\n\n")?;
+        } else {
+            write!(stream, "data: {now}\n\n")?;
+            last = Some(now);
+        }
+        stream.flush()?;
+        std::thread::sleep(every);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_taken() {
+        for good in ["127.0.0.1:0", "127.8.9.1:80", "[::1]:9464"] {
+            assert!(good.parse::<Loopback>().is_ok(), "{good}");
+        }
+        for reachable in ["0.0.0.0:80", "[::]:80", "192.168.0.1:80"] {
+            let refused = reachable.parse::<Loopback>();
+            assert_eq!(refused, Err(NotLoopback::Reachable), "{reachable}");
+        }
+        for unreadable in ["9464", "localhost:80", "127.0.0.1", "127.0.0.1:99999"] {
+            let refused = unreadable.parse::<Loopback>();
+            assert_eq!(refused, Err(NotLoopback::Unreadable), "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn own_names_are_told_from_others_with_and_without_a_port() {
+        for own in [
+            "localhost",
+            "localhost:1",
+            "127.0.0.1:80",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert!(is_own_name(own), "{own}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "0.0.0.0:80",
+            "localhost.:80",
+        ] {
+            assert!(!is_own_name(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_drips_is_cut_off_and_one_too_long_is_not_read_to_its_end() {
+        let server = Server::start(Loopback::port(0), None, |_| Reply::Unknown).unwrap();
+        let mut slow = TcpStream::connect(server.address()).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE * 4 && slow.write_all(b"G").is_ok() {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        assert!(begun.elapsed() < PATIENCE * 3, "{:?}", begun.elapsed());
+        let mut long = TcpStream::connect(server.address()).unwrap();
+        let _ = long.write_all(&vec![b'x'; 4 * HEAD_MAX as usize]);
+        let mut answer = Vec::new();
+        let _ = long.read_to_end(&mut answer);
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
+    }
+}

@@ -1,0 +1,151 @@
+//! How a contest stands, for whoever asks while it runs.
+//!
+//! The contest writes what it knows anyway, after every tick, slice and block; readers get a copy. Counts
+//! are of this run: what an interrupted run had counted is in the record. Knows no format and no network.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dbduel_load::order::Tick;
+use dbduel_record::Plan;
+use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::store::SliceResult;
+
+use crate::judge::LevelDecision;
+
+/// What a contest is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// Servers are fetched, started, loaded and questioned.
+    #[default]
+    Preparing,
+    /// A contender is loaded until it is steady.
+    WarmingUp,
+    /// Blocks are measured.
+    Measuring,
+    /// Servers tell their counters and stop.
+    Closing,
+}
+
+/// What the load did last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Now {
+    /// Index into `Plan::contenders`.
+    pub contender: usize,
+    /// Index into `Plan::levels`.
+    pub level: usize,
+    /// Committed transactions per second of the last tick.
+    pub throughput_per_s: f64,
+}
+
+/// Sums over the slices that one contender finished at one level.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sums {
+    /// Finished slices.
+    pub slices: u64,
+    /// Their measured seconds.
+    pub measured_s: f64,
+    /// Committed transactions.
+    pub ok: u64,
+    /// Transactions that ended with an error.
+    pub failed: u64,
+    /// The server's processor time in user mode, seconds; absent where it cannot be read.
+    pub server_cpu_user_s: Option<f64>,
+    /// The server's processor time in the kernel, seconds; absent where it cannot be read.
+    pub server_cpu_system_s: Option<f64>,
+    /// Bytes that the server had written to devices; absent where they cannot be read.
+    pub server_device_write_bytes: Option<f64>,
+}
+
+/// One moment of a contest.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// What is being done.
+    pub phase: Phase,
+    /// Seconds of load used of the budget.
+    pub used_s: f64,
+    /// The load, while there is any.
+    pub now: Option<Now>,
+    /// By contender and level.
+    pub sums: BTreeMap<(usize, usize), Sums>,
+    /// Slices that were lost.
+    pub lost: u64,
+    /// What is known of each level, by its index.
+    pub levels: BTreeMap<usize, LevelDecision>,
+    /// What is conducted; absent before the contest begins.
+    pub plan: Option<Arc<Plan>>,
+}
+
+/// Where the contest writes and others read.
+#[derive(Debug, Default)]
+pub struct Board(Mutex<Standing>);
+
+impl Board {
+    /// A copy of how the contest stands.
+    pub fn standing(&self) -> Standing {
+        self.lock().clone()
+    }
+
+    /// The contest of `plan` begins.
+    pub fn begin(&self, plan: &Plan) {
+        *self.lock() = Standing {
+            plan: Some(Arc::new(plan.clone())),
+            ..Standing::default()
+        };
+    }
+
+    /// Another part of the contest begins; nobody is under load.
+    pub fn enter(&self, phase: Phase) {
+        let mut standing = self.lock();
+        standing.phase = phase;
+        standing.now = None;
+    }
+
+    /// A tick of the load ended, `used_s` into the budget.
+    pub fn tick(&self, contender: usize, level: usize, tick: &Tick, used_s: f64) {
+        let mut standing = self.lock();
+        standing.used_s = used_s;
+        standing.now = Some(Now {
+            contender,
+            level,
+            throughput_per_s: tick.ok as f64 / tick.length_s.max(f64::EPSILON),
+        });
+    }
+
+    /// A slice ended, `used_s` into the budget; without a result it was lost.
+    pub fn slice(&self, contender: usize, level: usize, result: Option<&SliceResult>, used_s: f64) {
+        let mut standing = self.lock();
+        standing.used_s = used_s;
+        standing.now = None;
+        let Some(result) = result else {
+            standing.lost += 1;
+            return;
+        };
+        let sums = standing.sums.entry((contender, level)).or_default();
+        sums.slices += 1;
+        for row in result.classes.iter().filter(|row| row.class == ALL_CLASSES) {
+            sums.measured_s += row.measured_s;
+            sums.ok += row.ok;
+            sums.failed += row.failed;
+        }
+        for row in result.readings.iter().filter(|row| row.source == "server") {
+            let sum = match row.metric.as_str() {
+                "cpu_user_s" => &mut sums.server_cpu_user_s,
+                "cpu_system_s" => &mut sums.server_cpu_system_s,
+                "device_write_bytes" => &mut sums.server_device_write_bytes,
+                _ => continue,
+            };
+            *sum = Some(sum.unwrap_or(0.0) + row.value);
+        }
+    }
+
+    /// What the blocks of a level show by now.
+    pub fn decision(&self, decision: &LevelDecision) {
+        self.lock().levels.insert(decision.level, decision.clone());
+    }
+
+    /// A panic elsewhere leaves numbers that are still the latest known.
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
