@@ -15,7 +15,11 @@ use super::reading;
 use super::server::{Product, Version};
 use super::table::table;
 
-/// The case that a record makes, with the waivers of its plan. The subject is for the caller to add.
+/// Facts that are what a contest is about when its contenders are told to store the tables differently.
+const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
+
+/// The case that a record makes, with the waivers of its plan. The subject is what the plan sets
+/// differently; more of it is for the caller to add.
 #[must_use]
 pub fn case_of(record: &Record) -> Case {
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
@@ -33,6 +37,16 @@ pub fn case_of(record: &Record) -> Case {
     } else {
         Stage::Configuration
     };
+    let mut tables = record
+        .plan
+        .contenders
+        .iter()
+        .map(|contender| &contender.tables);
+    let first = tables.next();
+    if tables.any(|others| Some(others) != first) {
+        case.subject
+            .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
+    }
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
         case.contenders[index].data_bytes = data_bytes(record, &contender.name, &case, index);
