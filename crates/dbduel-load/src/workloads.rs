@@ -199,12 +199,12 @@ pub const WORKLOADS: &[&dyn Workload] = &[
 
 /// There is no workload of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no workload `{name}`; did you mean `{nearest}`?")]
+#[error("there is no workload `{name}`{}", parameters::suggestion(*nearest))]
 pub struct UnknownWorkload {
     /// What was asked for.
     pub name: String,
-    /// The most similar name.
-    pub nearest: &'static str,
+    /// The most similar name, when there is one.
+    pub nearest: Option<&'static str>,
 }
 
 /// The workload of that name; `_` is as good as `-`.
@@ -222,7 +222,7 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     let names = WORKLOADS.iter().map(|workload| workload.name());
     Err(UnknownWorkload {
         name: name.to_owned(),
-        nearest: parameters::nearest(&wanted, names).unwrap_or_default(),
+        nearest: parameters::nearest(&wanted, names),
     })
 }
 
@@ -353,6 +353,6 @@ mod tests {
         let Err(error) = find("oltp-raed-write") else {
             panic!("found")
         };
-        assert_eq!(error.nearest, "oltp-read-write");
+        assert_eq!(error.nearest, Some("oltp-read-write"));
     }
 }

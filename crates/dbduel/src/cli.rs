@@ -111,7 +111,7 @@ pub struct Run {
     pub keep: bool,
     /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
     /// error probability that was kept for it.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub budget: Option<Duration>,
     /// Exit with 5 when this is the case, such as `slower than 3 %`: the whole interval is beyond.
     /// `possibly slower than 3 %`: some of it is. Also `p99 higher than 10 %` (p50, p95, p99, cpu,
@@ -421,6 +421,14 @@ fn injected(text: &str) -> Result<f64, String> {
         true => Ok(share),
         false => Err(format!("expected from 0.1 % to 90 %, found `{text}`")),
     })
+}
+
+/// A time that is not nothing.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("is no time at all; give it as `20 min`".to_owned()),
+        time => Ok(time),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -23,6 +23,7 @@ use commands::run::NotARecord;
 use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
+use lab::contest::NotComparable;
 use lab::experiment::document::Troubles;
 
 fn main() -> Exit {
@@ -50,6 +51,9 @@ fn main() -> Exit {
             return Exit::Interrupted;
         }
         console::complain(&format!("dbduel: {error:#}"));
+        if error.is::<NotComparable>() {
+            return Exit::Void;
+        }
         if is_usage(&error) {
             Exit::Usage
         } else {

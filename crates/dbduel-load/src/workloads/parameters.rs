@@ -98,7 +98,8 @@ pub struct ParameterError {
     pub nearest: Option<&'static str>,
 }
 
-fn suggestion(nearest: Option<&'static str>) -> String {
+/// The end of a message that names something similar to what was asked for; empty without.
+pub(super) fn suggestion(nearest: Option<&'static str>) -> String {
     nearest
         .map(|name| format!("; did you mean `{name}`?"))
         .unwrap_or_default()

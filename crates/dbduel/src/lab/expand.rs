@@ -20,7 +20,7 @@ use dbduel_stats::sequential::SequentialPlan;
 use super::experiment::document::{Report, Troubles};
 use super::experiment::{self, ArrivalKind, Experiment, normalised_name};
 use super::server::{Meaning, ServerName};
-use extras::{check_epochs, complete_injection};
+use extras::{check_epochs, check_running_once, complete_injection};
 
 pub use extras::more_blocks;
 
@@ -100,6 +100,7 @@ pub fn expand(
         cores: experiment.load.cores.clone().unwrap_or_default(),
         server_cores: experiment.load.server_cores.clone().unwrap_or_default(),
     };
+    check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let schedule = complete_schedule(experiment, contenders.len(), levels.len());
     let decision = complete_decision(

@@ -125,7 +125,7 @@ fn mysql_9_duels_with_mysql_5_6() {
     let text = short_experiment(["mysql-9.7", "mysql-5.6.24"], "");
     let refused = Lab::new(&text).run();
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert_eq!(refused.status.code(), Some(4), "{said}");
     assert!(
         said.contains("not comparable") && said.contains("D4: Binary log"),
         "{said}"

@@ -89,8 +89,9 @@ impl Servers {
         };
         let address = &self.addresses[number % self.addresses.len()];
         Connection::connect(address, &self.credentials, &options).map_err(|error| {
+            let error = anyhow::Error::from(error);
             Stop::Fatal(format!(
-                "unable to connect to MySQL server, aborting: {error}"
+                "unable to connect to MySQL server, aborting: {error:#}"
             ))
         })
     }

@@ -38,7 +38,7 @@ use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
-pub use prepare::rehearse;
+pub use prepare::{NotComparable, rehearse};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

@@ -42,6 +42,41 @@ pub(super) fn complete_injection(
     })
 }
 
+/// Refuses contenders that are one and the same running server: each would work on the other's data.
+pub(super) fn check_running_once(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    contenders: &[Contender],
+) {
+    let address = |contender: &Contender| match ServerName::parse(&contender.server).ok()?.meaning {
+        Meaning::Running { address, .. } => Some(address),
+        Meaning::Provided { .. } => None,
+    };
+    for (index, contender) in contenders.iter().enumerate() {
+        let Some(own) = address(contender) else {
+            continue;
+        };
+        let earlier = contenders[..index].iter();
+        if let Some(same) = earlier
+            .clone()
+            .find(|one| address(one).as_ref() == Some(&own))
+        {
+            let written = &experiment.contenders[index];
+            let span = written
+                .server
+                .as_ref()
+                .map_or(&written.name.span, |server| &server.span);
+            report.add(
+                span,
+                format!(
+                    "`{}` and `{}` are the same running server; a contender needs one of its own",
+                    same.name, contender.name
+                ),
+            );
+        }
+    }
+}
+
 /// Refuses epochs that hold no block, and those of servers that are not ours to start.
 pub(super) fn check_epochs(
     report: &Report<'_>,

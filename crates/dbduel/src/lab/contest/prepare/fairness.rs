@@ -1,6 +1,6 @@
 //! Whether the contest is fair, asked of the running servers before anything is measured.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dbduel_record::event::Severity;
 
 use crate::judge::audit::{AuditFinding, Grade, ServerEvidence, audit};
@@ -38,13 +38,17 @@ pub fn check(
             .filter(|finding| finding.severity == Severity::Void)
             .map(as_line)
             .collect();
-        bail!(
-            "the contenders are not comparable:\n  {}\nmend the settings, or accept it under [waivers] with a reason",
-            void.join("\n  ")
-        );
+        return Err(NotComparable(void.join("\n  ")).into());
     }
     Ok(())
 }
+
+/// The contenders promise or mean different things, so that no verdict on them could stand.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the contenders are not comparable:\n  {0}\nmend the settings, or accept it under [waivers] with a reason"
+)]
+pub struct NotComparable(String);
 
 fn as_line(finding: &AuditFinding) -> String {
     format!("{}: {} {}", finding.class, finding.claim, finding.remedy)

@@ -23,7 +23,7 @@ use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
 use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
 
-pub use fairness::check as check_fairness;
+pub use fairness::{NotComparable, check as check_fairness};
 pub use rehearsal::rehearse;
 pub use session::keep_sessions;
 
