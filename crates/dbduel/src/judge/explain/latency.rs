@@ -91,15 +91,16 @@ impl Slice {
                 .ok_or_else(|| format!("slice {id} has no reading `{metric}` of the {source}"))
         };
         let clients = f64::from(row.clients);
+        // A thread is recognised when it is seen to wait for its client, which takes some looks.
+        if reading("server", "state_looks_count")? < LOOKS_MIN {
+            return Err(format!("slice {id}: its threads were looked at too seldom"));
+        }
         let threads = reading("server", "connections_count")?;
         if threads < clients {
             return Err(format!(
                 "slice {id}: only {threads} of {clients} connections have a thread of their own that was recognised; \
                  does the server use a thread pool?"
             ));
-        }
-        if reading("server", "state_looks_count")? < LOOKS_MIN {
-            return Err(format!("slice {id}: its threads were looked at too seldom"));
         }
         reading("observer", "window_s")?;
         let time = |metric: &str| {
