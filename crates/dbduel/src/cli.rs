@@ -78,7 +78,7 @@ pub enum Verb {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Sysbench {
-    /// [options] <test or script> <command>, as sysbench takes them; `--help` lists the options.
+    /// `OPTIONS TEST COMMAND` as sysbench takes them, where TEST is a name or a script; `--help` lists the options.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

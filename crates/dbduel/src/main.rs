@@ -19,12 +19,13 @@ use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
 
 use cli::{Cli, Verb};
-use commands::run::NotARecord;
+use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
 use lab::contest::NotComparable;
 use lab::experiment::document::Troubles;
+use lab::server::NameError;
 
 fn main() -> Exit {
     let Cli { home, verb } = Cli::parse();
@@ -71,4 +72,6 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<CompletionError>()
         || error.is::<UnfitInjection>()
         || error.is::<NotARecord>()
+        || error.is::<Unreadable>()
+        || error.is::<NameError>()
 }

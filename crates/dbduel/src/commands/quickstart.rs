@@ -14,7 +14,7 @@ use crate::lab::server::{ServerName, Silent, install};
 /// The experiment that is run.
 const EXPERIMENT: &str = include_str!("../../../../experiments/quickstart.toml");
 /// The server that it names, fetched where none is installed.
-const FETCHED: &str = "server = \"mariadb-10.11\"";
+const FETCHED: &str = "mariadb-10.11";
 
 /// Runs the shipped experiment, on an installed server where there is one.
 ///
@@ -29,12 +29,17 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<
                 "using the server that is installed here: {}",
                 build.daemon.display()
             ));
-            EXPERIMENT.replace(FETCHED, "server = \"installed\"")
+            EXPERIMENT.replace(FETCHED, "installed")
         }
         Err(_) => {
-            console::complain(
-                "no usable server is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately",
-            );
+            let is_here = install::installed(&home)?
+                .iter()
+                .any(|server| server.id == FETCHED);
+            console::complain(if is_here {
+                "no usable server is installed here; MariaDB 10.11 was fetched earlier and is used"
+            } else {
+                "no usable server is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately"
+            });
             EXPERIMENT.to_owned()
         }
     };

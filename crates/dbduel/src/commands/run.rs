@@ -76,8 +76,10 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
     if budget.is_some() {
         return Err(NotARecord(target.clone()).into());
     }
-    let text = fs::read_to_string(target)
-        .with_context(|| format!("could not read the experiment file `{}`", target.display()))?;
+    let text = fs::read_to_string(target).map_err(|source| Unreadable {
+        path: target.clone(),
+        source,
+    })?;
     let (experiment, plan) = plan_of(target, &text)?;
     if *is_plan_wanted {
         console::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
@@ -204,6 +206,14 @@ fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
     let list = serde_json::to_vec_pretty(&list)?;
     writer.replace(&Path::new(SCRIPTS).join("list.json"), &list)?;
     Ok(())
+}
+
+/// The experiment file that was named is not there, or is no text.
+#[derive(Debug, thiserror::Error)]
+#[error("could not read the experiment file `{}`", .path.display())]
+pub struct Unreadable {
+    path: PathBuf,
+    source: std::io::Error,
 }
 
 /// More time was asked for something that is no record.

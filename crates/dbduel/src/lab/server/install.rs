@@ -199,7 +199,8 @@ fn make_executable(daemon: &Path) -> Result<()> {
 /// records are not touched.
 ///
 /// # Errors
-/// There is no such server, one of its processes runs, or the folder cannot be removed.
+/// There is no such server, one of its processes runs, a running contest means to start it, or the folder cannot be
+/// removed.
 pub fn remove(id: &str, home: &Home) -> Result<Installed> {
     let found = installed(home)?.into_iter().find(|server| server.id == id);
     let Some(server) = found else {
@@ -209,7 +210,7 @@ pub fn remove(id: &str, home: &Home) -> Result<Installed> {
         );
     };
     let folder = home.servers().join(id);
-    if let Some(process) = orphans::process_using(&folder) {
+    if let Some(process) = orphans::process_using(&folder).or_else(|| orphans::run_with(home, id)) {
         bail!(
             "`{id}` is in use by the process {}; end that run first",
             process.pid

@@ -31,7 +31,7 @@ mod version;
 pub use build::Build;
 pub use copy::{TreeSize, copy_tree, tree_size};
 pub use home::{Home, clear_unfinished, unfinished};
-pub use name::{Meaning, ServerName};
+pub use name::{Meaning, NameError, ServerName};
 pub use process::signal_group;
 pub use products::{COUNTERS, FactQuery, VARIABLES, recognise};
 pub use progress::{Progress, Silent};

@@ -171,6 +171,16 @@ pub(super) fn process_using(folder: &Path) -> Option<ProcessIdentity> {
     })
 }
 
+/// A living process of the lab that has a sandbox for the server `build`, started or not.
+pub(super) fn run_with(home: &Home, build: &str) -> Option<ProcessIdentity> {
+    folders(&home.sandboxes())
+        .iter()
+        .flat_map(|run| folders(run))
+        .filter_map(|sandbox| Owner::load(&sandbox))
+        .find(|owner| owner.build == build && owner.dbduel.is_alive())
+        .map(|owner| owner.dbduel)
+}
+
 fn folders(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(path) else {
         return Vec::new();
@@ -249,6 +259,7 @@ mod tests {
         let server = noted.then_some(process);
         Owner {
             dbduel: dead(),
+            build: String::new(),
             server,
             group: server.map(|server| server.pid),
             socket_folder: None,
@@ -323,6 +334,7 @@ mod tests {
         let me = ProcessIdentity::current().unwrap();
         let owner = Owner {
             dbduel: me,
+            build: "mariadb-10.11".to_owned(),
             server: Some(identity(&server)),
             group: None,
             socket_folder: None,
@@ -343,5 +355,30 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    #[test]
+    fn a_server_is_in_use_while_the_owner_of_a_sandbox_for_it_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path());
+        let sandbox = sandbox(&home);
+        let me = ProcessIdentity::current().unwrap();
+        let owner = Owner {
+            dbduel: me,
+            build: "mariadb-10.11".to_owned(),
+            server: None,
+            group: None,
+            socket_folder: None,
+        };
+        owner.save(&sandbox).unwrap();
+        assert_eq!(run_with(&home, "mariadb-10.11"), Some(me));
+        assert_eq!(run_with(&home, "mariadb-10.5"), None);
+        Owner {
+            dbduel: dead(),
+            ..owner
+        }
+        .save(&sandbox)
+        .unwrap();
+        assert_eq!(run_with(&home, "mariadb-10.11"), None);
     }
 }

@@ -100,6 +100,7 @@ impl Sandbox {
             place_socket(&folder, earlier.and_then(|owner| owner.socket_folder))?;
         let owner = Owner {
             dbduel: me,
+            build: build.id.clone(),
             server: None,
             group: None,
             socket_folder,

@@ -18,6 +18,9 @@ pub const FILE_NAME: &str = "owner.json";
 pub struct Owner {
     /// The process that made or took over the sandbox.
     pub dbduel: ProcessIdentity,
+    /// Name of the server in the lab's home whose program the sandbox runs. Empty in notes of earlier versions.
+    #[serde(default)]
+    pub build: String,
     /// The server, while one runs.
     pub server: Option<ProcessIdentity>,
     /// The server's process group.
@@ -56,6 +59,7 @@ mod tests {
                 pid: 1,
                 start_ticks: 2,
             },
+            build: "mariadb-10.11".to_owned(),
             server: Some(ProcessIdentity {
                 pid: 3,
                 start_ticks: 4,
