@@ -6,7 +6,8 @@ use dbduel_record::plan::{Block, Contender, Injection, Schedule};
 use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment};
 use super::super::server::{Meaning, ServerName};
-use super::{BLOCKS_CAP, block_s, blocks, rounds_within, warm_ups_s};
+use super::schedule::{block_s, rounds_within, warm_ups_s};
+use super::{BLOCKS_CAP, blocks};
 
 /// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
 const INJECTION_PERIOD_S: f64 = 0.05;
