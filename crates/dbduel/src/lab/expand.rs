@@ -8,6 +8,7 @@ mod decision;
 mod extras;
 mod levels;
 mod schedule;
+mod sweep;
 mod workload;
 
 use std::path::Path;
@@ -20,12 +21,13 @@ use super::experiment::Experiment;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
-use extras::{check_running_once, complete_injection};
+use extras::{check_confinement, check_running_once, complete_injection};
 use levels::complete_levels;
 use schedule::{complete_schedule, rounds_within};
 use workload::{check_clients, complete_workload};
 
 pub use extras::more_blocks;
+pub use sweep::{expand_cell, expand_sweep};
 
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
 const DATASET_SEED: u64 = 1;
@@ -80,7 +82,9 @@ pub fn expand(
             .unwrap_or_else(|| threads_beside_a_server(surroundings.cpus)),
         cores: experiment.load.cores.clone().unwrap_or_default(),
         server_cores: experiment.load.server_cores.clone().unwrap_or_default(),
+        server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),
     };
+    check_confinement(&report, experiment, &contenders);
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let schedule = complete_schedule(experiment, contenders.len(), levels.len());

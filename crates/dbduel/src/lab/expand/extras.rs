@@ -78,6 +78,28 @@ pub(super) fn check_running_once(
     }
 }
 
+/// Refuses processors and limits for servers that are not ours to start.
+pub(super) fn check_confinement(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    contenders: &[Contender],
+) {
+    let Some(limit) = &experiment.load.server_io else {
+        return;
+    };
+    let running = contenders.iter().find(|contender| {
+        ServerName::parse(&contender.server)
+            .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }))
+    });
+    if let Some(running) = running {
+        let message = format!(
+            "`{}` runs already, so its reading and writing are not ours to limit",
+            running.name
+        );
+        report.add(&limit.span, message);
+    }
+}
+
 /// Refuses epochs that hold no block, and those of servers that are not ours to start.
 pub(super) fn check_epochs(
     report: &Report<'_>,

@@ -5,7 +5,7 @@ use dbduel_record::plan::{Epochs, Schedule};
 use super::super::experiment::{self, Experiment};
 
 /// What a budget is when the experiment names none, seconds.
-const BUDGET_S: f64 = 1200.0;
+pub(super) const BUDGET_S: f64 = 1200.0;
 /// Measured part of a slice when the budget leaves the choice, seconds.
 const SLICE_S: f64 = 15.0;
 /// Shortest slice that is chosen by default, seconds.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 use super::document::{Report, Section, describe, integer, string};
-use super::value::{duration, integers, positive};
+use super::value::{duration, integers, io_limit, positive};
 use super::{ArrivalKind, Load, Objective, quantity};
 
 /// Most clients of one load level.
@@ -27,6 +27,7 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
         server_cores: section
             .get("server_cores", |value| integers(value, 0..=4095))
             .map(|cores| cores.value),
+        server_io: section.get("server_io", io_limit),
     };
     section.refuse_unknown_keys();
     let is_open = load

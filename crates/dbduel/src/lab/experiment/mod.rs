@@ -9,6 +9,7 @@ mod contenders;
 pub mod document;
 mod load;
 pub mod quantity;
+pub mod sweep;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -19,8 +20,10 @@ use std::time::Duration;
 
 use conduct::{read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
+use dbduel_record::plan::IoLimit;
 use document::{Located, Report, Section, Troubles, integer, string};
 use load::read_load;
+use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
 
@@ -53,6 +56,37 @@ pub struct Experiment {
     pub injection: Option<Injection>,
     /// Findings of the audit that are accepted, with the reason.
     pub waivers: Vec<(Located<String>, Located<String>)>,
+    /// Factors beside the contenders and the load, in the order of the file.
+    pub sweep: Vec<SweptFactor>,
+}
+
+/// One factor of `[sweep]`.
+#[derive(Debug, Clone)]
+pub struct SweptFactor {
+    /// `server_cores`, `server_io` or a parameter of the workload.
+    pub name: Located<String>,
+    /// Its levels, in the order of the file.
+    pub levels: Vec<Located<SweptLevel>>,
+}
+
+/// One level of a factor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SweptLevel {
+    /// A value of a parameter of the workload.
+    Parameter(serde_json::Value),
+    /// Processors of the servers.
+    ServerCores(ServerCores),
+    /// What servers may read and write; `None` is as much as they can.
+    ServerIo(Option<IoLimit>),
+}
+
+/// How many processors servers get, or which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerCores {
+    /// The first of those that they may use.
+    Count(u32),
+    /// These.
+    These(Vec<u32>),
 }
 
 /// `[injection]`: a known handicap, to prove the lab.
@@ -123,6 +157,8 @@ pub struct Load {
     pub cores: Option<Vec<u32>>,
     /// Processors of the servers.
     pub server_cores: Option<Vec<u32>>,
+    /// What servers may read and write at most.
+    pub server_io: Option<Located<IoLimit>>,
 }
 
 /// `objective = "p99 < 20 ms"`.
@@ -213,6 +249,10 @@ impl Experiment {
             .section("waivers")
             .map(|section| read_waivers(&report, &section))
             .unwrap_or_default();
+        let sweep = root
+            .section("sweep")
+            .map(|section| read_sweep(&report, &section, &workload, &contenders))
+            .unwrap_or_default();
         root.refuse_unknown_keys();
 
         report.finish(Self {
@@ -229,6 +269,7 @@ impl Experiment {
             limits,
             injection,
             waivers,
+            sweep,
         })
     }
 

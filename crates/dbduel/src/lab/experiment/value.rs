@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use dbduel_record::plan::IoLimit;
 use toml::de::DeValue;
 
-use super::document::{describe, integer, number};
+use super::document::{describe, integer, number, string};
 use super::quantity;
 
 pub(super) fn integers(
@@ -76,4 +77,9 @@ pub(super) fn share_within(value: &DeValue<'_>, above: f64, below: f64) -> Resul
         above * 100.0,
         below * 100.0
     ))
+}
+
+/// Reads a limit of reading and writing.
+pub(super) fn io_limit(value: &DeValue<'_>) -> Result<IoLimit, String> {
+    quantity::io_limit(&string(value)?)
 }
