@@ -20,6 +20,7 @@ pub mod plan;
 pub mod rows;
 pub mod seed;
 pub mod store;
+pub mod sweep;
 pub mod tsv;
 
 pub use event::{Event, Stamped};

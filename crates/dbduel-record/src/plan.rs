@@ -202,6 +202,34 @@ pub struct LoadProcess {
     pub cores: Vec<u32>,
     /// Processor numbers that managed servers are confined to; empty means no confinement.
     pub server_cores: Vec<u32>,
+    /// What managed servers may read and write at most; absent means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_io: Option<IoLimit>,
+}
+
+/// What each managed server may read from its device, and as much that it may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IoLimit {
+    /// Bytes per second; absent means no limit.
+    #[serde(default)]
+    pub bytes_per_s: Option<u64>,
+    /// Requests to the device per second; absent means no limit.
+    #[serde(default)]
+    pub operations_per_s: Option<u64>,
+}
+
+impl IoLimit {
+    /// How people call it: `20 MiB/s, 500/s`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let bytes = self.bytes_per_s.map(|bytes| match bytes {
+            bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB/s", bytes >> 20),
+            bytes => format!("{:.1} KiB/s", bytes as f64 / 1024.0),
+        });
+        let operations = self.operations_per_s.map(|count| format!("{count}/s"));
+        let parts: Vec<String> = bytes.into_iter().chain(operations).collect();
+        parts.join(", ")
+    }
 }
 
 /// How time is cut.

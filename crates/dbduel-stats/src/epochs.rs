@@ -98,7 +98,7 @@ pub struct EpochDecision {
     /// Intersection of the repeated confidence intervals, valid at every look at once. `None` when
     /// they have nothing in common: the epochs do not share one effect.
     pub interval: Option<Interval>,
-    /// Mean of the epoch means.
+    /// Mean of the epoch means, or where that is outside of the interval, the end next to it.
     pub estimate: f64,
     /// Number of epochs seen.
     pub n: usize,
@@ -149,7 +149,9 @@ pub fn decide_epochs(
         verdict,
         within_margin: interval.is_some_and(|interval| is_within(interval, margin)),
         interval,
-        estimate: mean(epoch_means),
+        estimate: interval.map_or(mean(epoch_means), |interval| {
+            interval.nearest(mean(epoch_means))
+        }),
         n: epoch_means.len(),
         decided_at: decided_at.filter(|_| verdict != Verdict::Undecided),
     })

@@ -19,5 +19,6 @@ mod suite {
     pub mod plans;
     pub mod statistics;
     pub mod storage;
+    pub mod sweep;
     pub mod sysbench;
 }

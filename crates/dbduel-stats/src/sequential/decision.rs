@@ -38,6 +38,17 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// The value of the interval that is nearest to `value`.
+    ///
+    /// An interval that is valid at every look is what all looks left over, so units that come late can
+    /// move the mean of all out of it. What is excluded must not be stated as an estimate.
+    #[must_use]
+    pub fn nearest(&self, value: f64) -> f64 {
+        value.max(self.low).min(self.high)
+    }
+}
+
 /// The verdict with everything it rests on. Differences of logarithms stay logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
@@ -48,7 +59,7 @@ pub struct Decision {
     /// Confidence interval, valid at every look at once. `None`: no constant effect fits the units, so
     /// the ratio changed during the duel, and the verdict is `Undecided`.
     pub interval: Option<Interval>,
-    /// Mean of the differences.
+    /// Mean of the differences, or where that is outside of the interval, the end next to it.
     pub estimate: f64,
     /// Number of units seen.
     pub n: usize,
@@ -166,7 +177,10 @@ impl Decider {
             verdict,
             within_margin: stands && interval.is_some_and(|set| self.is_within_margin(set)),
             interval,
-            estimate: mean(&self.differences),
+            estimate: {
+                let centre = mean(&self.differences);
+                interval.map_or(centre, |interval| interval.nearest(centre))
+            },
             n: self.differences.len(),
             decided_at: first.filter(|_| stands).map(|(at, _)| at),
             method: first.filter(|_| stands).map(|(_, method)| method),
@@ -238,6 +252,27 @@ mod tests {
                 && 0.10 < interval.high
                 && interval.high < 0.12
         );
+    }
+
+    #[test]
+    fn the_estimate_never_stands_outside_of_its_interval() {
+        let plan = SequentialPlan::new(20, 0.05, 0.02, 3);
+        let mut is_mean_outside_once = false;
+        for seed in 0..20 {
+            let mut units = noise(seed, 16, 0.0, 0.01);
+            // One block in which a contender hung.
+            units.push(-3.0);
+            let decision = decide(&units, &plan).unwrap();
+            let Some(interval) = decision.interval else {
+                continue;
+            };
+            assert!(
+                interval.low <= decision.estimate && decision.estimate <= interval.high,
+                "{decision:?}"
+            );
+            is_mean_outside_once |= mean(&units) < interval.low;
+        }
+        assert!(is_mean_outside_once, "the case that this is about comes up");
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn single(home: Option<PathBuf>, target: &str, is_dry: bool) -> Result<Case> {
 fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Result<Case> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
-    super::run::sweep(home, &console);
+    super::run::clear_leftovers(home, &console);
     // There is no record; its name keeps the sandboxes of two audits apart.
     let record = home
         .root()

@@ -255,6 +255,7 @@ impl Job {
             threads: self.threads,
             cores: Vec::new(),
             server_cores: Vec::new(),
+            server_io: None,
         })?;
         let workload = plan::Workload {
             name: self.workload.name().to_owned(),

@@ -17,6 +17,7 @@ pub mod report;
 pub mod run;
 pub mod selftest;
 pub mod servers;
+pub mod sweep;
 pub mod sysbench;
 pub mod verify;
 pub mod watch;

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 use dbduel_record::Record;
 
-use super::fail_if;
+use super::{fail_if, sweep};
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -20,6 +20,14 @@ use crate::report;
 /// # Errors
 /// When there is no record or the output cannot be written.
 pub fn report(arguments: &cli::Report) -> Result<Exit> {
+    if sweep::is_sweep(&arguments.record) {
+        let is_colour_wanted = arguments.output.is_none() && console::is_colour_wanted();
+        let name = arguments.format.name();
+        return put(
+            arguments,
+            &sweep::report(&arguments.record, name, is_colour_wanted)?,
+        );
+    }
     let record = Record::open(&arguments.record)?;
     if arguments.disclosure {
         let items = checklist(&record);

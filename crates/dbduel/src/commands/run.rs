@@ -14,7 +14,7 @@ use dbduel_record::{Plan, Record, RecordWriter};
 use super::fail_if::{self, FailIf};
 use super::metrics;
 use super::selftest::store;
-use super::watch;
+use super::{sweep, watch};
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ use crate::interrupt;
 use crate::judge::{self, Summary, Verdict};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
-use crate::lab::expand::{Surroundings, expand, more_blocks};
+use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep, more_blocks};
 use crate::lab::experiment::Experiment;
 use crate::lab::host;
 use crate::lab::server::{Home, orphans};
@@ -64,6 +64,9 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         console::complain(&format!("metrics: http://{address}{}", metrics::PATH));
     }
     if target.is_dir() {
+        if sweep::is_sweep(target) && !*is_plan_wanted && budget.is_none() {
+            return sweep::resume(&home::find(home)?, target, &wishes);
+        }
         if *is_plan_wanted {
             bail!(
                 "`{}` is a record; its plan is `{}`",
@@ -80,7 +83,16 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         path: target.clone(),
         source,
     })?;
-    let (experiment, plan) = plan_of(target, &text)?;
+    let experiment = Experiment::parse(target, &text)?;
+    if !experiment.sweep.is_empty() {
+        if *is_plan_wanted {
+            console::print(&sweep::plan(target, &text, &experiment)?)?;
+            return Ok(Exit::Done);
+        }
+        let home = home::find(home)?;
+        return sweep::start(&home, results, target, &text, &experiment, &wishes);
+    }
+    let plan = expand(target, &text, &experiment, &surroundings())?;
     if *is_plan_wanted {
         console::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
         return Ok(Exit::Done);
@@ -109,21 +121,41 @@ pub struct Wishes<'a> {
     pub live: bool,
 }
 
-/// Parses and completes an experiment.
+/// Parses and completes an experiment; of a sweep, its first cell with an equal share of the budget.
 ///
 /// # Errors
 /// All that is wrong with it, with line and column.
 pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
     let experiment = Experiment::parse(path, text)?;
-    let surroundings = Surroundings {
+    let surroundings = surroundings();
+    if experiment.sweep.is_empty() {
+        let plan = expand(path, text, &experiment, &surroundings)?;
+        return Ok((experiment, plan));
+    }
+    let sweep = expand_sweep(path, text, &experiment, &surroundings)?;
+    let first = sweep.cells.first().context("a sweep has cells")?;
+    let share_s = sweep.budget_s / sweep.cells.len() as f64;
+    Ok(expand_cell(
+        path,
+        text,
+        &experiment,
+        &sweep,
+        first,
+        share_s,
+        &surroundings,
+    )?)
+}
+
+/// What a plan needs to know beside the experiment.
+#[must_use]
+pub fn surroundings() -> Surroundings {
+    Surroundings {
         created: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%SZ")
             .to_string(),
         fresh_seed: fresh_seed(),
         cpus: host::cpus(),
-    };
-    let plan = expand(path, text, &experiment, &surroundings)?;
-    Ok((experiment, plan))
+    }
 }
 
 /// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
@@ -168,23 +200,38 @@ pub fn create(
     text: &str,
     plan: &Plan,
 ) -> Result<PathBuf> {
+    let record = new_place(results, path);
+    create_at(home, &record, text, plan)?;
+    Ok(record)
+}
+
+/// The directory that a run of the experiment at `path` gets when it begins now.
+#[must_use]
+pub fn new_place(results: &Path, path: &Path) -> PathBuf {
     let stem = path
         .file_stem()
         .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
     let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let record = results.join(format!(
+    results.join(format!(
         "{stamp}-{}",
         dbduel_record::names::file_name(&stem)
-    ));
+    ))
+}
+
+/// Makes a new record in the directory `record`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<()> {
     fs::create_dir_all(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
-    let writer = RecordWriter::create(&record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())?;
     keep_script(&writer, plan)?;
     if let Some(self_test) = store::of_this_host(home) {
         writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;
     }
-    Ok(record)
+    Ok(())
 }
 
 /// Keeps the text of a script that is the workload, and of all that it requires, each under its digest.
@@ -283,7 +330,7 @@ pub fn conduct(
 ) -> Result<EndReason> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
-    sweep(home, &console);
+    clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
     if wishes.live {
         console.say(&format!("live report: {}", watch::serve(record, 0)?));
@@ -324,7 +371,7 @@ fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Resul
 }
 
 /// Ends servers that killed runs left behind, and removes what nobody can go on with.
-pub fn sweep(home: &Home, console: &Console) {
+pub fn clear_leftovers(home: &Home, console: &Console) {
     for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
         let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
         let how = match orphan.end {

@@ -110,10 +110,12 @@ impl How {
             Self::Largest => "largest single latency",
             Self::Readings => "reading over committed transactions; Student's interval over slices",
             Self::Epochs => {
-                "mean log ratio of every start of the servers; repeated intervals of a group-sequential t test"
+                "mean log ratio of every start of the servers, held within what earlier looks left over; repeated \
+                 intervals of a group-sequential t test"
             }
             Self::PairedBlocks => {
-                "mean log ratio within mirrored blocks; interval by inverting the sequential test"
+                "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
+                 the sequential test"
             }
             Self::PairedMean => {
                 "mean within mirrored blocks; Student's interval over blocks, widened for the number of statements"

@@ -8,6 +8,7 @@ pub mod audit;
 #[cfg(test)]
 mod bad_input;
 mod blocks;
+mod crossing;
 mod decide;
 mod epochs;
 mod evidence;
@@ -30,6 +31,7 @@ mod scaling;
 mod settings;
 mod stalls;
 pub mod summary;
+pub mod sweep;
 #[cfg(test)]
 pub mod synthetic;
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! Throughput over the number of clients: the Universal Scalability Law of every contender, and where two
 //! curves cross.
 //!
-//! The law is fitted to sweeps: the rounds in which every level has a complete block. A crossing is
-//! claimed only between levels whose differences are certain at every moment of the run and at all levels
-//! together, since a duel stops when it is decided. Knows closed load levels without think time only;
-//! elsewhere throughput does not follow the clients.
+//! The law is fitted to rounds in which every level has a complete block. Knows closed load levels without
+//! think time only; elsewhere throughput does not follow the clients.
 
 use dbduel_record::plan::{Arrival, Plan};
 use dbduel_stats::Estimate;
-use dbduel_stats::crossover::{SizeDifferences, find_crossovers};
 use dbduel_stats::scaling::{self, fit_scaling};
 
 use super::blocks::CompleteBlock;
-use super::decide::{Question, paths_for};
+use super::crossing::{Size, certain_crossings};
 use super::evidence::Evidence;
 use super::summary::{
-    Bounds, ContenderCrossings, ContenderScaling, CrossingPoint, Crossings, Duel, Scaling,
+    Bounds, Comparison, ContenderCrossings, ContenderScaling, CrossingPoint, Crossings, Duel,
+    Scaling,
 };
 
 /// Levels from which a law of three coefficients can be tested.
@@ -116,52 +114,36 @@ pub fn crossings(evidence: &Evidence<'_>, duels: &[Duel]) -> Vec<ContenderCrossi
     let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
     let found = others.enumerate().map(|(number, contender)| {
         let name = &plan.contenders[contender].name;
-        let sizes: Vec<SizeDifferences> = levels
+        let sizes: Vec<Size<'_>> = levels
             .iter()
-            .map(|&level| SizeDifferences {
+            .map(|&level| Size {
                 size: f64::from(plan.levels[level].clients),
-                differences: duels[level]
+                evidence,
+                level,
+                log_ratios: duels[level]
                     .comparisons
                     .get(number)
-                    .map(|comparison| {
-                        let ratios = comparison.blocks.iter();
-                        ratios.map(|block| block.ratio.ln()).collect()
-                    })
+                    .map(Comparison::log_ratios)
                     .unwrap_or_default(),
             })
             .collect();
-        let alpha = (1.0 - plan.decision.confidence) / levels.len() as f64;
-        let outcome = match find_crossovers(&sizes, 1.0 - plan.decision.confidence) {
+        let outcome = match certain_crossings(&sizes, contender, plan.decision.confidence) {
             Err(error) => Crossings::NotKnown {
                 why: error.to_string(),
             },
-            Ok(curve) => {
-                let is_certain = |clients: f64, is_above: bool| {
-                    let level = levels
-                        .iter()
-                        .find(|&&level| f64::from(plan.levels[level].clients) == clients);
-                    level.is_some_and(|&level| {
-                        sign(evidence, level, contender, alpha) == Some(is_above)
-                    })
-                };
-                let certain = curve.crossings.iter().filter(|crossing| {
-                    is_certain(crossing.after_size, !crossing.rising)
-                        && is_certain(crossing.before_size, crossing.rising)
-                });
-                let points: Vec<CrossingPoint> = certain
+            Ok(crossings) if crossings.is_empty() => Crossings::NoneDemonstrated {
+                from_clients: plan.levels[levels[0]].clients,
+                to_clients: plan.levels[levels[levels.len() - 1]].clients,
+            },
+            Ok(crossings) => Crossings::Found {
+                points: crossings
+                    .iter()
                     .map(|crossing| CrossingPoint {
                         clients: bounds(&crossing.at),
                         is_faster_above: crossing.rising,
                     })
-                    .collect();
-                match points.is_empty() {
-                    true => Crossings::NoneDemonstrated {
-                        from_clients: plan.levels[levels[0]].clients,
-                        to_clients: plan.levels[levels[levels.len() - 1]].clients,
-                    },
-                    false => Crossings::Found { points },
-                }
-            }
+                    .collect(),
+            },
         };
         ContenderCrossings {
             contender: name.clone(),
@@ -171,30 +153,7 @@ pub fn crossings(evidence: &Evidence<'_>, duels: &[Duel]) -> Vec<ContenderCrossi
     found.collect()
 }
 
-/// Whether the contender is certainly above the baseline, certainly below, or neither, at all levels of
-/// the sweep together and however often one looked.
-fn sign(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) -> Option<bool> {
-    let plan = evidence.plan();
-    let question = Question {
-        plan,
-        contender,
-        reference: plan.baseline,
-        alpha,
-        paths: paths_for(alpha, &plan.decision),
-        stream: format!(
-            "judge/level/{level}/contender/{}/crossing",
-            plan.contenders[contender].name
-        ),
-    };
-    let comparison = question.compare(&evidence.levels[level].complete);
-    match comparison.ratio.interval()? {
-        (low, _) if low > 1.0 => Some(true),
-        (_, high) if high < 1.0 => Some(false),
-        _ => None,
-    }
-}
-
-fn bounds(estimate: &Estimate) -> Bounds {
+pub(super) fn bounds(estimate: &Estimate) -> Bounds {
     Bounds {
         value: estimate.value,
         low: estimate.low,

@@ -342,6 +342,14 @@ pub struct Comparison {
     pub blocks: Vec<BlockRatio>,
 }
 
+impl Comparison {
+    /// The log ratio of every counted block.
+    #[must_use]
+    pub fn log_ratios(&self) -> Vec<f64> {
+        self.blocks.iter().map(|block| block.ratio.ln()).collect()
+    }
+}
+
 /// The ratio of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockRatio {

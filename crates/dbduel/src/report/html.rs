@@ -30,7 +30,7 @@ const PARTS: [(&str, &str); 2] = [
     ("fairness.html", include_str!("templates/fairness.html")),
     ("disclosure.html", include_str!("templates/disclosure.html")),
 ];
-const PAGE_STYLE: &str = concat!(
+pub(super) const PAGE_STYLE: &str = concat!(
     include_str!("templates/report.css"),
     include_str!("templates/fairness.css")
 );
@@ -76,7 +76,7 @@ pub struct Html;
 
 /// A drawing for wide pages and one for narrow ones.
 #[derive(Serialize)]
-struct Pair {
+pub(super) struct Pair {
     wide: String,
     narrow: String,
 }
@@ -102,7 +102,7 @@ impl Pair {
         })
     }
 
-    fn maybe(draw: impl Fn(f64) -> Option<String>) -> Option<Self> {
+    pub(super) fn maybe(draw: impl Fn(f64) -> Option<String>) -> Option<Self> {
         Some(Self {
             wide: draw(WIDE)?,
             narrow: draw(NARROW)?,
@@ -186,30 +186,42 @@ impl Format for Html {
             caution: CAUTION,
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
-        let mut environment = Environment::new();
-        if let Ok(syntax) = SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()
-        {
-            environment.set_syntax(syntax);
+        let mut environment = environment();
+        for (name, text) in PARTS {
+            environment.add_template(name, text).expect(COMPLETE);
         }
-        environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
-        // The name's ending switches escaping on.
-        let parts = PARTS
-            .into_iter()
-            .try_for_each(|(name, text)| environment.add_template(name, text));
-        let rendered = parts
-            .and_then(|()| environment.add_template("report.html", TEMPLATE))
-            .and_then(|()| {
-                environment
-                    .get_template("report.html")
-                    .and_then(|template| template.render(Serde(&page)))
-            });
-        rendered
-            .expect("the template is part of the program, and a test renders every part of it")
-            .into()
+        rendered(&mut environment, "report.html", TEMPLATE, &page).into()
     }
+}
+
+/// Why a template cannot fail.
+const COMPLETE: &str = "the template is part of the program, and a test renders every part of it";
+
+/// An environment whose templates keep no blank lines and know how to set text with code in it.
+pub(super) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    if let Ok(syntax) = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+    {
+        environment.set_syntax(syntax);
+    }
+    environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+    environment
+}
+
+/// The page that the template `text` makes; its name's ending, html, switches escaping on.
+pub(super) fn rendered(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    text: &'static str,
+    page: &impl Serialize,
+) -> String {
+    environment
+        .add_template(name, text)
+        .and_then(|()| environment.get_template(name)?.render(Serde(page)))
+        .expect(COMPLETE)
 }
 
 /// One small drawing per level.

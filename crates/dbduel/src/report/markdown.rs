@@ -80,7 +80,7 @@ impl Format for Markdown {
 }
 
 /// Text that Markdown and HTML leave alone, fit for a cell of a table.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -13,6 +13,7 @@ pub mod json;
 mod markdown;
 mod method;
 mod scaling;
+pub mod sweep;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -45,6 +45,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         threads: 1,
         cores: Vec::new(),
         server_cores: Vec::new(),
+        server_io: None,
     })?;
     load.open(OpenOrder {
         contender: NAME.to_owned(),

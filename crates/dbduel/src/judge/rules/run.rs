@@ -1,5 +1,7 @@
 //! Rules about the course of the run and the state of its record.
 
+use std::collections::BTreeMap;
+
 use dbduel_record::event::{EndReason, Event, Severity};
 
 use super::{Case, Found, finding};
@@ -13,21 +15,36 @@ fn events<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Event> {
 }
 
 pub(super) fn not_steady(case: &Case<'_>) -> Vec<Found> {
-    let restless = events(case).filter_map(|event| match event {
-        Event::WarmedUp {
+    // Every start of the servers has a warm-up; a contender is told of once.
+    let mut warm_ups: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+    for event in events(case) {
+        if let Event::WarmedUp {
             contender,
             seconds,
-            steady: false,
-        } => Some((contender.as_str(), *seconds)),
-        _ => None,
+            steady,
+        } = event
+        {
+            let own = warm_ups.entry(contender).or_default();
+            own.push((*seconds, *steady));
+        }
+    }
+    let told = warm_ups.into_iter().filter_map(|(name, own)| {
+        let restless = own.iter().filter(|(_, steady)| !steady);
+        let (longest_s, _) = restless.clone().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let claim = match own.len() {
+            1 => format!(
+                "`{name}` had not come to a steady state when its warm-up was ended after {longest_s:.0} s."
+            ),
+            all => format!(
+                "`{name}` had not come to a steady state in {} of its {all} warm-ups, which were ended after at most \
+                 {longest_s:.0} s.",
+                restless.count()
+            ),
+        };
+        let remedy = "Give a longer warm-up; a noisy machine may never certify one.";
+        Some(finding(Severity::Doubt, &[name], claim, remedy))
     });
-    restless
-        .map(|(name, seconds)| {
-            let claim = format!("`{name}` had not come to a steady state when its warm-up was ended after {seconds:.0} s.");
-            let remedy = "Give a longer warm-up; a noisy machine may never certify one.";
-            finding(Severity::Doubt, &[name], claim, remedy)
-        })
-        .collect()
+    told.collect()
 }
 
 pub(super) fn server_died(case: &Case<'_>) -> Vec<Found> {

@@ -7,6 +7,7 @@
 mod course;
 mod facts;
 mod noise;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -24,6 +25,8 @@ use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 use course::Step;
 use facts::{files, host, settings};
 use noise::Noise;
+
+pub use sweep::sweep;
 
 /// 2026-11-20 14:30:00 UTC.
 const START_MS: u64 = 1_795_185_000_000;
@@ -198,6 +201,7 @@ impl Scenario {
                 threads: 2,
                 cores: vec![],
                 server_cores: vec![],
+                server_io: None,
             },
             schedule: Schedule {
                 budget_s: 3600.0,

@@ -39,19 +39,6 @@ pub struct Progress {
 impl Progress {
     /// What the journal of `past` says was done.
     pub fn resume(past: &Record, epoch: u32) -> Self {
-        let warmed_s = past.events.iter().map(|event| match event.what {
-            Event::WarmedUp { seconds, .. } => seconds,
-            _ => 0.0,
-        });
-        let sliced_s = past
-            .slices
-            .iter()
-            .filter(|row| row.class == ALL_CLASSES)
-            .map(|row| row.guard_s + row.measured_s);
-        let lost_s = past.events.iter().map(|event| match event.what {
-            Event::SliceLost { seconds, .. } => seconds,
-            _ => 0.0,
-        });
         let begun = past.events.iter().filter_map(|event| match &event.what {
             Event::SliceStarted { slice, .. } => Some(slice.block),
             _ => None,
@@ -59,12 +46,31 @@ impl Progress {
         Self {
             epoch,
             in_epoch: BTreeMap::new(),
-            used_s: warmed_s.sum::<f64>() + sliced_s.sum::<f64>() + lost_s.sum::<f64>(),
+            used_s: used_s(past),
             begun: begun.collect(),
             rows: past.slices.clone(),
             restarts: 0,
         }
     }
+}
+
+/// Seconds of load that a record has used of its budget: warm-ups, guards and slices, lost ones too.
+#[must_use]
+pub fn used_s(past: &Record) -> f64 {
+    let warmed_s = past.events.iter().map(|event| match event.what {
+        Event::WarmedUp { seconds, .. } => seconds,
+        _ => 0.0,
+    });
+    let sliced_s = past
+        .slices
+        .iter()
+        .filter(|row| row.class == ALL_CLASSES)
+        .map(|row| row.guard_s + row.measured_s);
+    let lost_s = past.events.iter().map(|event| match event.what {
+        Event::SliceLost { seconds, .. } => seconds,
+        _ => 0.0,
+    });
+    warmed_s.sum::<f64>() + sliced_s.sum::<f64>() + lost_s.sum::<f64>()
 }
 
 impl Contest<'_> {

@@ -37,6 +37,7 @@ pub use conditions::facts as condition_facts;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
+pub use measure::used_s;
 use observers::Observers;
 pub use prepare::{NotComparable, rehearse};
 

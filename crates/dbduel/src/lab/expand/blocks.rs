@@ -40,7 +40,7 @@ pub fn draw(
 }
 
 /// A uniformly random permutation of `0..count` (Fisher and Yates, in Durstenfeld's form, 1964).
-fn permutation(count: usize, random: &mut Xoshiro256PlusPlus) -> Vec<usize> {
+pub(super) fn permutation(count: usize, random: &mut Xoshiro256PlusPlus) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
         order.swap(last, below(last + 1, random));

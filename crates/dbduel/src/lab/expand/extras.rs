@@ -6,7 +6,8 @@ use dbduel_record::plan::{Block, Contender, Injection, Schedule};
 use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment};
 use super::super::server::{Meaning, ServerName};
-use super::{BLOCKS_CAP, block_s, blocks, rounds_within, warm_ups_s};
+use super::schedule::{block_s, rounds_within, warm_ups_s};
+use super::{BLOCKS_CAP, blocks};
 
 /// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
 const INJECTION_PERIOD_S: f64 = 0.05;
@@ -74,6 +75,28 @@ pub(super) fn check_running_once(
                 ),
             );
         }
+    }
+}
+
+/// Refuses processors and limits for servers that are not ours to start.
+pub(super) fn check_confinement(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    contenders: &[Contender],
+) {
+    let Some(limit) = &experiment.load.server_io else {
+        return;
+    };
+    let running = contenders.iter().find(|contender| {
+        ServerName::parse(&contender.server)
+            .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }))
+    });
+    if let Some(running) = running {
+        let message = format!(
+            "`{}` runs already, so its reading and writing are not ours to limit",
+            running.name
+        );
+        report.add(&limit.span, message);
     }
 }
 

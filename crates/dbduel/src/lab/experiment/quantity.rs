@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dbduel_record::plan::IoLimit;
+
 /// Reads a duration: a number and a unit (`ms`, `s`, `min`, `h`), possibly several (`1 h 30 min`).
 ///
 /// # Errors
@@ -83,6 +85,37 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(expected)
 }
 
+/// Reads what may pass per second: bytes (`20 MiB/s`), requests (`500/s`), or both with a comma.
+///
+/// # Errors
+/// Says what was expected.
+pub fn io_limit(text: &str) -> Result<IoLimit, String> {
+    let expected = || {
+        format!("expected a limit such as `20 MiB/s`, `500/s` or `20 MiB/s, 500/s`, found `{text}`")
+    };
+    let mut limit = IoLimit {
+        bytes_per_s: None,
+        operations_per_s: None,
+    };
+    for part in text.split(',') {
+        let amount = part.trim().strip_suffix("/s").ok_or_else(expected)?.trim();
+        let is_number = amount.chars().all(|c| c.is_ascii_digit() || c == '_');
+        let (place, value) = if is_number {
+            let count = amount.replace('_', "").parse().map_err(|_| expected())?;
+            (&mut limit.operations_per_s, count)
+        } else {
+            (
+                &mut limit.bytes_per_s,
+                size(amount).map_err(|_| expected())?,
+            )
+        };
+        if value == 0 || place.replace(value).is_some() {
+            return Err(expected());
+        }
+    }
+    Ok(limit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +126,23 @@ mod tests {
         assert_eq!(size("1_0GiB").unwrap(), 10 << 30);
         for text in ["", "256", "MiB", "1.5 GiB", "-1 MiB", "99999999999999 TiB"] {
             assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_are_bytes_or_requests_per_second() {
+        let limit = |bytes_per_s, operations_per_s| IoLimit {
+            bytes_per_s,
+            operations_per_s,
+        };
+        assert_eq!(io_limit("20 MiB/s").unwrap(), limit(Some(20 << 20), None));
+        assert_eq!(io_limit("1_500 /s").unwrap(), limit(None, Some(1500)));
+        assert_eq!(
+            io_limit("1 GiB/s, 500/s").unwrap(),
+            limit(Some(1 << 30), Some(500))
+        );
+        for text in ["", "20 MiB", "0/s", "/s", "5/s, 6/s", "1 MB/s", "-1/s"] {
+            assert!(io_limit(text).is_err(), "{text}");
         }
     }
 

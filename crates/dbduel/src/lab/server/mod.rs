@@ -23,6 +23,7 @@ mod reserved;
 mod sandbox;
 mod settings;
 mod sources;
+mod throttle;
 mod tree;
 mod unpack;
 mod variables;

@@ -8,6 +8,7 @@
 mod bars;
 mod blocks;
 mod dots;
+mod factor;
 mod forest;
 mod frame;
 mod levels;
@@ -25,6 +26,7 @@ mod waterfall;
 pub use bars::processor_time;
 pub use blocks::block_ratios;
 pub use dots::latency_profile;
+pub use factor::FactorChart;
 pub use forest::forest;
 pub use levels::{LevelChart, by_level};
 pub use nines::latency_curve;

@@ -10,15 +10,15 @@ const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 120;
 
 /// Text under construction.
-pub(super) struct Page {
-    pub(super) text: String,
+pub(in crate::report) struct Page {
+    pub(in crate::report) text: String,
     pub(super) width: usize,
     colour: bool,
 }
 
 /// The ornaments that a terminal can add.
 #[derive(Clone, Copy)]
-pub(super) enum Ink {
+pub(in crate::report) enum Ink {
     Plain,
     Bold,
     Dim,
@@ -28,7 +28,7 @@ pub(super) enum Ink {
 }
 
 impl Page {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(in crate::report) fn new(options: &Options) -> Self {
         Self {
             text: String::new(),
             width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
@@ -36,7 +36,7 @@ impl Page {
         }
     }
 
-    pub(super) fn inked(&self, ink: Ink, text: &str) -> String {
+    pub(in crate::report) fn inked(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Plain => return text.to_owned(),
             _ if !self.colour => return text.to_owned(),
@@ -49,17 +49,17 @@ impl Page {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    pub(super) fn line(&mut self, text: &str) {
+    pub(in crate::report) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(in crate::report) fn blank(&mut self) {
         self.text.push('\n');
     }
 
     /// A text in lines of the page's width.
-    pub(super) fn wrapped(&mut self, text: &str) {
+    pub(in crate::report) fn wrapped(&mut self, text: &str) {
         for line in wrap(&clean(text), self.width, 0, 0) {
             self.line(&line);
         }
@@ -67,7 +67,7 @@ impl Page {
 }
 
 /// Control characters would let a name in the record drive the terminal.
-pub(super) fn clean(text: &str) -> String {
+pub(in crate::report) fn clean(text: &str) -> String {
     text.chars()
         .map(|character| {
             if character.is_control() {

@@ -42,6 +42,7 @@ fn plan() -> Plan {
             threads: 1,
             cores: Vec::new(),
             server_cores: Vec::new(),
+            server_io: None,
         },
         schedule: Schedule {
             budget_s: 60.0,

@@ -47,6 +47,9 @@ pub fn create(
     );
     let mut sandbox = created.map_err(|error| located(setting, contender, error))?;
     sandbox.confine(&setting.plan.load.server_cores);
+    if let Some(limit) = setting.plan.load.server_io {
+        sandbox.limit_io(limit)?;
+    }
     let notices = sandbox
         .check_settings()
         .map_err(|error| located(setting, contender, error))?;

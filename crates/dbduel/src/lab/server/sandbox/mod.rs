@@ -16,6 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use dbduel_record::plan::IoLimit;
 
 use super::build::Build;
 use super::copy::copy_tree;
@@ -24,6 +25,7 @@ use super::process::ProcessIdentity;
 use super::products::Product;
 use super::progress::Progress;
 use super::settings::Setting;
+use super::throttle::Throttle;
 
 pub use account::DATABASE;
 pub use owner::Owner;
@@ -43,6 +45,7 @@ pub struct Sandbox {
     product: &'static dyn Product,
     settings: Vec<Setting>,
     cores: Vec<u32>,
+    throttle: Option<Throttle>,
     owner: Owner,
 }
 
@@ -113,6 +116,7 @@ impl Sandbox {
             product,
             settings,
             cores: Vec::new(),
+            throttle: None,
             owner,
         })
     }
@@ -120,6 +124,15 @@ impl Sandbox {
     /// Confines servers that are started from now on to these processors; none means no confinement.
     pub fn confine(&mut self, cores: &[u32]) {
         self.cores = cores.to_vec();
+    }
+
+    /// Limits what servers that are started from now on read and write.
+    ///
+    /// # Errors
+    /// When this machine cannot limit them.
+    pub fn limit_io(&mut self, limit: IoLimit) -> Result<()> {
+        self.throttle = Some(Throttle::new(&self.folder, limit)?);
+        Ok(())
     }
 
     /// The data directory.

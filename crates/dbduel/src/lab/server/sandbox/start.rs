@@ -19,6 +19,7 @@ use super::super::command::quote;
 use super::super::home::write_whole;
 use super::super::process::ProcessIdentity;
 use super::super::refusal::{self, RefusedSetting};
+use super::super::throttle::Throttle;
 use super::account::Account;
 use super::config::{self, Places};
 use super::running::RunningServer;
@@ -161,9 +162,14 @@ impl Sandbox {
             getrlimit(Resource::RLIMIT_NOFILE).context("could not read the limit of open files")?;
         let limit = hard.min(OPEN_FILES_MAX);
         let cores = processors(&self.cores)?;
+        let group = self.throttle.as_ref().map(Throttle::entrance).transpose();
+        let group = group.context("could not open the server's control group")?;
         // SAFETY: between fork and exec only system calls are made, all allowed there; nothing is allocated.
         unsafe {
             command.pre_exec(move || {
+                if let Some(group) = &group {
+                    nix::unistd::write(group, b"0").map_err(io::Error::from)?;
+                }
                 if let Some(cores) = &cores {
                     sched_setaffinity(Pid::this(), cores).map_err(io::Error::from)?;
                 }

@@ -1,0 +1,297 @@
+//! `dbduel run` of an experiment with `[sweep]`: a record for every cell, one cell after the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::event::EndReason;
+use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::sweep::{SWEEP, SweepCell, SweepPlan, cell_dir};
+use dbduel_record::{Plan, Record};
+use serde_json::json;
+
+use super::fail_if;
+use super::run::{self, Wishes};
+use crate::console;
+use crate::exit::Exit;
+use crate::judge::sweep::{SweepSummary, is_over, summarise_sweep};
+use crate::lab::contest;
+use crate::lab::expand::{expand_cell, expand_sweep};
+use crate::lab::experiment::Experiment;
+use crate::lab::server::Home;
+use crate::report;
+
+/// The page that people look at, in the sweep's directory.
+const PAGE: &str = "report.html";
+
+/// True for the directory of a sweep.
+#[must_use]
+pub fn is_sweep(dir: &Path) -> bool {
+    dir.join(SWEEP).is_file()
+}
+
+/// The plan of a sweep, and those of its cells if each took an equal share of the budget, as JSON.
+///
+/// # Errors
+/// All that is wrong with the experiment, with line and column.
+pub fn plan(path: &Path, text: &str, experiment: &Experiment) -> Result<String> {
+    let surroundings = run::surroundings();
+    let sweep = expand_sweep(path, text, experiment, &surroundings)?;
+    let share_s = sweep.budget_s / sweep.cells.len() as f64;
+    let cells: Vec<Plan> = sweep
+        .cells
+        .iter()
+        .map(|cell| {
+            let own = expand_cell(path, text, experiment, &sweep, cell, share_s, &surroundings)?;
+            Ok(own.1)
+        })
+        .collect::<Result<_>>()?;
+    let both = json!({ "sweep": sweep, "cells": cells });
+    Ok(serde_json::to_string_pretty(&both)? + "\n")
+}
+
+/// Starts a new sweep below `results`.
+///
+/// # Errors
+/// When the experiment is wrong or a contest cannot be conducted.
+pub fn start(
+    home: &Home,
+    results: &Path,
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    wishes: &Wishes<'_>,
+) -> Result<Exit> {
+    let sweep = expand_sweep(path, text, experiment, &run::surroundings())?;
+    let dir = run::new_place(results, path);
+    fs::create_dir_all(&dir)
+        .and_then(|()| fs::write(dir.join(EXPERIMENT), text))
+        .and_then(|()| {
+            // Written last: a directory with it can be gone on with.
+            fs::write(dir.join(SWEEP), serde_json::to_vec_pretty(&sweep)?)
+        })
+        .with_context(|| format!("could not begin the sweep `{}`", dir.display()))?;
+    Sweep {
+        home,
+        dir: &dir,
+        path,
+        text,
+        experiment,
+        plan: &sweep,
+        wishes,
+    }
+    .go_on()
+}
+
+/// Goes on with a sweep where it stopped.
+///
+/// # Errors
+/// When it cannot be read or a contest cannot be conducted.
+pub fn resume(home: &Home, dir: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
+    let plan = SweepPlan::read(dir)?;
+    let copy = dir.join(EXPERIMENT);
+    let text = fs::read_to_string(&copy)
+        .with_context(|| format!("could not read `{}`", copy.display()))?;
+    // Relative paths in it start where it was.
+    let path = Path::new(&plan.experiment);
+    let experiment = Experiment::parse(path, &text)?;
+    if experiment.sweep.len() != plan.factors.len() {
+        bail!(
+            "`{}` is not the experiment that `{SWEEP}` beside it was made of",
+            copy.display()
+        );
+    }
+    Sweep {
+        home,
+        dir,
+        path,
+        text: &text,
+        experiment: &experiment,
+        plan: &plan,
+        wishes,
+    }
+    .go_on()
+}
+
+/// A sweep under way.
+struct Sweep<'s> {
+    home: &'s Home,
+    dir: &'s Path,
+    /// The experiment file, for places in messages.
+    path: &'s Path,
+    text: &'s str,
+    experiment: &'s Experiment,
+    plan: &'s SweepPlan,
+    wishes: &'s Wishes<'s>,
+}
+
+impl Sweep<'_> {
+    /// Runs every cell that is not over, then shows what came of all.
+    fn go_on(&self) -> Result<Exit> {
+        let mut used_s = 0.0;
+        for (number, cell) in self.plan.cells.iter().enumerate() {
+            let record = cell_dir(self.dir, cell);
+            if !is_cell_over(&record)? {
+                let label = self.plan.label(cell);
+                console::complain(&format!(
+                    "cell {} of {}: {label}",
+                    number + 1,
+                    self.plan.cells.len()
+                ));
+                let ended = self
+                    .run_cell(number, cell, &record, used_s)
+                    .with_context(|| {
+                        format!(
+                            "the sweep stopped at {label}; `dbduel run {}` goes on with it",
+                            self.dir.display()
+                        )
+                    });
+                if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
+                    // The error is the one to report, not one of the reports.
+                    let _ = write_reports(self.dir, self.plan);
+                    ended?;
+                    console::complain(&format!(
+                        "interrupted; go on with `dbduel run {}`",
+                        self.dir.display()
+                    ));
+                    return Ok(Exit::Interrupted);
+                }
+                run::write_reports(&record, false)?;
+                write_reports(self.dir, self.plan)?;
+            }
+            used_s += contest::used_s(&Record::open(&record)?);
+        }
+        self.show()
+    }
+
+    /// Conducts the contest of a cell, or what is left of it. What earlier cells left of the budget is
+    /// shared by it and those after it.
+    fn run_cell(
+        &self,
+        number: usize,
+        cell: &SweepCell,
+        record: &Path,
+        used_s: f64,
+    ) -> Result<EndReason> {
+        let cells = self.plan.cells.len();
+        let planned_s = self.plan.budget_s / cells as f64;
+        let left_s = (self.plan.budget_s - used_s) / (cells - number) as f64;
+        let (experiment, fresh) = expand_cell(
+            self.path,
+            self.text,
+            self.experiment,
+            self.plan,
+            cell,
+            left_s.max(planned_s),
+            &run::surroundings(),
+        )?;
+        let plan = if record.join(PLAN).is_file() {
+            Record::open(record)?.plan
+        } else {
+            if self.plan.dbduel != env!("CARGO_PKG_VERSION") {
+                bail!(
+                    "`{}` was begun by dbduel {}, and another version may plan its cells otherwise; go on with that one, \
+                     or make a new sweep",
+                    self.dir.display(),
+                    self.plan.dbduel
+                );
+            }
+            run::create_at(self.home, record, self.text, &fresh)?;
+            fresh
+        };
+        run::conduct(
+            self.home,
+            record,
+            self.path,
+            &experiment,
+            &plan,
+            self.wishes,
+        )
+    }
+
+    /// Writes and prints the report on all cells; the exit code is that of the worst cell.
+    fn show(&self) -> Result<Exit> {
+        let summary = write_reports(self.dir, self.plan)?;
+        console::print(&rendered(
+            "terminal",
+            &summary,
+            console::is_colour_wanted(),
+        )?)?;
+        console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
+        let mut worst = Exit::Done;
+        for cell in &self.plan.cells {
+            let record = Record::open(&cell_dir(self.dir, cell))?;
+            let (judged, _) = crate::judge::summarise(&record);
+            fail_if::explain(&judged, self.wishes.fail_if);
+            let exit = fail_if::exit(&judged, self.wishes.fail_if);
+            if weight(exit) > weight(worst) {
+                worst = exit;
+            }
+        }
+        Ok(worst)
+    }
+}
+
+/// Which of two cells decides the exit code of their sweep.
+fn weight(exit: Exit) -> u8 {
+    match exit {
+        Exit::Done => 0,
+        Exit::Undecided => 1,
+        Exit::RuleHit => 2,
+        _ => 3,
+    }
+}
+
+fn is_cell_over(record: &Path) -> Result<bool> {
+    Ok(record.join(PLAN).is_file() && is_over(&Record::open(record)?))
+}
+
+/// The report on a sweep in the format of this name.
+///
+/// # Errors
+/// When the sweep cannot be read or there is no such format.
+pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String> {
+    rendered(
+        format,
+        &judged(dir, &SweepPlan::read(dir)?)?,
+        is_colour_wanted,
+    )
+}
+
+fn rendered(format: &str, summary: &SweepSummary, is_colour_wanted: bool) -> Result<String> {
+    let options = report::Options {
+        width: console::width(),
+        colour: is_colour_wanted,
+    };
+    let format = report::sweep::FORMATS
+        .iter()
+        .find(|known| known.name == format)
+        .with_context(|| format!("a sweep has no report as {format}; its cells have"))?;
+    Ok(format.render(summary, &options))
+}
+
+fn judged(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
+    let records: Vec<Option<Record>> = plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let record: PathBuf = cell_dir(dir, cell);
+            let is_begun = record.join(PLAN).is_file();
+            is_begun.then(|| Record::open(&record)).transpose()
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(summarise_sweep(plan, &records))
+}
+
+/// Writes the reports on all cells beside them; they are derived and may be deleted.
+fn write_reports(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
+    let summary = judged(dir, plan)?;
+    for format in report::sweep::FORMATS {
+        if let Some(name) = format.file_name {
+            let path = dir.join(name);
+            fs::write(&path, rendered(format.name, &summary, false)?)
+                .with_context(|| format!("could not write `{}`", path.display()))?;
+        }
+    }
+    Ok(summary)
+}

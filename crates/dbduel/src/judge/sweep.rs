@@ -1,0 +1,454 @@
+//! The cells of a sweep side by side: curves over each factor, and where contenders change places.
+//!
+//! Ratios are compared within blocks, so that they may be read across cells; throughput of different cells
+//! was measured at different times, and its intervals do not hold what the machine did in between. Reads the
+//! records of the cells and nothing else.
+
+use dbduel_record::Record;
+use dbduel_record::event::{EndReason, Event};
+use dbduel_record::sweep::{Factor, SweepPlan};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::crossing::{Size, certain_crossings};
+use super::evidence::Evidence;
+use super::scaling::bounds;
+use super::summary::{Bounds, Comparison, Figure, Measures, SCHEMA_VERSION, Verdict};
+use super::{Summary, summarise};
+
+/// Everything that a report on a sweep says, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweepSummary {
+    /// Version of the summary as JSON.
+    pub schema_version: u32,
+    /// Version of dbduel that judged.
+    pub judged_by: String,
+    /// Version of dbduel that made the plan.
+    pub planned_by: String,
+    /// When the plan was made, RFC 3339, UTC.
+    pub created: String,
+    /// What the experiment wants to know.
+    pub question: String,
+    /// Name of the contender that the others are compared with; absent before the first cell.
+    pub baseline: Option<String>,
+    /// The contenders in the order of the experiment; empty before the first cell.
+    pub contenders: Vec<String>,
+    /// Probability that all statements of one cell's duel are right; absent before the first cell.
+    pub confidence: Option<f64>,
+    /// Relative difference below which contenders are equivalent; absent before the first cell.
+    pub horizon: Option<f64>,
+    /// What was varied.
+    pub factors: Vec<Factor>,
+    /// Every combination of levels, in running order.
+    pub cells: Vec<SweptCell>,
+    /// One per factor, combination of the other factors' levels, and load level.
+    pub curves: Vec<FactorCurve>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweptCell {
+    /// Name of its directory.
+    pub name: String,
+    /// How people call it.
+    pub label: String,
+    /// One index per factor, into its levels.
+    pub levels: Vec<usize>,
+    /// How far it is.
+    pub state: CellState,
+    /// One duel per load level; empty before the cell began.
+    pub duels: Vec<SweptDuel>,
+}
+
+/// How far a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellState {
+    /// Its turn has not come.
+    NotBegun,
+    /// It was interrupted, failed, or runs.
+    Unfinished,
+    /// Decided, or its budget is spent.
+    Over,
+}
+
+/// A duel of a cell, as far as a comparison of cells needs it; all of it is in the cell's own summary.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweptDuel {
+    /// How people call the load level.
+    pub label: String,
+    /// One entry per contender.
+    pub contenders: Vec<SweptMeasures>,
+    /// One entry per contender other than the baseline.
+    pub comparisons: Vec<SweptComparison>,
+}
+
+/// What one contender did in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweptMeasures {
+    /// Name of the contender.
+    pub contender: String,
+    /// Committed transactions per second.
+    pub throughput_per_s: Figure,
+    /// 99 % quantile of the latency, microseconds.
+    pub latency_us_p99: Figure,
+}
+
+/// One contender against the baseline in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweptComparison {
+    /// Name of the contender.
+    pub contender: String,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Why it is void, or why more blocks would not help.
+    pub because: Option<String>,
+    /// Throughput, contender ÷ baseline, within blocks.
+    pub ratio: Figure,
+}
+
+/// The cells along one factor, all else held.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FactorCurve {
+    /// Index into the factors.
+    pub factor: usize,
+    /// What is held: levels of the other factors, and the load level when there are several.
+    pub held: Vec<String>,
+    /// Index of the load level.
+    pub duel: usize,
+    /// One index into the cells per level of the factor.
+    pub cells: Vec<usize>,
+    /// One entry per contender other than the baseline; empty when the factor is not a number or before
+    /// the first cell.
+    pub crossings: Vec<FactorCrossings>,
+}
+
+/// Where the curves of a contender and the baseline cross.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FactorCrossings {
+    /// Name of the contender.
+    pub contender: String,
+    /// What can be said.
+    pub outcome: FactorCrossing,
+}
+
+/// Crossings over the levels of a factor.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum FactorCrossing {
+    /// These are demonstrated.
+    Found {
+        /// In ascending order.
+        points: Vec<FactorPoint>,
+    },
+    /// No two levels certainly differ in opposite ways.
+    NoneDemonstrated {
+        /// Smallest level.
+        from: f64,
+        /// Largest level.
+        to: f64,
+    },
+    /// There are too few blocks, or a cell is missing or void.
+    NotKnown {
+        /// Why.
+        why: String,
+    },
+}
+
+/// One crossing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct FactorPoint {
+    /// The level at which both are equal.
+    pub at: Bounds,
+    /// True when the contender is faster than the baseline above it.
+    pub is_faster_above: bool,
+}
+
+/// Judges the cells of a sweep, given in the order of the plan. Never fails: what is missing is said.
+#[must_use]
+pub fn summarise_sweep(plan: &SweepPlan, records: &[Option<Record>]) -> SweepSummary {
+    let judged: Vec<Option<Judged<'_>>> = records
+        .iter()
+        .map(|record| {
+            let record = record.as_ref()?;
+            Some(Judged {
+                summary: summarise(record).0,
+                evidence: Evidence::of(record),
+            })
+        })
+        .collect();
+    let cells: Vec<SweptCell> = plan
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(number, cell)| {
+            let judged = judged.get(number).and_then(Option::as_ref);
+            SweptCell {
+                name: cell.name.clone(),
+                label: plan.label(cell),
+                levels: cell.levels.clone(),
+                state: judged.map_or(CellState::NotBegun, |one| state(one.evidence.record)),
+                duels: judged.map_or_else(Vec::new, |one| duels(&one.summary)),
+            }
+        })
+        .collect();
+    let any = judged.iter().flatten().next().map(|one| &one.summary);
+    let curves = (0..plan.factors.len()).flat_map(|factor| curves(plan, &cells, &judged, factor));
+    SweepSummary {
+        schema_version: SCHEMA_VERSION,
+        judged_by: env!("CARGO_PKG_VERSION").to_owned(),
+        planned_by: plan.dbduel.clone(),
+        created: plan.created.clone(),
+        question: plan.question.clone(),
+        baseline: any.map(|summary| summary.baseline.clone()),
+        contenders: any.map_or_else(Vec::new, |summary| {
+            let names = summary.contenders.iter();
+            names.map(|contender| contender.name.clone()).collect()
+        }),
+        confidence: any.map(|summary| summary.rule.confidence),
+        horizon: any.map(|summary| summary.rule.horizon),
+        factors: plan.factors.clone(),
+        curves: curves.collect(),
+        cells,
+    }
+}
+
+/// A cell that has begun.
+struct Judged<'a> {
+    summary: Summary,
+    evidence: Evidence<'a>,
+}
+
+/// True when nothing more is to be measured in the cell.
+#[must_use]
+pub fn is_over(record: &Record) -> bool {
+    state(record) == CellState::Over
+}
+
+fn state(record: &Record) -> CellState {
+    let last = record
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| match event.what {
+            Event::Ended { reason } => Some(Some(reason)),
+            Event::Started { .. } | Event::Extended { .. } => Some(None),
+            _ => None,
+        });
+    match last.flatten() {
+        Some(EndReason::Decided | EndReason::BudgetSpent) => CellState::Over,
+        _ => CellState::Unfinished,
+    }
+}
+
+fn duels(summary: &Summary) -> Vec<SweptDuel> {
+    let measures = |measures: &Measures| SweptMeasures {
+        contender: measures.contender.clone(),
+        throughput_per_s: measures.throughput_per_s.clone(),
+        latency_us_p99: measures.latency_us_p99.clone(),
+    };
+    let compared = |comparison: &Comparison| SweptComparison {
+        contender: comparison.contender.clone(),
+        verdict: comparison.verdict,
+        because: comparison.because.clone(),
+        ratio: comparison.ratio.clone(),
+    };
+    let duels = summary.duels.iter().map(|duel| SweptDuel {
+        label: duel.label.clone(),
+        contenders: duel.contenders.iter().map(measures).collect(),
+        comparisons: duel.comparisons.iter().map(compared).collect(),
+    });
+    duels.collect()
+}
+
+/// The curves over one factor.
+fn curves(
+    plan: &SweepPlan,
+    cells: &[SweptCell],
+    judged: &[Option<Judged<'_>>],
+    factor: usize,
+) -> Vec<FactorCurve> {
+    let labels: Vec<String> = cells
+        .iter()
+        .find(|cell| !cell.duels.is_empty())
+        .map(|cell| cell.duels.iter().map(|duel| duel.label.clone()).collect())
+        .unwrap_or_default();
+    let is_beside = |one: &SweptCell, other: &SweptCell| {
+        let levels = one.levels.iter().zip(&other.levels).enumerate();
+        levels
+            .into_iter()
+            .all(|(number, (one, other))| number == factor || one == other)
+    };
+    // One curve for each cell at the first level of the factor, in the order of the other factors.
+    let mut starts: Vec<usize> = (0..cells.len())
+        .filter(|&cell| cells[cell].levels[factor] == 0)
+        .collect();
+    starts.sort_by_key(|&cell| cells[cell].levels.clone());
+    let mut curves = Vec::new();
+    for start in starts {
+        let mut along: Vec<usize> = (0..cells.len())
+            .filter(|&cell| is_beside(&cells[cell], &cells[start]))
+            .collect();
+        along.sort_by_key(|&cell| cells[cell].levels[factor]);
+        let others = plan.factors.iter().zip(&cells[start].levels).enumerate();
+        let held: Vec<String> = others
+            .filter(|(number, _)| *number != factor)
+            .map(|(_, (other, &level))| format!("{} = {}", other.name, other.levels[level].label))
+            .collect();
+        for duel in 0..labels.len().max(1) {
+            let load = labels.get(duel).filter(|_| labels.len() > 1);
+            curves.push(FactorCurve {
+                factor,
+                held: held.iter().chain(load).cloned().collect(),
+                duel,
+                crossings: crossings(&plan.factors[factor], &along, judged, cells, duel),
+                cells: along.clone(),
+            });
+        }
+    }
+    curves
+}
+
+/// Where every contender crosses the baseline along a curve.
+fn crossings(
+    factor: &Factor,
+    along: &[usize],
+    judged: &[Option<Judged<'_>>],
+    cells: &[SweptCell],
+    duel: usize,
+) -> Vec<FactorCrossings> {
+    let (Some(sizes), Some(first)) = (factor.sizes(), judged.iter().flatten().next()) else {
+        return Vec::new();
+    };
+    let plan = first.evidence.plan();
+    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
+    let crossed = others.enumerate().map(|(number, contender)| {
+        let measured = along.iter().zip(&sizes).map(|(&cell, &size)| {
+            let one = judged[cell]
+                .as_ref()
+                .ok_or_else(|| format!("the cell {} has not begun", cells[cell].label))?;
+            let comparison = one
+                .summary
+                .duels
+                .get(duel)
+                .and_then(|duel| duel.comparisons.get(number))
+                .ok_or_else(|| format!("the cell {} has no such duel", cells[cell].label))?;
+            if comparison.verdict == Verdict::Void {
+                return Err(format!("the cell {} is void", cells[cell].label));
+            }
+            Ok(Size {
+                size,
+                evidence: &one.evidence,
+                level: duel,
+                log_ratios: comparison.log_ratios(),
+            })
+        });
+        let outcome = measured
+            .collect::<Result<Vec<Size<'_>>, String>>()
+            .and_then(|measured| {
+                certain_crossings(&measured, contender, plan.decision.confidence)
+                    .map_err(|error| error.to_string())
+            });
+        FactorCrossings {
+            contender: plan.contenders[contender].name.clone(),
+            outcome: match outcome {
+                Err(why) => FactorCrossing::NotKnown { why },
+                Ok(found) if found.is_empty() => FactorCrossing::NoneDemonstrated {
+                    from: sizes[0],
+                    to: sizes[sizes.len() - 1],
+                },
+                Ok(found) => FactorCrossing::Found {
+                    points: found
+                        .iter()
+                        .map(|crossing| FactorPoint {
+                            at: bounds(&crossing.at),
+                            is_faster_above: crossing.rising,
+                        })
+                        .collect(),
+                },
+            },
+        }
+    });
+    crossed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::synthetic::sweep;
+
+    #[test]
+    fn contenders_that_change_places_are_said_to_between_the_levels_where_they_do() {
+        let (plan, records) = sweep(&[1_000, 10_000, 100_000], &[0.8, 0.9, 1.25]);
+        let summary = summarise_sweep(&plan, &records);
+        let [curve] = summary.curves.as_slice() else {
+            panic!("{:?}", summary.curves)
+        };
+        // In the order of the levels, though the cells ran the other way round.
+        assert_eq!(curve.cells, [2, 1, 0]);
+        let FactorCrossing::Found { points } = &curve.crossings[0].outcome else {
+            panic!("{:?}", curve.crossings)
+        };
+        let at = points[0].at;
+        assert!(points.len() == 1 && points[0].is_faster_above);
+        assert!(at.low >= 10_000.0 && at.high <= 100_000.0, "{at:?}");
+        assert!(
+            summary
+                .cells
+                .iter()
+                .all(|cell| cell.state == CellState::Over)
+        );
+    }
+
+    #[test]
+    fn curves_that_do_not_cross_are_not_said_to() {
+        let (plan, records) = sweep(&[1_000, 10_000], &[1.1, 1.2]);
+        let summary = summarise_sweep(&plan, &records);
+        assert_eq!(
+            summary.curves[0].crossings[0].outcome,
+            FactorCrossing::NoneDemonstrated {
+                from: 1_000.0,
+                to: 10_000.0
+            }
+        );
+    }
+
+    #[test]
+    fn a_cell_whose_turn_has_not_come_is_missing_and_named() {
+        let (plan, mut records) = sweep(&[1_000, 10_000], &[0.8, 1.2]);
+        records[1] = None;
+        let summary = summarise_sweep(&plan, &records);
+        assert_eq!(summary.cells[1].state, CellState::NotBegun);
+        let FactorCrossing::NotKnown { why } = &summary.curves[0].crossings[0].outcome else {
+            panic!("{:?}", summary.curves)
+        };
+        assert!(why.contains("table_size = 1000 has not begun"), "{why}");
+        let empty = summarise_sweep(&plan, &[None, None]);
+        assert!(empty.baseline.is_none() && empty.curves[0].crossings.is_empty());
+    }
+
+    #[test]
+    fn a_factor_without_numbers_has_a_curve_and_no_crossing() {
+        let (mut plan, records) = sweep(&[1_000, 10_000], &[0.8, 1.2]);
+        plan.factors[0].levels[1].size = None;
+        let summary = summarise_sweep(&plan, &records);
+        assert!(summary.curves.len() == 1 && summary.curves[0].crossings.is_empty());
+    }
+
+    #[test]
+    fn an_interrupted_cell_is_unfinished_until_it_ends() {
+        let (_, records) = sweep(&[1, 2], &[1.0, 1.0]);
+        let mut record = records.into_iter().flatten().next().unwrap();
+        assert!(is_over(&record));
+        let at_ms = record.events.last().unwrap().at_ms;
+        record.events.push(dbduel_record::Stamped {
+            at_ms,
+            what: Event::Started {
+                pid: 1,
+                dbduel: String::new(),
+                epoch: 1,
+            },
+        });
+        assert!(!is_over(&record));
+    }
+}

@@ -1,0 +1,150 @@
+//! Contenders: what `like` brings, and parameters of the workload that a contender has of its own.
+
+use std::path::Path;
+
+use dbduel_load::workloads::{self, parameters};
+use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
+
+use super::super::experiment::document::Report;
+use super::super::experiment::{self, Experiment, normalised_name};
+use super::super::server::{Meaning, ServerName};
+
+pub(super) fn complete_contender(
+    report: &Report<'_>,
+    path: &Path,
+    experiment: &Experiment,
+    written: &experiment::Contender,
+) -> Contender {
+    let chain = experiment::chain(&experiment.contenders, written);
+    let server = chain.iter().find_map(|contender| contender.server.as_ref());
+    let password_file = chain
+        .iter()
+        .find_map(|contender| contender.password_file.as_ref());
+    let mut settings: Vec<Setting> = Vec::new();
+    for setting in chain.iter().rev().flat_map(|contender| &contender.settings) {
+        let (name, value) = (setting.name.value.clone(), setting.value.value.clone());
+        match settings
+            .iter_mut()
+            .find(|known| normalised_name(&known.name) == normalised_name(&name))
+        {
+            Some(known) => known.value = value,
+            None => settings.push(Setting { name, value }),
+        }
+    }
+    if let Some(server) = server {
+        match ServerName::parse(&server.value) {
+            Ok(ServerName {
+                meaning: Meaning::Running { .. },
+                ..
+            }) => {
+                if let Some(setting) = chain
+                    .iter()
+                    .flat_map(|contender| &contender.settings)
+                    .next()
+                {
+                    let message = "settings of a running server cannot be changed from here; set them where it is configured";
+                    report.add(&setting.name.span, message);
+                }
+            }
+            Ok(_) => {
+                if let Some(file) = password_file {
+                    let message = "`password_file` goes with a running server; dbduel makes the accounts of its own";
+                    report.add(&file.span, message);
+                }
+            }
+            Err(error) => report.add(&server.span, error.to_string()),
+        }
+    } else {
+        report.add(
+            &written.name.span,
+            format!(
+                "contender `{}` has no `server`, and none of those that it is like has one",
+                written.name.value
+            ),
+        );
+    }
+    Contender {
+        name: written.name.value.clone(),
+        server: server
+            .map(|server| server.value.clone())
+            .unwrap_or_default(),
+        settings,
+        password_file: password_file.map(|file| beside(path, &file.value)),
+        tables: Parameters::new(),
+    }
+}
+
+/// Adds the parameters of the workload that the contender has of its own.
+pub(super) fn with_tables(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    workload: &Workload,
+    contender: Contender,
+    written: &experiment::Contender,
+) -> Contender {
+    let Ok(known) = workloads::find(&workload.name) else {
+        return contender;
+    };
+    let chain = experiment::chain(&experiment.contenders, written);
+    let mut tables = Parameters::new();
+    for (key, value) in chain.iter().rev().flat_map(|contender| &contender.tables) {
+        let name = normalised_name(&key.value);
+        if known.own_parameters().contains(&name.as_str()) {
+            tables.insert(name, value.value.clone());
+            continue;
+        }
+        let own = known.own_parameters().join("`, `");
+        let message = match own.as_str() {
+            "" => format!(
+                "contenders of `{}` have no tables of their own",
+                known.name()
+            ),
+            own => format!(
+                "`{}` would change the load and not only how tables are stored; a contender may say `{own}`",
+                key.value
+            ),
+        };
+        report.add(&key.span, message);
+    }
+    if tables.is_empty() {
+        return contender;
+    }
+    let complete = Contender {
+        tables,
+        ..contender
+    };
+    let mut parameters = workload.parameters.clone();
+    parameters.extend(complete.tables.clone());
+    match parameters::resolve(known, &parameters) {
+        // The values in the parameters' own types.
+        Ok(resolved) => Contender {
+            tables: complete
+                .tables
+                .keys()
+                .filter_map(|name| Some((name.clone(), resolved.get(name)?.clone())))
+                .collect(),
+            ..complete
+        },
+        Err(error) => {
+            let culprit = chain
+                .iter()
+                .flat_map(|contender| &contender.tables)
+                .find(|(key, _)| normalised_name(&key.value) == normalised_name(&error.parameter));
+            let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
+            report.add(span, error.to_string());
+            complete
+        }
+    }
+}
+
+/// A path of the experiment file, taken from the directory of that file, as an absolute one.
+pub(super) fn beside(experiment: &Path, file: &str) -> String {
+    let path = experiment
+        .parent()
+        .unwrap_or_else(|| Path::new(""))
+        .join(file);
+    std::path::absolute(&path)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}

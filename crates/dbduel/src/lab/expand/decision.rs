@@ -1,0 +1,87 @@
+//! When a duel is decided, and the deadlines of a run.
+
+use dbduel_record::plan::{DecisionRule, Limits, Schedule};
+use dbduel_stats::sequential::SequentialPlan;
+
+use super::super::experiment::document::Report;
+use super::super::experiment::{self, Experiment};
+use super::extras::check_epochs;
+use super::schedule::{block_s, rounds_within, warm_ups_s};
+
+/// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
+const PATHS_PER_ALPHA: f64 = 40.0;
+
+pub(super) fn complete_decision(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    schedule: &Schedule,
+    contenders: usize,
+    levels: usize,
+) -> DecisionRule {
+    let confidence = experiment.confidence.unwrap_or(0.95);
+    let horizon = experiment.horizon.unwrap_or(0.02);
+    let comparisons = contenders.saturating_sub(1).max(1) as f64;
+    let alpha = (1.0 - confidence) / comparisons;
+    let blocks_max = match schedule.epochs {
+        Some(epochs) => {
+            check_epochs(report, experiment, schedule, contenders, levels);
+            (epochs.blocks * epochs.count).max(1)
+        }
+        None => rounds_within(schedule, contenders, levels),
+    };
+    let mut test = SequentialPlan::new(blocks_max as usize, alpha, horizon.ln_1p(), 0);
+    let alpha_within_budget = (1.0 - test.reserve) * alpha;
+    test.paths = test
+        .paths
+        .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
+    // With epochs as the units it is not the blocks that decide.
+    if schedule.epochs.is_none() && test.first_possible_decision().is_none() {
+        // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
+        let needed = ((1.0 - alpha_within_budget.log2()).ceil() as u32).max(test.n_min as u32);
+        let span = experiment
+            .budget
+            .as_ref()
+            .map_or(0..0, |budget| budget.span.clone());
+        let enough_s = f64::from(needed + 1) * block_s(schedule, contenders) * levels as f64
+            + warm_ups_s(schedule, contenders);
+        report.add(
+            &span,
+            format!(
+                "the budget of {:.0} s holds {blocks_max} blocks per load level; a verdict at {:.4} % confidence between \
+                 {contenders} contenders needs at least {needed}: give it {:.0} s or more, fewer load levels, or shorter \
+                 slices",
+                schedule.budget_s,
+                confidence * 100.0,
+                enough_s.ceil(),
+            ),
+        );
+    } else if let Err(error) = test.check() {
+        report.add(
+            &(0..0),
+            format!("`confidence` and `horizon` allow no decision: {error}"),
+        );
+    }
+    DecisionRule {
+        confidence,
+        horizon,
+        blocks_min: test.n_min as u32,
+        blocks_max,
+        reserve: test.reserve,
+        paths: test.paths as u32,
+    }
+}
+
+pub(super) fn complete_limits(written: &experiment::Limits) -> Limits {
+    let seconds = |duration: Option<std::time::Duration>, default| {
+        duration.map_or(default, |d| d.as_secs_f64())
+    };
+    Limits {
+        server_start_s: seconds(written.server_start, 120.0),
+        server_stop_s: seconds(written.server_stop, 120.0),
+        statement_s: seconds(written.statement, 120.0),
+        dataset_s: seconds(written.dataset, 4.0 * 3600.0),
+        transaction_retries: 10,
+        server_restarts: 5,
+        free_disk_bytes_min: written.free_disk.unwrap_or(256 << 20),
+    }
+}

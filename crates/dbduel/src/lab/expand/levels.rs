@@ -1,0 +1,44 @@
+//! Load levels: clients × rates.
+
+use dbduel_record::plan::{Arrival, LoadLevel};
+
+use super::super::experiment::{self, ArrivalKind};
+use super::workload::Asked;
+
+/// Clients when nobody says how many.
+pub(super) const CLIENTS: u32 = 16;
+
+/// What `[load]` says stands before what a configuration of the workload's own asks for.
+pub(super) fn complete_levels(load: &experiment::Load, asked: &Asked) -> Vec<LoadLevel> {
+    let rates = load
+        .rate
+        .as_ref()
+        .map_or_else(|| vec![0.0], |rates| rates.value.clone());
+    let think_ms = load
+        .think_time
+        .as_ref()
+        .map_or(0.0, |think| think.value.as_secs_f64() * 1e3);
+    let arrival = |per_second: f64| match load.arrival.as_ref().map(|arrival| arrival.value) {
+        None | Some(ArrivalKind::Closed) => Arrival::Closed { think_ms },
+        Some(ArrivalKind::Constant) => Arrival::Constant { per_second },
+        Some(ArrivalKind::Poisson) => Arrival::Poisson { per_second },
+    };
+    let clients = load.clients.as_ref().map_or_else(
+        || vec![asked.clients.unwrap_or(CLIENTS)],
+        |clients| clients.value.clone(),
+    );
+    let level = |clients: u32, rate: f64| LoadLevel {
+        clients,
+        arrival: match asked.rate_each {
+            Some(each) if load.arrival.is_none() && load.think_time.is_none() => Arrival::Poisson {
+                per_second: each * f64::from(clients),
+            },
+            _ => arrival(rate),
+        },
+    };
+    clients
+        .into_iter()
+        .flat_map(|clients| rates.iter().map(move |&rate| (clients, rate)))
+        .map(|(clients, rate)| level(clients, rate))
+        .collect()
+}

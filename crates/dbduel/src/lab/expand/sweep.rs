@@ -1,0 +1,343 @@
+//! From an experiment with `[sweep]` to its cells: every combination of levels, each an experiment of its
+//! own.
+//!
+//! Cells run in an order that is drawn from the seed, so that a machine that drifts makes no curve over a
+//! factor. Every cell is expanded before the first one starts, so that a mistake costs no time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dbduel_record::plan::IoLimit;
+use dbduel_record::seed::named_seed;
+use dbduel_record::sweep::{Factor, FactorKind, FactorLevel, SweepCell, SweepPlan};
+use dbduel_record::{FormatVersion, Plan};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+use super::super::experiment::document::{Located, Report, Trouble, Troubles};
+use super::super::experiment::sweep::{SERVER_CORES, SERVER_IO};
+use super::super::experiment::{Experiment, ServerCores, SweptFactor, SweptLevel};
+use super::super::server::{Meaning, ServerName};
+use super::blocks::permutation;
+use super::schedule::BUDGET_S;
+use super::{Surroundings, expand};
+
+/// Most cells of one sweep.
+const CELLS_MAX: usize = 200;
+/// Characters of a cell's levels that its folder keeps.
+const FOLDER_CHARACTERS: usize = 80;
+/// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
+const SEED_BITS: u32 = 53;
+
+/// Which cells the sweep of `experiment` has, after every one of them was expanded with an equal share of
+/// the budget.
+///
+/// # Errors
+/// Levels that contradict each other or do not exist, with line and column.
+pub fn expand_sweep(
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    surroundings: &Surroundings,
+) -> Result<SweepPlan, Troubles> {
+    let report = Report::new(path, text);
+    let factors: Vec<Factor> = experiment
+        .sweep
+        .iter()
+        .map(|written| factor(&report, experiment, written, surroundings.cpus))
+        .collect();
+    let count = factors.iter().map(|factor| factor.levels.len()).product();
+    if !(1..=CELLS_MAX).contains(&count) {
+        let message = format!(
+            "the levels of [sweep] make {count} combinations, at most {CELLS_MAX} can be a sweep; list fewer levels"
+        );
+        let span = experiment.sweep.first();
+        report.add(
+            &span.map_or(0..0, |factor| factor.name.span.clone()),
+            message,
+        );
+    }
+    let factors = report.finish(factors)?;
+    let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
+    let budget_s = experiment
+        .budget
+        .as_ref()
+        .map_or(BUDGET_S, |budget| budget.value.as_secs_f64());
+    let mut sweep = SweepPlan {
+        format: FormatVersion::CURRENT,
+        dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        created: surroundings.created.clone(),
+        experiment: std::path::absolute(path)
+            .unwrap_or_else(|_| path.to_owned())
+            .display()
+            .to_string(),
+        question: String::new(),
+        seed,
+        budget_s,
+        cells: cells(seed, &factors, count),
+        factors,
+    };
+    let plans = try_all(path, text, experiment, &sweep, surroundings)?;
+    sweep.question = experiment.question.clone().unwrap_or_else(|| {
+        let workload = plans.first().map_or("", |plan| plan.workload.name.as_str());
+        let names: Vec<&str> = sweep.factors.iter().map(|one| one.name.as_str()).collect();
+        format!("What does {} change on {workload}?", names.join(" and "))
+    });
+    Ok(sweep)
+}
+
+/// The plan of one cell, and the experiment that it comes from, when `budget_s` is left for it.
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_cell(
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    sweep: &SweepPlan,
+    cell: &SweepCell,
+    budget_s: f64,
+    surroundings: &Surroundings,
+) -> Result<(Experiment, Plan), Troubles> {
+    let own = experiment_of(experiment, sweep, cell, budget_s);
+    let mut plan = expand(path, text, &own, surroundings)?;
+    plan.question = format!("{} ({})", plan.question, sweep.label(cell));
+    Ok((own, plan))
+}
+
+/// The experiment of one cell: the levels stand in it as if they had been written.
+fn experiment_of(
+    experiment: &Experiment,
+    sweep: &SweepPlan,
+    cell: &SweepCell,
+    budget_s: f64,
+) -> Experiment {
+    let mut own = experiment.clone();
+    own.sweep.clear();
+    own.seed = Some(cell.seed);
+    own.budget = Some(Located {
+        // Bounded by what was parsed, so that the conversion cannot fail.
+        value: Duration::from_secs_f64(budget_s.max(0.0)),
+        span: experiment
+            .budget
+            .as_ref()
+            .map_or(0..0, |budget| budget.span.clone()),
+    });
+    let chosen = sweep.factors.iter().zip(&cell.levels);
+    for ((factor, &level), written) in chosen.zip(&experiment.sweep) {
+        let value = &factor.levels[level].value;
+        let span = written
+            .levels
+            .get(level)
+            .map_or_else(|| written.name.span.clone(), |level| level.span.clone());
+        match factor.kind {
+            FactorKind::Parameter => {
+                let value = value.clone();
+                let parameter = (written.name.clone(), Located { value, span });
+                own.workload.parameters.push(parameter);
+            }
+            FactorKind::ServerCores => {
+                own.load.server_cores = serde_json::from_value(value.clone()).ok();
+            }
+            FactorKind::ServerIo => {
+                let limit: Option<IoLimit> = serde_json::from_value(value.clone()).ok();
+                own.load.server_io = limit.map(|value| Located { value, span });
+            }
+        }
+    }
+    own
+}
+
+/// Expands every cell; what is wrong with all of them is said once, the rest with the cell that it is
+/// wrong with.
+fn try_all(
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+    sweep: &SweepPlan,
+    surroundings: &Surroundings,
+) -> Result<Vec<Plan>, Troubles> {
+    let share_s = sweep.budget_s / sweep.cells.len() as f64;
+    let mut plans = Vec::new();
+    let mut found: Vec<(Trouble, usize, String)> = Vec::new();
+    for cell in &sweep.cells {
+        match expand_cell(path, text, experiment, sweep, cell, share_s, surroundings) {
+            Ok((_, plan)) => plans.push(plan),
+            Err(troubles) => {
+                for trouble in troubles.list {
+                    match found.iter_mut().find(|(known, ..)| *known == trouble) {
+                        Some((_, times, _)) => *times += 1,
+                        None => found.push((trouble, 1, sweep.label(cell))),
+                    }
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(plans);
+    }
+    found.sort_by_key(|(trouble, ..)| (trouble.line, trouble.column));
+    let list = found.into_iter().map(|(trouble, times, label)| Trouble {
+        message: match times {
+            times if times == sweep.cells.len() => trouble.message,
+            _ => format!("{} (with {label})", trouble.message),
+        },
+        ..trouble
+    });
+    Err(Troubles {
+        path: path.to_owned(),
+        list: list.collect(),
+    })
+}
+
+/// Every combination of levels, in an order drawn from the seed.
+fn cells(seed: u64, factors: &[Factor], count: usize) -> Vec<SweepCell> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(named_seed(seed, "sweep/order"));
+    let order = permutation(count, &mut random).into_iter().enumerate();
+    let drawn = order.map(|(place, number)| {
+        let mut rest = number;
+        let levels: Vec<usize> = factors
+            .iter()
+            .map(|factor| {
+                let level = rest % factor.levels.len();
+                rest /= factor.levels.len();
+                level
+            })
+            .collect();
+        let parts = factors.iter().zip(&levels);
+        let parts: Vec<String> = parts
+            .map(|(factor, &level)| format!("{}-{}", factor.name, factor.levels[level].label))
+            .collect();
+        SweepCell {
+            name: format!("{:03}-{}", place + 1, folder(&parts.join("-"))),
+            levels,
+            seed: named_seed(seed, &format!("sweep/cell/{number}")) >> (u64::BITS - SEED_BITS),
+        }
+    });
+    drawn.collect()
+}
+
+/// A readable part of a folder's name; the number before it makes it unique.
+fn folder(label: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    label.chars().map(plain).take(FOLDER_CHARACTERS).collect()
+}
+
+fn factor(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    written: &SweptFactor,
+    cpus: u32,
+) -> Factor {
+    let is_running = |server: &Located<String>| {
+        ServerName::parse(&server.value)
+            .is_ok_and(|name| matches!(name.meaning, Meaning::Running { .. }))
+    };
+    let mut servers = experiment.contenders.iter();
+    if written.name.value == SERVER_CORES
+        && let Some(running) =
+            servers.find(|contender| contender.server.as_ref().is_some_and(is_running))
+    {
+        let message = format!(
+            "`{}` runs already, so its processors are not ours to choose",
+            running.name.value
+        );
+        report.add(&written.name.span, message);
+    }
+    let levels = written.levels.iter().filter_map(|level| {
+        Some(match &level.value {
+            SweptLevel::Parameter(value) => of_parameter(value),
+            SweptLevel::ServerCores(cores) => of_cores(report, experiment, level, cores, cpus)?,
+            SweptLevel::ServerIo(limit) => of_limit(*limit),
+        })
+    });
+    Factor {
+        name: written.name.value.clone(),
+        kind: match written.name.value.as_str() {
+            SERVER_CORES => FactorKind::ServerCores,
+            SERVER_IO => FactorKind::ServerIo,
+            _ => FactorKind::Parameter,
+        },
+        levels: levels.collect(),
+    }
+}
+
+fn of_parameter(value: &serde_json::Value) -> FactorLevel {
+    FactorLevel {
+        label: value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned),
+        value: value.clone(),
+        size: value.as_f64(),
+    }
+}
+
+/// Which processors a level means: those named, or the first of those that the servers may use.
+fn of_cores(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    level: &Located<SweptLevel>,
+    cores: &ServerCores,
+    cpus: u32,
+) -> Option<FactorLevel> {
+    let cores: Vec<u32> = match cores {
+        ServerCores::These(cores) => cores.clone(),
+        ServerCores::Count(count) => {
+            let of_load = experiment.load.cores.clone().unwrap_or_default();
+            let usable: Vec<u32> = match &experiment.load.server_cores {
+                Some(cores) => cores.clone(),
+                None => (0..cpus).filter(|core| !of_load.contains(core)).collect(),
+            };
+            let count = *count as usize;
+            if count > usable.len() {
+                let message = format!(
+                    "expected at most {} processors, as many as the servers may use here, found {count}",
+                    usable.len()
+                );
+                report.add(&level.span, message);
+                return None;
+            }
+            usable[..count].to_vec()
+        }
+    };
+    if let Some(missing) = cores.iter().find(|core| **core >= cpus) {
+        let message =
+            format!("there is no processor {missing}; this machine has {cpus}, from 0 on");
+        report.add(&level.span, message);
+        return None;
+    }
+    let names: Vec<String> = cores.iter().map(u32::to_string).collect();
+    Some(FactorLevel {
+        label: match cores.len() {
+            1 => format!("1 (processor {})", names[0]),
+            count => format!("{count} (processors {})", names.join(" ")),
+        },
+        size: Some(cores.len() as f64),
+        value: cores.into(),
+    })
+}
+
+fn of_limit(limit: Option<IoLimit>) -> FactorLevel {
+    let Some(limit) = limit else {
+        return FactorLevel {
+            label: "unlimited".to_owned(),
+            value: serde_json::Value::Null,
+            size: None,
+        };
+    };
+    FactorLevel {
+        label: limit.label(),
+        value: serde_json::json!(limit),
+        // Two limits at once have no order.
+        size: match (limit.bytes_per_s, limit.operations_per_s) {
+            (Some(amount), None) | (None, Some(amount)) => Some(amount as f64),
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,93 @@
+//! How the contest is to be conducted: `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
+
+use super::document::{Located, Report, Section, integer, string};
+use super::value::{duration_within, share_within, size};
+use super::{Injection, Limits, Schedule};
+
+/// Starts of all servers: three before the first look, a hundred at most; one is no series.
+const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
+
+pub(super) fn read_schedule(section: &Section<'_, '_>) -> Schedule {
+    let schedule = Schedule {
+        slice: section.get("slice", |value| duration_within(value, 0.5, 3600.0)),
+        guard: section.get("guard", |value| duration_within(value, 0.0, 600.0)),
+        jitter: section
+            .get("jitter", |value| share_within(value, 0.0, 0.5))
+            .map(|jitter| jitter.value),
+        warm_up: section.get("warm_up", |value| duration_within(value, 0.0, 86_400.0)),
+        epochs: section.get("epochs", |value| {
+            integer(value, EPOCHS).map(|epochs| epochs as u32)
+        }),
+    };
+    section.refuse_unknown_keys();
+    schedule
+}
+
+pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
+    let get = |key| {
+        section
+            .get(key, |value| duration_within(value, 0.1, 86_400.0))
+            .map(|limit| limit.value)
+    };
+    let limits = Limits {
+        server_start: get("server_start"),
+        server_stop: get("server_stop"),
+        statement: get("statement"),
+        dataset: get("dataset"),
+        free_disk: section.get("free_disk", size).map(|size| size.value),
+    };
+    section.refuse_unknown_keys();
+    limits
+}
+
+pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> Option<Injection> {
+    let contender = section.get("contender", string);
+    let stopped = section.get("stopped", |value| share_within(value, 0.001, 0.9));
+    let period = section.get("period", |value| duration_within(value, 0.005, 1.0));
+    let is_complete = ["contender", "stopped"]
+        .into_iter()
+        .all(|key| section.value(key).is_some());
+    if section.refuse_unknown_keys() && !is_complete {
+        report.add(
+            &section.span(),
+            "[injection] needs `contender`, whose server is stopped, and `stopped`, the share of its slices",
+        );
+    }
+    Some(Injection {
+        contender: contender?,
+        stopped: stopped?,
+        period: period.map(|period| period.value),
+    })
+}
+
+pub(super) fn read_waivers(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+) -> Vec<(Located<String>, Located<String>)> {
+    let mut waivers = Vec::new();
+    for (class, value) in section.entries() {
+        match string(value.get_ref()) {
+            Ok(reason) if !reason.trim().is_empty() => {
+                waivers.push((
+                    class,
+                    Located {
+                        value: reason,
+                        span: value.span(),
+                    },
+                ));
+            }
+            Ok(_) => report.add(
+                &value.span(),
+                format!(
+                    "the waiver of `{}` needs a reason; it is printed in the report",
+                    class.value
+                ),
+            ),
+            Err(message) => report.add(
+                &value.span(),
+                format!("waiver of `{}`: {message}", class.value),
+            ),
+        }
+    }
+    waivers
+}

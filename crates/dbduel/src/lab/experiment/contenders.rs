@@ -1,0 +1,238 @@
+//! `[contenders.NAME]`: the configured servers, and the names that refer to them.
+
+use std::collections::BTreeSet;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::document::{Located, Report, Section, describe, nearest, string};
+use super::workload::read_parameters;
+use super::{Contender, Setting, normalised_name};
+use crate::lab::server::reserved;
+
+/// Longest name of a contender, characters.
+const NAME_CHARACTERS_MAX: usize = 60;
+/// Most contenders of one experiment.
+const CONTENDERS_MAX: usize = 16;
+
+pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Contender> {
+    let Some(section) = root.section("contenders") else {
+        report.add(
+            &(0..0),
+            "there is no [contenders.NAME]; a duel needs at least two",
+        );
+        return Vec::new();
+    };
+    let mut contenders = Vec::new();
+    for (name, value) in section.entries() {
+        let DeValue::Table(table) = value.get_ref() else {
+            report.add(
+                &value.span(),
+                format!(
+                    "expected a table [contenders.{}], found {}",
+                    name.value,
+                    describe(value.get_ref())
+                ),
+            );
+            continue;
+        };
+        if let Some(rest) = split_name(table) {
+            let message = format!(
+                "a name with a dot is written in quotes: [contenders.\"{}.{rest}\"]",
+                name.value
+            );
+            report.add(&name.span, message);
+            continue;
+        }
+        if let Err(message) = check_name(&name.value) {
+            report.add(&name.span, message);
+        }
+        let title = format!("[contenders.{}]", name.value);
+        let section = Section::new(report, title, value.span(), table);
+        contenders.push(read_contender(report, &section, name));
+    }
+    match section.entries().count() {
+        count @ 0..2 => {
+            let message = format!(
+                "a duel needs at least two contenders, found {count}; to compare a server with itself give it a second \
+                 name with `like`"
+            );
+            report.add(&section.span(), message);
+        }
+        count if count > CONTENDERS_MAX => {
+            report.add(
+                &section.span(),
+                format!("at most {CONTENDERS_MAX} contenders, found {count}"),
+            );
+        }
+        _ => {}
+    }
+    contenders
+}
+
+/// The second half of a name that TOML split at its dot, as in `[contenders.mysql-5.6]`: a table
+/// under a key that starts with a digit, which no key of ours does.
+fn split_name<'d>(table: &'d toml::de::DeTable<'_>) -> Option<&'d str> {
+    let (key, _) = table.iter().find(|(key, value)| {
+        value.get_ref().is_table()
+            && key
+                .get_ref()
+                .starts_with(|first: char| first.is_ascii_digit())
+    })?;
+    Some(key.get_ref())
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let characters = name.chars().count();
+    if characters == 0 || characters > NAME_CHARACTERS_MAX {
+        return Err(format!(
+            "the name of a contender has 1 to {NAME_CHARACTERS_MAX} characters, this one has {characters}"
+        ));
+    }
+    if name.chars().any(char::is_control) {
+        return Err("the name of a contender has no control characters".to_owned());
+    }
+    Ok(())
+}
+
+fn read_contender(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+    name: Located<String>,
+) -> Contender {
+    let like = section.get("like", string);
+    let server = section.get("server", string);
+    let password_file = section.get("password_file", string);
+    let settings = section
+        .section("settings")
+        .map(|settings| read_settings(report, &settings))
+        .unwrap_or_default();
+    let tables = section
+        .section("tables")
+        .map(|tables| read_parameters(report, "tables", tables.entries()))
+        .unwrap_or_default();
+    let is_nowhere = section.value("like").is_none() && section.value("server").is_none();
+    // A misspelt key was reported already and is probably the one that is missing.
+    if section.refuse_unknown_keys() && is_nowhere {
+        let message = format!("contender `{}` has neither `server` nor `like`", name.value);
+        report.add(&name.span, message);
+    }
+    Contender {
+        name,
+        like,
+        server,
+        settings,
+        password_file,
+        tables,
+    }
+}
+
+fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting> {
+    let mut seen = BTreeSet::new();
+    let mut settings = Vec::new();
+    for (name, value) in section.entries() {
+        if !seen.insert(normalised_name(&name.value)) {
+            report.add(
+                &name.span,
+                format!("`{}` is set twice (`-` and `_` are the same)", name.value),
+            );
+            continue;
+        }
+        let text = match setting_text(value) {
+            Ok(text) => text,
+            Err(message) => {
+                report.add(
+                    &value.span(),
+                    format!("setting `{}`: {message}", name.value),
+                );
+                continue;
+            }
+        };
+        if let Some(reason) = reserved(&name.value, &text) {
+            report.add(
+                &name.span,
+                format!("`{}` cannot be set: {reason}", name.value),
+            );
+            continue;
+        }
+        settings.push(Setting {
+            name,
+            value: Located {
+                value: text,
+                span: value.span(),
+            },
+        });
+    }
+    settings
+}
+
+fn setting_text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+    let text = match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(true) => "ON".to_owned(),
+        DeValue::Boolean(false) => "OFF".to_owned(),
+        other => {
+            return Err(format!(
+                "expected a string, a number or true/false, found {}",
+                describe(other)
+            ));
+        }
+    };
+    if text.chars().any(char::is_control) {
+        return Err("a value has no control characters".to_owned());
+    }
+    Ok(text)
+}
+
+pub(super) fn check_contender_names(
+    report: &Report<'_>,
+    contenders: &[Contender],
+    baseline: Option<&Located<String>>,
+) {
+    let names = || {
+        contenders
+            .iter()
+            .map(|contender| contender.name.value.as_str())
+    };
+    let references = contenders
+        .iter()
+        .filter_map(|contender| contender.like.as_ref())
+        .chain(baseline);
+    for reference in references {
+        if names().any(|name| name == reference.value) {
+            continue;
+        }
+        let hint =
+            nearest(&reference.value, names()).map(|near| format!("; did you mean `{near}`?"));
+        report.add(
+            &reference.span,
+            format!(
+                "there is no contender `{}`{}",
+                reference.value,
+                hint.unwrap_or_default()
+            ),
+        );
+    }
+    for contender in contenders {
+        let mut current = contender;
+        for _ in 0..contenders.len() {
+            let Some(like) = &current.like else { break };
+            let Some(next) = contenders.iter().find(|c| c.name.value == like.value) else {
+                break;
+            };
+            if next.name.value == contender.name.value {
+                report.add(
+                    &like.span,
+                    format!(
+                        "contender `{}` is `like` itself, through {}",
+                        contender.name.value, current.name.value
+                    ),
+                );
+                break;
+            }
+            current = next;
+        }
+    }
+}

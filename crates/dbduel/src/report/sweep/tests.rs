@@ -1,0 +1,82 @@
+//! Every format of the report on a sweep says what the summary does, and nothing that is markup by accident.
+
+use super::FORMATS;
+use crate::judge::sweep::{SweepSummary, summarise_sweep};
+use crate::judge::synthetic::sweep;
+use crate::report::Options;
+
+fn rendered(name: &str, summary: &SweepSummary) -> String {
+    let options = Options {
+        width: 110,
+        colour: false,
+    };
+    let format = FORMATS.iter().find(|format| format.name == name).unwrap();
+    format.render(summary, &options)
+}
+
+fn crossing() -> SweepSummary {
+    let (plan, records) = sweep(&[1_000, 10_000, 100_000], &[0.8, 0.9, 1.25]);
+    summarise_sweep(&plan, &records)
+}
+
+#[test]
+fn a_single_contest_has_a_report_of_the_same_name() {
+    for format in FORMATS {
+        let single = crate::report::format(format.name).unwrap();
+        assert_eq!(single.file_name(), format.file_name);
+    }
+}
+
+#[test]
+fn the_terminal_has_a_table_per_factor_and_the_crossing() {
+    let text = rendered("terminal", &crossing());
+    for part in [
+        "3 of 3 cells are over; swept: table_size (3 levels)",
+        "b and a cross at table_size",
+        "b is faster above, slower below",
+        "▲ faster",
+        "▼ slower",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn the_page_escapes_names_and_draws_the_ratio_and_the_throughput() {
+    let page = rendered("html", &crossing());
+    assert!(
+        page.contains("From which size on is &lt;b&gt; faster"),
+        "{page}"
+    );
+    assert!(page.contains("Throughput against the baseline against table_size, ratio"));
+    assert!(
+        page.contains("Throughput against table_size, transactions&#x2f;s")
+            || page.contains("Throughput against table_size, transactions/s")
+    );
+    assert!(page.contains("href=\"cells/001-table_size-100000/report.html\""));
+    assert!(page.contains("b crosses the baseline between"));
+}
+
+#[test]
+fn markdown_links_to_the_cells() {
+    let text = rendered("markdown", &crossing());
+    assert!(
+        text.contains("cells/002-table_size-10000/report.md"),
+        "{text}"
+    );
+    assert!(text.contains("| contender |"), "{text}");
+}
+
+#[test]
+fn a_sweep_that_has_not_begun_has_a_report_in_every_format() {
+    let (plan, _) = sweep(&[1_000, 10_000], &[1.0, 1.0]);
+    let summary = summarise_sweep(&plan, &[None, None]);
+    for format in FORMATS {
+        let text = rendered(format.name, &summary);
+        assert!(
+            text.contains("not begun") || text.contains("not-begun"),
+            "{text}"
+        );
+    }
+}

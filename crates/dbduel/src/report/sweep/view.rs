@@ -1,0 +1,244 @@
+//! The numbers of a sweep as words, the same in every format.
+
+use serde::Serialize;
+
+use crate::judge::summary::{Figure, Verdict};
+use crate::judge::sweep::{
+    CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
+};
+use crate::report::words;
+
+/// What every format says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SweepView {
+    /// The experiment's question.
+    pub question: String,
+    /// When the plan was made.
+    pub when: String,
+    /// How far the sweep is, and what its intervals are.
+    pub notes: Vec<String>,
+    /// One per curve.
+    pub curves: Vec<CurveView>,
+    /// Every cell in running order.
+    pub cells: Vec<CellView>,
+}
+
+/// The cells along one factor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CurveView {
+    /// The factor, and what is held.
+    pub title: String,
+    /// Headings of the columns.
+    pub heads: Vec<String>,
+    /// One row per level and contender.
+    pub rows: Vec<Vec<String>>,
+    /// Where the contenders cross, or that it is not known.
+    pub sentences: Vec<String>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CellView {
+    /// How people call it.
+    pub label: String,
+    /// Name of its directory.
+    pub name: String,
+    /// How far it is.
+    pub state: &'static str,
+    /// The verdicts, in words.
+    pub verdicts: Vec<String>,
+    /// True when there is a report to look at.
+    pub has_report: bool,
+}
+
+impl SweepView {
+    /// The summary in words.
+    pub fn of(summary: &SweepSummary) -> Self {
+        Self {
+            question: summary.question.clone(),
+            when: summary.created.clone(),
+            notes: notes(summary),
+            curves: summary
+                .curves
+                .iter()
+                .map(|curve| curve_view(summary, curve))
+                .collect(),
+            cells: summary.cells.iter().map(cell_view).collect(),
+        }
+    }
+}
+
+fn notes(summary: &SweepSummary) -> Vec<String> {
+    let over = summary.cells.iter();
+    let over = over.filter(|cell| cell.state == CellState::Over).count();
+    let factors: Vec<String> = summary
+        .factors
+        .iter()
+        .map(|factor| format!("{} ({} levels)", factor.name, factor.levels.len()))
+        .collect();
+    let mut notes = vec![format!(
+        "{over} of {} cells are over; swept: {}",
+        summary.cells.len(),
+        factors.join(", ")
+    )];
+    if let (Some(confidence), Some(horizon), Some(baseline)) =
+        (summary.confidence, summary.horizon, &summary.baseline)
+    {
+        notes.push(format!(
+            "ratios are to {baseline}, within blocks; each interval holds with {} confidence for its duel, however often \
+             one looked; a crossing holds for all levels of its curve together. Within {} contenders count as equivalent",
+            words::share(confidence),
+            words::share(horizon)
+        ));
+        notes.push(
+            "cells ran one after the other, in an order drawn by lot: what the machine did in between is not in the \
+             intervals of throughput, and cancels in the ratios"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
+    let factor = &summary.factors[curve.factor];
+    let title = match curve.held.as_slice() {
+        [] => factor.name.clone(),
+        held => format!("{} at {}", factor.name, held.join(", ")),
+    };
+    let heads = [
+        factor.name.as_str(),
+        "contender",
+        "transactions/s",
+        "interval",
+        "99 % latency",
+        "ratio to the baseline",
+        "interval",
+        "verdict",
+    ];
+    let levels = factor.levels.iter().zip(&curve.cells);
+    let rows = levels
+        .flat_map(|(level, &cell)| level_rows(&level.label, &summary.cells[cell], curve.duel));
+    let baseline = summary.baseline.as_deref().unwrap_or_default();
+    CurveView {
+        title,
+        heads: heads.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+        sentences: curve
+            .crossings
+            .iter()
+            .map(|one| crossing(&factor.name, baseline, one))
+            .collect(),
+    }
+}
+
+fn level_rows(label: &str, cell: &SweptCell, duel: usize) -> Vec<Vec<String>> {
+    let Some(duel) = cell.duels.get(duel) else {
+        let mut row = vec![label.to_owned(), state(cell.state).to_owned()];
+        row.resize(8, String::new());
+        return vec![row];
+    };
+    let rows = duel.contenders.iter().enumerate().map(|(number, one)| {
+        let compared = duel
+            .comparisons
+            .iter()
+            .find(|comparison| comparison.contender == one.contender);
+        let [ratio, interval, verdict] = match compared {
+            None => ["1", "", "baseline"].map(str::to_owned),
+            Some(comparison) => [
+                words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
+                match &comparison.ratio {
+                    Figure::Estimated { .. } => words::ratio_interval(&comparison.ratio),
+                    Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
+                },
+                format!(
+                    "{} {}",
+                    words::sign(comparison.verdict),
+                    comparison.verdict.word()
+                ),
+            ],
+        };
+        vec![
+            if number == 0 {
+                label.to_owned()
+            } else {
+                String::new()
+            },
+            one.contender.clone(),
+            words::value(&one.throughput_per_s, words::number),
+            words::rate_doubt(&one.throughput_per_s),
+            words::value(&one.latency_us_p99, words::latency),
+            ratio,
+            interval,
+            verdict,
+        ]
+    });
+    rows.collect()
+}
+
+fn crossing(factor: &str, baseline: &str, one: &FactorCrossings) -> String {
+    let contender = &one.contender;
+    let number = words::number;
+    match &one.outcome {
+        FactorCrossing::Found { points } => {
+            let points: Vec<String> = points
+                .iter()
+                .map(|point| {
+                    let side = match point.is_faster_above {
+                        true => "faster above, slower below",
+                        false => "slower above, faster below",
+                    };
+                    format!(
+                        "at {factor} {} ({} to {}): {contender} is {side}",
+                        number(point.at.value),
+                        number(point.at.low),
+                        number(point.at.high)
+                    )
+                })
+                .collect();
+            format!(
+                "{contender} and {baseline} cross {}.",
+                points.join("; and ")
+            )
+        }
+        FactorCrossing::NoneDemonstrated { from, to } => format!(
+            "No crossing of {contender} and {baseline} is demonstrated for {factor} from {} to {}.",
+            number(*from),
+            number(*to)
+        ),
+        FactorCrossing::NotKnown { why } => {
+            format!("Whether {contender} and {baseline} cross over {factor} is not known: {why}.")
+        }
+    }
+}
+
+fn cell_view(cell: &SweptCell) -> CellView {
+    let verdicts = cell.duels.iter().flat_map(|duel| {
+        duel.comparisons.iter().map(move |comparison| {
+            let why = match (&comparison.because, comparison.verdict) {
+                (Some(because), Verdict::Void | Verdict::Undecided) => format!(": {because}"),
+                _ => String::new(),
+            };
+            format!(
+                "{} at {}: {}{why}",
+                comparison.contender,
+                duel.label,
+                comparison.verdict.word()
+            )
+        })
+    });
+    CellView {
+        label: cell.label.clone(),
+        name: cell.name.clone(),
+        state: state(cell.state),
+        verdicts: verdicts.collect(),
+        has_report: cell.state != CellState::NotBegun,
+    }
+}
+
+fn state(state: CellState) -> &'static str {
+    match state {
+        CellState::NotBegun => "not begun",
+        CellState::Unfinished => "unfinished",
+        CellState::Over => "over",
+    }
+}

@@ -1,0 +1,126 @@
+//! Sweeps over factors beside the contenders, on real servers.
+
+use std::time::{Duration, Instant};
+
+use dbduel_record::sweep::{SweepPlan, cell_dir};
+use dbduel_record::{Event, Record};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::lab::{Lab, program, servers_left, short_experiment, with_servers};
+
+/// Two sizes of the table, both held against the same two contenders. What they are asked need not be
+/// answered, only measured.
+fn swept() -> String {
+    short_experiment(
+        ["mariadb-10.11", "mariadb-10.11"],
+        "[sweep]\ntable_size = [500, 1_000]\n",
+    )
+    .replace("table_size = 2_000\n", "")
+    .replace("\"26 s\"", "\"42 s\"\nconfidence = 0.8")
+    .replace("warm_up = \"2 s\"", "warm_up = \"1 s\"")
+}
+
+#[test]
+fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on() {
+    let Some(_turn) = with_servers("a sweep", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&swept());
+    let mut run = lab.spawn();
+    let deadline = Instant::now() + Duration::from_secs(180);
+    while !lab.said().contains("cell 2 of 2") {
+        assert!(Instant::now() < deadline, "{}", lab.said());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = Pid::from_raw(i32::try_from(run.id()).unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{}", lab.said());
+    let dir = lab.record_dir();
+    let plan = SweepPlan::read(&dir).unwrap();
+    let journal = |cell: usize| cell_dir(&dir, &plan.cells[cell]).join("events.jsonl");
+    let first = std::fs::read(journal(0)).unwrap();
+
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Decided or not is the machine's business.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert!(!said.contains("cell 1 of 2"), "{said}");
+    assert_eq!(first, std::fs::read(journal(0)).unwrap(), "what is over is left alone");
+    for cell in &plan.cells {
+        let record = Record::open(&cell_dir(&dir, cell)).unwrap();
+        let size = record.plan.workload.parameters.get("table_size").unwrap();
+        assert_eq!(*size, plan.factors[0].levels[cell.levels[0]].value);
+        assert!(!record.slices.is_empty());
+        let rows: Vec<Option<u64>> = record
+            .events
+            .iter()
+            .filter_map(|event| match event.what {
+                Event::DatasetReady { rows, .. } => Some(Some(rows)),
+                _ => None,
+            })
+            .collect();
+        let wanted = size.as_u64().map(|size| 2 * size);
+        assert!(!rows.is_empty() && rows.iter().all(|rows| *rows == wanted), "{rows:?}");
+    }
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("2 of 2 cells are over"), "{shown}");
+    assert!(dir.join("report.html").is_file());
+
+    let again = program()
+        .arg("report")
+        .arg(&dir)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(json["cells"][0]["state"], "over");
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_plan_of_a_sweep_has_the_plan_of_every_cell_and_starts_nothing() {
+    let text = swept().replace("[500, 1_000]", "[500, 1_000]\nserver_cores = [[0], [0]]");
+    let lab = Lab::new(&text);
+    let planned = |lab: &Lab| {
+        let path = lab.path().join("duel.toml");
+        program().args(["run", "--plan"]).arg(path).output().unwrap()
+    };
+    let said = String::from_utf8_lossy(&planned(&lab).stderr).into_owned();
+    assert!(said.contains("a level of `server_cores` is listed twice"), "{said}");
+    let output = planned(&Lab::new(&swept()));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(plan["sweep"]["factors"][0]["name"], "table_size");
+    assert_eq!(plan["cells"].as_array().unwrap().len(), 2);
+    assert_ne!(plan["cells"][0]["seed"], plan["cells"][1]["seed"]);
+    assert!(!lab.path().join("results").exists());
+}
+
+/// The sweep with `old` replaced is refused with exit code 2, saying `part` at `place`.
+#[track_caller]
+fn check(old: &str, new: &str, place: &str, part: &str) {
+    let text = swept();
+    assert!(text.contains(old), "{old}");
+    let lab = Lab::new(&text.replacen(old, new, 1));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
+    assert!(said.contains(part), "{said}");
+    assert!(!lab.path().join("results").exists(), "a wrong sweep starts nothing");
+}
+
+#[test]
+fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
+    let line = "table_size = [500, 1_000]";
+    check(line, "tabel_size = [500, 1_000]", "21:1", "did you mean `table_size`?");
+    check(line, "table_size = [500, -1]", "21:1", "(with table_size = -1)");
+    check(line, "table_size = [500]", "21:14", "at least two levels");
+    check(line, "table_size = 500", "21:14", "found the number 500");
+    check(line, "tables = [1, 3]", "21:1", "is set in [workload] and swept");
+    check(line, "clients = [1, 3]", "21:1", "list them in [load]");
+    check(line, "server_cores = [0, 1]", "21:17", "a number of processors");
+    check(line, "server_cores = [[4000], [0]]", "21:17", "there is no processor 4000");
+    check(line, "server_io = [\"20\", \"unlimited\"]", "21:14", "`20 MiB/s`");
+    check("\"42 s\"", "\"20 s\"", "1:10", "the budget of 10 s");
+}
