@@ -109,6 +109,10 @@ pub struct Run {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
+    /// After the last block, put every server under load for some seconds more and sample its stacks with
+    /// `perf`, for flame graphs in the report. None of that counts.
+    #[arg(long)]
+    pub stacks: bool,
     /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
     /// error probability that was kept for it.
     #[arg(long, value_name = "TIME", value_parser = some_time)]

@@ -18,6 +18,7 @@ pub(super) fn not_steady(case: &Case<'_>) -> Vec<Found> {
             contender,
             seconds,
             steady: false,
+            ..
         } => Some((contender.as_str(), *seconds)),
         _ => None,
     });
