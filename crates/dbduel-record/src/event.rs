@@ -98,6 +98,9 @@ pub enum Event {
         seconds: f64,
         /// True when a steady state was detected, false when the cap ended the warm-up.
         steady: bool,
+        /// Committed transactions per second in equal steps of it; empty in records that do not keep it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps_per_s: Vec<f64>,
     },
     /// A slice begins.
     SliceStarted {

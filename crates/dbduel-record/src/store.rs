@@ -53,6 +53,8 @@ pub const COMMITS: &str = "commits.csv";
 pub const STATUS_BEFORE: &str = "status.before.tsv";
 /// Global counters when a stint of a server ended in order.
 pub const STATUS_AFTER: &str = "status.after.tsv";
+/// Sampled stacks of a server, folded: `thread;outermost;…;innermost COUNT` lines.
+pub const STACKS: &str = "stacks.folded";
 /// More stints than any contest has.
 const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.

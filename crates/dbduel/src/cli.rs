@@ -109,6 +109,10 @@ pub struct Run {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
+    /// After the last block, put every server under load for some seconds more and sample its stacks with
+    /// `perf`, for flame graphs in the report. None of that counts.
+    #[arg(long)]
+    pub stacks: bool,
     /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
     /// error probability that was kept for it.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
@@ -290,6 +294,26 @@ pub struct Export {
     /// Directory for the files; it is made, and must not hold files of the same names.
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
+    /// How tables are written; several with commas between them.
+    #[arg(
+        long = "format",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "csv",
+        value_name = "FORMAT"
+    )]
+    pub formats: Vec<ExportFormat>,
+}
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A text file per table.
+    Csv,
+    /// One database with all tables, and the series within slices.
+    Sqlite,
+    /// A file per table, and the series within slices.
+    Parquet,
 }
 
 /// `dbduel watch`.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SELFTEST, SLICES, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
+    SELFTEST, SLICES, STACKS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
 };
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
@@ -42,6 +42,8 @@ pub struct ContenderFiles {
     pub later_stints: Vec<Stint>,
     /// `session.tsv`: session variables of a connection of the load.
     pub session: BTreeMap<String, String>,
+    /// `stacks.folded`: what its processors did under load, where that was sampled.
+    pub stacks: String,
     /// `connection.json`: how the load talks to the server.
     pub connection: Option<Connection>,
 }
@@ -401,8 +403,10 @@ fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> Co
             status_after: named(&format!("stint-{stint}/{STATUS_AFTER}")),
         })
         .collect();
+    let stacks = read_text(&dir.join(STACKS), STACKS, complaints);
     ContenderFiles {
         later_stints,
+        stacks,
         session,
         connection: json(&dir, "connection.json", complaints),
         conditions_before: json(&dir, "conditions.before.json", complaints),

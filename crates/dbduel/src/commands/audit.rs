@@ -126,6 +126,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
         console: &console,
         board: &Board::default(),
         keep: false,
+        stacks: false,
     };
     let evidence = contest::rehearse(&setting);
     console.finish();

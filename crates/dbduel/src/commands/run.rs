@@ -48,6 +48,7 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         results,
         plan: is_plan_wanted,
         keep,
+        stacks,
         budget,
         fail_if,
         metrics_addr,
@@ -55,6 +56,7 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
     } = arguments;
     let wishes = Wishes {
         keep: *keep,
+        stacks: *stacks,
         fail_if,
         board: Arc::default(),
         live: *live,
@@ -113,6 +115,8 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
 pub struct Wishes<'a> {
     /// Keep the sandboxes after the contest.
     pub keep: bool,
+    /// Sample the servers' stacks after the last block.
+    pub stacks: bool,
     /// Rules that decide the exit code.
     pub fail_if: &'a [FailIf],
     /// Where others read how the contest stands.
@@ -344,6 +348,7 @@ pub fn conduct(
         console: &console,
         board: &wishes.board,
         keep: wishes.keep,
+        stacks: wishes.stacks,
     };
     let result = contest::conduct(&setting);
     console.finish();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{Interval, new_histogram};
-use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
+use dbduel_record::rows::{ALL_CLASSES, SecondRow, SliceRow, TickRow};
 use dbduel_record::{Plan, Record};
 use hdrhistogram::Histogram;
 
@@ -20,6 +20,7 @@ pub struct Evidence<'a> {
     /// The blocks of each level.
     pub levels: Vec<LevelBlocks<'a>>,
     ticks: BTreeMap<SliceId, Vec<&'a TickRow>>,
+    seconds: BTreeMap<SliceId, Vec<&'a SecondRow>>,
     readings: BTreeMap<(SliceId, &'a str, &'a str), f64>,
     latencies: BTreeMap<SliceId, BTreeMap<&'a str, &'a Interval>>,
     measured_s: BTreeMap<SliceId, f64>,
@@ -62,10 +63,19 @@ impl<'a> Evidence<'a> {
                 .or_default()
                 .insert(&interval.class, interval);
         }
+        let mut seconds: BTreeMap<SliceId, Vec<&SecondRow>> = BTreeMap::new();
+        for row in &record.seconds {
+            let slice = SliceId {
+                block: row.block,
+                position: row.position,
+            };
+            seconds.entry(slice).or_default().push(row);
+        }
         Self {
             record,
             levels,
             ticks: index_ticks(&record.ticks),
+            seconds,
             readings: readings.collect(),
             latencies,
             measured_s: record
@@ -89,6 +99,12 @@ impl<'a> Evidence<'a> {
         self.ticks.get(&slice).map_or(&[], Vec::as_slice)
     }
 
+    /// What samplers read second by second in a slice, in the order of reading.
+    #[must_use]
+    pub fn seconds(&self, slice: SliceId) -> &[&'a SecondRow] {
+        self.seconds.get(&slice).map_or(&[], Vec::as_slice)
+    }
+
     /// One reading of a slice.
     #[must_use]
     pub fn reading(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
@@ -102,7 +118,7 @@ impl<'a> Evidence<'a> {
         let seen = self.reading(slice, source, metric)?;
         let window = match source {
             "server" | "host" => "window_s",
-            "engine" => "engine_window_s",
+            "engine" | "waits" => "engine_window_s",
             // The load process reads its own clock at both ends.
             _ => return Some(seen),
         };

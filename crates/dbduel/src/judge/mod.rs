@@ -29,6 +29,7 @@ mod quantity;
 mod rules;
 mod scaling;
 mod settings;
+mod stacks;
 mod stalls;
 pub mod summary;
 pub mod sweep;
@@ -37,6 +38,7 @@ pub mod synthetic;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod tracks;
 mod unmeasured;
 mod watched;
 
@@ -90,6 +92,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         timeline: timeline::timeline(&evidence),
         explanations: explain::explain(&evidence),
         storage: explain::amplification(&evidence),
+        flames: stacks::flames(record),
         profiles: profile::profiles(&evidence),
         watched: watched::watched(&evidence),
         not_measured: Vec::new(),

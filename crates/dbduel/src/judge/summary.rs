@@ -22,6 +22,8 @@ pub use super::over_levels::{
 };
 pub use super::profile::{Profile, Steadiness};
 pub use super::quantity::{Change, PairComparison, Quantity, QuantityComparison};
+pub use super::stacks::{Flame, Frame};
+pub use super::tracks::{Checkpoint, Track, TrackQuantity};
 pub use super::watched::Watched;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
@@ -91,6 +93,9 @@ pub struct Summary {
     /// What storage made of the changes, one entry per contender.
     #[serde(default)]
     pub storage: Vec<Amplification>,
+    /// What the processors of each server did, as sampled stacks; empty when they were not asked for.
+    #[serde(default)]
+    pub flames: Vec<Flame>,
     /// Distributions of latency and throughput, for charts.
     #[serde(default)]
     pub profiles: Vec<Profile>,
@@ -379,12 +384,38 @@ pub struct Timeline {
     pub length_s: f64,
     /// Long stretches without any slice, cut out of the times below.
     pub pauses: Vec<Pause>,
+    /// Warm-ups, which do not count.
+    #[serde(default)]
+    pub warm_ups: Vec<WarmUp>,
     /// Throughput of each contender at each level.
     pub series: Vec<Series>,
+    /// What the samplers saw second by second.
+    #[serde(default)]
+    pub tracks: Vec<Track>,
+    /// When a server's log was emptied by much at once; the largest only when there are very many.
+    #[serde(default)]
+    pub checkpoints: Vec<Checkpoint>,
     /// Who ran when; the first slices only when there are very many.
     pub schedule: Vec<Ran>,
     /// Slices that are left out of `schedule`.
     pub schedule_omitted: u32,
+}
+
+/// A warm-up on the timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUp {
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Index into the plan's levels of the load that it ran under: the one with most clients.
+    pub level: usize,
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// True when a steady state ended it, false when the cap did.
+    pub steady: bool,
+    /// Committed transactions per second in equal steps; empty when the record does not say.
+    pub steps_per_s: Vec<f64>,
 }
 
 /// A stretch that is cut out of the timeline.

@@ -3,12 +3,13 @@
 //! Stretches without any slice (a night between two sittings) are cut out and listed. Knows no
 //! pixels; a chart may thin further.
 
-use dbduel_record::event::SliceId;
+use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
 
 use super::blocks::LevelBlocks;
 use super::evidence::{Evidence, slice_of};
-use super::summary::{Pause, Ran, Series, Stretch, Timeline};
+use super::summary::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
+use super::tracks;
 
 /// Steps per series at most; neighbouring ticks are merged to get there.
 const STEPS_MAX: usize = 900;
@@ -38,17 +39,30 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
         .filter(is_planned)
         .collect();
     rows.sort_by_key(|row| (row.start_ms, row.block, row.position));
-    let Some(first) = rows.first() else {
+    if rows.is_empty() {
         return Timeline::default();
-    };
-    let clock = Clock::new(first.start_ms, &rows);
+    }
+    let warm_ups = warm_ups(evidence);
+    let clock = Clock::new(&busy(&rows, &warm_ups));
     let mut timeline = Timeline {
-        origin_ms: first.start_ms,
+        origin_ms: clock.origin_ms,
         length_s: rows
             .iter()
             .map(|row| clock.at_s(row.start_ms) + row.measured_s)
+            .chain(
+                warm_ups
+                    .iter()
+                    .map(|(start_ms, one)| clock.at_s(*start_ms) + one.length_s),
+            )
             .fold(0.0, f64::max),
         pauses: clock.pauses.clone(),
+        warm_ups: warm_ups
+            .into_iter()
+            .map(|(start_ms, warm_up)| WarmUp {
+                start_s: clock.at_s(start_ms),
+                ..warm_up
+            })
+            .collect(),
         ..Timeline::default()
     };
     let placed: Vec<(Ran, &SliceRow)> = rows
@@ -89,6 +103,12 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
             }
         }
     }
+    let ran: Vec<(Ran, SliceId)> = placed
+        .iter()
+        .map(|(ran, row)| (*ran, slice_of(row)))
+        .collect();
+    timeline.tracks = tracks::tracks(evidence, &ran);
+    timeline.checkpoints = tracks::checkpoints(evidence, &ran);
     timeline.schedule = placed
         .iter()
         .take(SCHEDULE_MAX)
@@ -105,6 +125,58 @@ fn is_counted(level: &LevelBlocks<'_>, block: u32) -> bool {
         .is_ok()
 }
 
+/// The warm-ups with their starts, milliseconds since 1970-01-01 UTC. The journal has a line when one ends.
+fn warm_ups(evidence: &Evidence<'_>) -> Vec<(u64, WarmUp)> {
+    let plan = evidence.plan();
+    let heaviest = plan.levels.iter().enumerate();
+    let Some((level, _)) = heaviest.max_by_key(|(_, level)| level.clients) else {
+        return Vec::new();
+    };
+    let found = evidence.record.events.iter().filter_map(|event| {
+        let Event::WarmedUp {
+            contender,
+            seconds,
+            steady,
+            steps_per_s,
+        } = &event.what
+        else {
+            return None;
+        };
+        let is_length = seconds.is_finite() && *seconds > 0.0;
+        let contender = plan
+            .contenders
+            .iter()
+            .position(|one| one.name == *contender)?;
+        is_length.then(|| {
+            let warm_up = WarmUp {
+                contender,
+                level,
+                start_s: 0.0,
+                length_s: *seconds,
+                steady: *steady,
+                steps_per_s: steps_per_s.clone(),
+            };
+            (event.at_ms.saturating_sub((1e3 * seconds) as u64), warm_up)
+        })
+    });
+    found.collect()
+}
+
+/// Stretches under load from first to last, milliseconds since 1970-01-01 UTC.
+fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)]) -> Vec<(u64, u64)> {
+    let ms = |seconds: f64| (1e3 * seconds) as u64;
+    let slices = rows.iter().map(|row| {
+        let start_ms = row.start_ms.saturating_sub(ms(row.guard_s));
+        (start_ms, row.start_ms + ms(row.measured_s))
+    });
+    let others = warm_ups
+        .iter()
+        .map(|(start_ms, warm_up)| (*start_ms, start_ms + ms(warm_up.length_s)));
+    let mut busy: Vec<(u64, u64)> = slices.chain(others).collect();
+    busy.sort_unstable();
+    busy
+}
+
 /// Wall-clock time with the pauses cut out.
 struct Clock {
     origin_ms: u64,
@@ -114,30 +186,29 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(origin_ms: u64, rows: &[&SliceRow]) -> Self {
-        let since = |row: &SliceRow| (row.start_ms - origin_ms) as f64 / 1e3;
-        let under_load: f64 = rows.iter().map(|row| row.measured_s + row.guard_s).sum();
-        let longest_kept = PAUSE_S.max(under_load / 20.0);
+    /// A clock over stretches under load, which are sorted.
+    fn new(busy: &[(u64, u64)]) -> Self {
+        let origin_ms = busy.first().map_or(0, |(start_ms, _)| *start_ms);
+        let since = |at_ms: u64| at_ms.saturating_sub(origin_ms) as f64 / 1e3;
+        let lengths = busy.iter().map(|(start_ms, end_ms)| end_ms - start_ms);
+        let longest_kept = PAUSE_S.max(lengths.sum::<u64>() as f64 / 1e3 / 20.0);
         let mut clock = Self {
             origin_ms,
             pauses: Vec::new(),
             ends_s: Vec::new(),
         };
-        let mut cut = 0.0;
-        for pair in rows.windows(2) {
-            let (end, next) = (
-                since(pair[0]) + pair[0].measured_s,
-                since(pair[1]) - pair[1].guard_s,
-            );
-            let length_s = next - end;
+        let (mut cut, mut end_ms) = (0.0, origin_ms);
+        for (start_ms, until_ms) in busy {
+            let length_s = since(*start_ms) - since(end_ms);
             if length_s > longest_kept {
                 clock.pauses.push(Pause {
-                    at_s: end - cut,
+                    at_s: since(end_ms) - cut,
                     length_s,
                 });
-                clock.ends_s.push(next);
+                clock.ends_s.push(since(*start_ms));
                 cut += length_s;
             }
+            end_ms = end_ms.max(*until_ms);
         }
         clock
     }

@@ -110,6 +110,14 @@ impl Pair {
     }
 }
 
+/// One level over time.
+#[derive(Serialize)]
+struct OverTime {
+    throughput: Pair,
+    /// What the servers did meanwhile; absent when nothing was seen second by second.
+    meanwhile: Option<Pair>,
+}
+
 #[derive(Serialize)]
 struct Page {
     view: View,
@@ -126,7 +134,7 @@ struct Page {
     curves: Vec<Pair>,
     steadiness: Vec<Pair>,
     tradeoff: Option<Pair>,
-    over_time: Vec<Pair>,
+    over_time: Vec<OverTime>,
     new_orders: Vec<Pair>,
     class_columns: [&'static str; CLASS_COLUMNS.len()],
     schedule: Option<Pair>,
@@ -136,6 +144,7 @@ struct Page {
     by_clients_heads: Vec<&'static str>,
     caution: &'static str,
     processor: Option<Pair>,
+    flames: Vec<Pair>,
 }
 
 impl Format for Html {
@@ -165,7 +174,12 @@ impl Format for Html {
                 .duels
                 .iter()
                 .filter_map(|duel| {
-                    Pair::maybe(|width| chart::throughput_over_time(summary, duel, width))
+                    Some(OverTime {
+                        throughput: Pair::maybe(|width| {
+                            chart::throughput_over_time(summary, duel, width)
+                        })?,
+                        meanwhile: Pair::maybe(|width| chart::meanwhile(summary, duel, width)),
+                    })
                 })
                 .collect(),
             new_orders: summary
@@ -184,6 +198,11 @@ impl Format for Html {
             storage_heads: STORAGE_HEADS.to_vec(),
             by_clients_heads: BY_CLIENTS_HEADS.to_vec(),
             caution: CAUTION,
+            flames: summary
+                .flames
+                .iter()
+                .map(|flame| Pair::of(|width| chart::flame(summary, flame, width)))
+                .collect(),
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
         let mut environment = environment();

@@ -87,7 +87,7 @@ impl Lab {
         self.dir.path()
     }
 
-    fn run_command(&self) -> Command {
+    pub fn run_command(&self) -> Command {
         let mut command = program();
         command
             .arg("run")

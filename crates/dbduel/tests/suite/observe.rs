@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use dbduel_record::Record;
+use dbduel_record::event::Event;
 use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
@@ -46,6 +47,7 @@ fn a_duel_is_observed_explained_exported_and_watched() {
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     let record = lab.record();
     every_slice_has_its_readings(&record);
+    waits_and_seconds_are_read_where_they_are_kept(&record);
     the_explanation_adds_up(&lab);
     tables_are_exported(&lab, record.slices.len());
     the_page_is_shown_live(&lab);
@@ -116,6 +118,38 @@ fn every_slice_has_its_readings(record: &Record) {
     assert!(record.seconds.len() > 20, "{}", record.seconds.len());
 }
 
+/// The performance schema is on in a MySQL 5.6 and off in a MariaDB unless asked for otherwise; only the latter
+/// names the threads of its connections, and says where its last checkpoint is.
+fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
+    let waiting = |contender: &str| {
+        let readings = record.readings.iter();
+        readings
+            .filter(|row| row.source == "waits" && row.contender == contender)
+            .count()
+    };
+    assert!(waiting("old") > 0, "no waits of MySQL 5.6");
+    assert_eq!(waiting("new"), 0, "MariaDB has its performance schema off");
+    let of_engine = |metric: &str| {
+        let seconds = record.seconds.iter();
+        seconds
+            .filter(|row| row.source == "engine" && row.metric == metric)
+            .count()
+    };
+    assert!(of_engine("pages_flushed_count") > 0 && of_engine("checkpoint_age_bytes") > 0);
+    let mut named = record
+        .readings
+        .iter()
+        .filter(|row| row.contender == "new" && row.metric == "connections_count");
+    assert!(
+        named.all(|row| row.value >= 4.0),
+        "MariaDB names the threads of its connections from the first slice on"
+    );
+    let warm_ups = record.events.iter().filter(|event| {
+        matches!(&event.what, Event::WarmedUp { steps_per_s, .. } if !steps_per_s.is_empty())
+    });
+    assert_eq!(warm_ups.count(), 2);
+}
+
 fn the_explanation_adds_up(lab: &Lab) {
     let output = program()
         .arg("report")
@@ -128,6 +162,9 @@ fn the_explanation_adds_up(lab: &Lab) {
     assert_eq!(explanation["contender"], "new");
     assert!(explanation["costs"].as_array().unwrap().len() > 10);
     assert!(!json["sentences"][0].as_array().unwrap().is_empty());
+    let findings = json["findings"].as_array().unwrap().iter();
+    let mut rules = findings.map(|finding| finding["rule"].as_str().unwrap());
+    assert!(rules.any(|rule| rule == "observe.waits-one-sided"));
     let latency = &explanation["latency"];
     if latency["state"] != "divided" {
         // On a machine that gives the watch no time.
@@ -165,6 +202,7 @@ fn tables_are_exported(lab: &Lab, slices: usize) {
             .arg(lab.record_dir())
             .arg("--output")
             .arg(&folder)
+            .args(["--format", "csv,sqlite,parquet"])
             .output()
             .unwrap()
     };
@@ -173,7 +211,102 @@ fn tables_are_exported(lab: &Lab, slices: usize) {
     let text = std::fs::read_to_string(folder.join("slices.csv")).unwrap();
     assert_eq!(text.lines().count(), slices + 1);
     assert!(text.starts_with("block,position,"));
+    for (file, start) in [
+        ("record.sqlite", "SQLite format 3"),
+        ("seconds.parquet", "PAR1"),
+    ] {
+        let bytes = std::fs::read(folder.join(file)).unwrap();
+        assert!(bytes.starts_with(start.as_bytes()), "{file}");
+    }
     assert_eq!(export().status.code(), Some(1), "nothing is overwritten");
+}
+
+#[test]
+fn a_running_contest_shows_its_page_and_its_metrics() {
+    let test = "a_running_contest_shows_its_page_and_its_metrics";
+    let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(EXPERIMENT);
+    let mut run = Run(lab
+        .run_command()
+        .args(["--live", "--metrics-addr", "127.0.0.1:0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap());
+    let (mut metrics, mut page) = (None, None);
+    let mut said = BufReader::new(run.0.stderr.take().unwrap());
+    while metrics.is_none() || page.is_none() {
+        let mut line = String::new();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended early");
+        if let Some(address) = line.trim().strip_prefix("metrics: ") {
+            metrics = Some(address.to_owned());
+        }
+        if let Some(address) = line.trim().strip_prefix("live report: ") {
+            page = Some(address.to_owned());
+        }
+    }
+    // What it says from now on must not fill the pipe.
+    let rest = std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    let (metrics, page) = (metrics.unwrap(), page.unwrap());
+    let html = get(&page);
+    assert!(html.starts_with("HTTP/1.1 200"), "{html:.300}");
+    let until = std::time::Instant::now() + Duration::from_secs(180);
+    let text = loop {
+        let text = get(&metrics);
+        assert!(text.ends_with("# EOF\n"), "{text}");
+        if text.contains("\ndbduel_slices_total{") {
+            break text;
+        }
+        assert!(std::time::Instant::now() < until, "no slice yet: {text}");
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    for part in [
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        "dbduel_phase{dbduel_phase=\"measuring\"} 1",
+        "dbduel_server_cpu_user_seconds_total{contender=",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    assert_eq!(run.end().code(), Some(130));
+    rest.join().unwrap().unwrap();
+}
+
+/// A run that is asked to end when the test does, however it does: its servers must not stay.
+struct Run(Child);
+
+impl Run {
+    fn end(&mut self) -> ExitStatus {
+        let pid = nix::unistd::Pid::from_raw(self.0.id().try_into().unwrap());
+        // It may have ended by itself.
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.end();
+        }
+    }
+}
+
+/// The whole answer to a request for `address`.
+fn get(address: &str) -> String {
+    let (place, path) = address
+        .trim_start_matches("http://")
+        .split_once('/')
+        .unwrap();
+    let mut stream = TcpStream::connect(place).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {place}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 fn the_page_is_shown_live(lab: &Lab) {
@@ -187,18 +320,7 @@ fn the_page_is_shown_live(lab: &Lab) {
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut address)
         .unwrap();
-    let (place, path) = address
-        .trim()
-        .trim_start_matches("http://")
-        .split_once('/')
-        .unwrap();
-    let mut stream = TcpStream::connect(place).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {place}\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
+    let page = get(address.trim());
     assert!(
         page.starts_with("HTTP/1.1 200") && page.contains("<svg"),
         "{page:.300}"

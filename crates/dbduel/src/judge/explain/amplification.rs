@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::evidence::{Evidence, slice_of};
 
+/// Bytes of a terabyte, as drives are sold.
+const TERABYTE: f64 = 1e12;
+
 /// Storage of one contender over all its counted slices. A value that the record does not allow is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Amplification {
@@ -24,6 +27,11 @@ pub struct Amplification {
     pub write_amplification: Option<f64>,
     /// Bytes written to the device per changed row.
     pub written_per_row_bytes: Option<f64>,
+    /// Bytes written to the device per committed transaction.
+    pub written_per_transaction_bytes: Option<f64>,
+    /// Committed transactions per terabyte (10^12 bytes) written to the device: drives are rated by the terabytes
+    /// that may be written to them. What the drive itself writes in addition is not in it.
+    pub transactions_per_tb_written: Option<f64>,
     /// Bytes allocated on the device after the last slice.
     pub allocated_bytes: Option<u64>,
     /// Bytes by the sizes of the files after the last slice.
@@ -73,6 +81,14 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
     let row_bytes = loaded
         .filter(|(rows, bytes, ..)| *rows > 0 && *bytes > 0)
         .map(|(rows, bytes, ..)| bytes as f64 / rows as f64);
+    let slices = evidence
+        .levels
+        .iter()
+        .flat_map(|level| level.slices_of(contender));
+    let transactions = slices.map(|row| row.ok as f64).sum::<f64>();
+    let written_per_transaction_bytes = device_written_bytes
+        .filter(|_| transactions > 0.0)
+        .map(|bytes| bytes / transactions);
     let written_per_row_bytes = device_written_bytes
         .zip(rows_changed)
         .map(|(bytes, rows)| bytes / rows);
@@ -91,6 +107,10 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
             .zip(row_bytes)
             .map(|(written, row)| written / row),
         written_per_row_bytes,
+        written_per_transaction_bytes,
+        transactions_per_tb_written: written_per_transaction_bytes
+            .filter(|bytes| *bytes > 0.0)
+            .map(|bytes| TERABYTE / bytes),
         allocated_bytes: size.map(|size| size.after_allocated_bytes),
         apparent_bytes: size.map(|size| size.after_bytes),
         allocated_share: size

@@ -225,10 +225,9 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
     let plan = evidence.plan();
     let alpha = 1.0 - plan.decision.confidence;
     // Half of the error for the costs, half for the parts of the latency.
-    let per_cost = alpha / 2.0 / resources::RESOURCES.len() as f64;
+    let per_cost = alpha / 2.0 / resources::all().count() as f64;
     let per_part = alpha / 2.0 / (Doing::ALL.len() + 1) as f64;
-    let costs: Vec<Cost> = resources::RESOURCES
-        .iter()
+    let costs: Vec<Cost> = resources::all()
         .filter_map(|resource| costs::cost(evidence, level, contender, resource, per_cost))
         .collect();
     let latency = match latency::divide(evidence, level, contender, per_part) {

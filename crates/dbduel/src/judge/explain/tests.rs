@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dbduel_record::Record;
 use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
 
-use super::resources::RESOURCES;
+use super::resources;
 use super::{Doing, Explanation, Latency, Moved};
 use crate::judge::summarise;
 use crate::judge::synthetic::{Observation, Scenario};
@@ -18,7 +18,7 @@ fn explained(record: &Record) -> Explanation {
 #[test]
 fn resources_have_unique_names_and_readings_with_the_unit_that_they_claim() {
     let mut seen = BTreeSet::new();
-    for resource in RESOURCES {
+    for resource in resources::all() {
         assert!(seen.insert(resource.id), "`{}` stands twice", resource.id);
         assert!(
             !resource.name.ends_with('.') && resource.name.len() > 3,

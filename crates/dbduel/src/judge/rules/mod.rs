@@ -5,6 +5,7 @@
 
 mod lab;
 mod load;
+mod observe;
 mod order_entry;
 mod run;
 mod server;
@@ -135,6 +136,11 @@ pub const RULES: &[Rule] = &[
         id: "run.unfinished",
         why: "A run that was cut short did not take the time that it was given.",
         check: run::unfinished,
+    },
+    Rule {
+        id: "observe.waits-one-sided",
+        why: "Waits that only one side counts explain nothing, and counting them costs that side time.",
+        check: observe::waits_one_sided,
     },
     Rule {
         id: "record.complaints",

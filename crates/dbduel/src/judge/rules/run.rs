@@ -22,6 +22,7 @@ pub(super) fn not_steady(case: &Case<'_>) -> Vec<Found> {
             contender,
             seconds,
             steady,
+            ..
         } = event
         {
             let own = warm_ups.entry(contender).or_default();

@@ -4,7 +4,7 @@ use dbduel_record::Plan;
 use dbduel_record::event::{EndReason, Event, SliceId};
 use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::plan::Block;
-use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SliceRow, TickRow};
+use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
@@ -90,12 +90,18 @@ impl Scenario {
                 contender: contender(),
                 seconds: 140.0,
                 steady: true,
+                steps_per_s: (1..=28)
+                    .map(|step| 6000.0 * (1.0 - (-f64::from(step) / 5.0).exp()))
+                    .collect(),
             });
         }
         events.extend(self.noticed.iter().map(|finding| Event::Noticed {
             finding: finding.clone(),
         }));
         for event in events {
+            if let Event::WarmedUp { seconds, .. } = &event {
+                clock.now_ms += (1e3 * seconds) as u64;
+            }
             steps.push(Step::Event(clock.now_ms, event));
             clock.now_ms += 500;
         }
@@ -289,12 +295,63 @@ impl Scenario {
         };
         SliceResult {
             classes: vec![row],
+            seconds: self.seconds(id, side, &ticks, noise),
             ticks,
             readings,
-            seconds: Vec::new(),
             errors: if failed > 0 { vec![error] } else { Vec::new() },
             latencies: vec![interval],
         }
+    }
+}
+
+impl Scenario {
+    /// What samplers saw second by second of an observed server: it runs and writes as it commits, and its log
+    /// fills until a checkpoint frees it.
+    fn seconds(
+        &self,
+        id: SliceId,
+        side: &Side,
+        ticks: &[TickRow],
+        noise: &mut Noise,
+    ) -> Vec<SecondRow> {
+        let Some(observation) = &self.observation else {
+            return Vec::new();
+        };
+        let number = self.sides.iter().position(|one| one.name == side.name);
+        let written = observation.written_bytes[number.unwrap_or(0)];
+        let mut rows = Vec::new();
+        for (second, tick) in ticks.iter().enumerate() {
+            let ok = tick.ok as f64;
+            let is_checkpoint = second % 12 == 11;
+            let pressure = (0.3 + 0.1 * noise.normal()).clamp(0.0, 1.0) * tick.length_s;
+            for (source, metric, value) in [
+                ("server", "cpu_user_s", ok * 210e-6),
+                ("server", "cpu_system_s", ok * 60e-6),
+                ("server", "device_write_bytes", ok * written),
+                ("host", "pressure_io_some_s", pressure),
+                (
+                    "engine",
+                    "checkpoint_age_bytes",
+                    40e6 * (second % 12 + 1) as f64 / 12.0,
+                ),
+                (
+                    "engine",
+                    "checkpoint_advance_bytes",
+                    if is_checkpoint { 40e6 } else { 1e6 },
+                ),
+            ] {
+                rows.push(SecondRow {
+                    block: id.block,
+                    position: id.position,
+                    offset_s: tick.offset_s + tick.length_s,
+                    length_s: tick.length_s,
+                    source: source.to_owned(),
+                    metric: metric.to_owned(),
+                    value,
+                });
+            }
+        }
+        rows
     }
 }
 

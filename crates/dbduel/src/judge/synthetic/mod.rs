@@ -18,7 +18,7 @@ use dbduel_record::event::{EndReason, Event, Finding, SliceId, Stamped};
 use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Schedule, Workload,
 };
-use dbduel_record::rows::{ReadingRow, SliceRow, TickRow};
+use dbduel_record::rows::{ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
 use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 
@@ -374,10 +374,11 @@ impl Scenario {
         record.plan.blocks.retain(|block| block.round < self.blocks);
         record.latencies.clear();
         let blocks = record.plan.blocks.clone();
-        let (slices, ticks, readings) = (
+        let (slices, ticks, readings, seconds) = (
             record.slices.clone(),
             record.ticks.clone(),
             record.readings.clone(),
+            record.seconds.clone(),
         );
         let events = record.events.clone();
         let end_ms = slices
@@ -410,6 +411,10 @@ impl Scenario {
                     block: row.block + later,
                     ..row.clone()
                 }));
+            record.seconds.extend(seconds.iter().map(|row| SecondRow {
+                block: row.block + later,
+                ..row.clone()
+            }));
             record
                 .events
                 .extend(events.iter().filter_map(|event| match event.what {

@@ -83,7 +83,11 @@ fn say(setting: &Setting<'_>, contender: &str, verification: &Verification) {
             .map(|condition| condition.seconds)
             .sum();
         setting.console.say(&format!(
-            "{contender}: {count} conditions hold, looked at in {seconds:.1} s"
+            "{contender}: {} in {seconds:.1} s",
+            match count {
+                1 => "the one condition holds, looked at".to_owned(),
+                count => format!("all {count} conditions hold, looked at"),
+            }
         ));
     }
 }

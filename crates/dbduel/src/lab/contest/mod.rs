@@ -16,6 +16,7 @@ mod observers;
 mod prepare;
 mod pulses;
 mod slice;
+mod stacks;
 mod warm_up;
 
 use std::path::{Path, PathBuf};
@@ -60,6 +61,8 @@ pub struct Setting<'a> {
     pub board: &'a Board,
     /// Keep the sandboxes after the contest.
     pub keep: bool,
+    /// Sample the servers' stacks after the last block.
+    pub stacks: bool,
 }
 
 /// Conducts the contest, or what is left of it.
@@ -150,7 +153,10 @@ fn stage(
         progress,
         observers: Observers::new(setting),
     };
-    let result = contest.warm_up().and_then(|()| contest.measure());
+    let mut result = contest.warm_up().and_then(|()| contest.measure());
+    if setting.stacks && result.is_ok() {
+        result = contest.sample_stacks().and(result);
+    }
     let Contest { arena, load, .. } = contest;
     drop(load);
     setting.board.enter(Phase::Closing);

@@ -14,6 +14,9 @@ use super::board::Phase;
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 
+/// Steps of a warm-up that are kept, at most.
+const STEPS_MAX: usize = 120;
+
 impl Contest<'_> {
     /// Warms up every contender in turn.
     ///
@@ -54,6 +57,7 @@ impl Contest<'_> {
         };
         let mut detector =
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
+        let mut ticks_per_s = Vec::new();
         interrupt::check()?;
         self.arena.activate(contender)?;
         board.enter(Phase::WarmingUp);
@@ -65,7 +69,9 @@ impl Contest<'_> {
                 &format!("warming up {name}: {}", rate(tick)),
             );
             board.tick(contender, index, tick, done_s);
-            match detector.push(tick.ok as f64 / tick.length_s.max(f64::EPSILON)) {
+            let per_s = tick.ok as f64 / tick.length_s.max(f64::EPSILON);
+            ticks_per_s.push(per_s);
+            match detector.push(per_s) {
                 Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
                 _ if interrupt::check().is_err() => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
@@ -87,6 +93,7 @@ impl Contest<'_> {
             contender: name,
             seconds,
             steady,
+            steps_per_s: in_steps(&ticks_per_s),
         })?;
         self.progress.used_s += seconds;
         Ok(())
@@ -109,6 +116,13 @@ fn rule(plan: &Plan) -> SteadyRule {
         limit: ticks(plan.schedule.warm_up_cap_s),
         ..defaults
     }
+}
+
+/// The throughput of ticks, merged into so few steps that a line of the journal stays readable.
+fn in_steps(ticks_per_s: &[f64]) -> Vec<f64> {
+    let merged = ticks_per_s.len().div_ceil(STEPS_MAX).max(1);
+    let mean = |chunk: &[f64]| (chunk.iter().sum::<f64>() / chunk.len() as f64).round();
+    ticks_per_s.chunks(merged).map(mean).collect()
 }
 
 /// Throughput of a tick for people.

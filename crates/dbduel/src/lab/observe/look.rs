@@ -1,6 +1,7 @@
 //! One look of all samplers at one subject, and what happened between two looks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use super::{Kind, Missing, Pace, SAMPLERS, Subject, Value, Whose};
 
@@ -71,6 +72,47 @@ impl Look {
             !metric.starts_with("thread_") || (metric.ends_with("_on_cpu_s") && *value > 0.0)
         });
         used
+    }
+}
+
+/// A look at everything that processes and the machine count.
+pub(super) struct Looks {
+    /// When.
+    pub at: Instant,
+    /// At the server.
+    pub server: Look,
+    /// At the load process.
+    pub load: Look,
+    /// At the machine.
+    pub host: Look,
+}
+
+impl Looks {
+    /// Looks at a server and a load process, and at the machine that they run on.
+    pub fn now(server: &Subject, load: &Subject, pace: Pace) -> Self {
+        let host = Look::at(Whose::Machine, server, pace);
+        let load = Look::at(Whose::Process, load, pace);
+        let server = Look::at(Whose::Process, server, pace);
+        Self {
+            at: Instant::now(),
+            server,
+            load,
+            host,
+        }
+    }
+
+    /// What was used since `earlier`, by source and metric.
+    pub fn since(
+        &self,
+        earlier: &Looks,
+        connections: &BTreeSet<u32>,
+    ) -> Vec<(&'static str, BTreeMap<String, f64>)> {
+        let none = BTreeSet::new();
+        vec![
+            ("server", self.server.since(&earlier.server, connections)),
+            ("load", self.load.since(&earlier.load, &none)),
+            ("host", self.host.since(&earlier.host, &none)),
+        ]
     }
 }
 

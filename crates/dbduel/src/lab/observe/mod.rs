@@ -5,23 +5,27 @@
 //! know what a reading means for a contest; the judge does.
 //!
 //! ```text
-//! SAMPLERS ─► Look ─┐
-//! states (threads)  ├─► Watch over one slice ─► readings.csv, seconds.csv
-//! engine (SQL)      ┘
+//! SAMPLERS ─► Look ───────────────┐
+//! states (threads)                ├─► Watch over one slice ─► readings.csv, seconds.csv
+//! engine, waits, sessions (SQL) ──┘
 //! ```
 
+mod counters;
 mod device;
 mod engine;
 mod look;
 mod machine;
 mod process;
+mod sessions;
+mod shift;
+pub mod stacks;
 mod states;
 mod threads;
+mod waits;
 mod watch;
 
 use std::path::PathBuf;
 
-pub use look::Look;
 pub use watch::{Observed, Observer, Watch};
 
 /// What samplers look at.

@@ -30,6 +30,7 @@ mod variables;
 mod version;
 
 pub use build::Build;
+pub use command::Tool;
 pub use copy::{TreeSize, copy_tree, tree_size};
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName};

@@ -4,10 +4,10 @@ use crate::judge::Summary;
 use crate::judge::summary::Figure;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted, marker};
-use super::svg::{Anchor, Svg};
+use super::svg::Anchor;
 
 const BAR: f64 = 15.0;
 const ROW: f64 = 22.0;
@@ -27,14 +27,7 @@ pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
         return None;
     }
     let (factor, unit) = words::latency_unit(largest);
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
-        "Processor time per transaction",
-    );
-    svg.text((width, 14.0), Anchor::End, "small", unit);
+    let mut svg = titled(width, "Processor time per transaction", unit);
     svg.text(
         (0.0, 32.0),
         Anchor::Start,

@@ -5,11 +5,11 @@ use crate::judge::summary::Duel;
 use crate::report::words;
 
 use super::forest::tick_label;
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks, ticks};
 use super::style::{colour, mark_class, marker};
-use super::svg::{Anchor, Svg};
+use super::svg::Anchor;
 
 /// Marks per contender at most; of more, every n-th block is shown.
 const MARKS_MAX: usize = 400;
@@ -33,13 +33,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
         (low.min(ratio), high.max(ratio))
     });
     let (low, high) = (low / horizon.powf(0.4), high * horizon.powf(0.4));
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
-        &format!("Ratio of every block, {}", duel.label),
-    );
+    let mut svg = titled(width, &format!("Ratio of every block, {}", duel.label), "");
     let plot = Plot {
         left: 52.0,
         top: 28.0,
@@ -109,13 +103,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
             &words::trimmed(tick),
         );
     }
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
-        Anchor::Middle,
-        "small",
-        "block · tint: interval · grey: horizon",
-    );
+    plot.axis(&mut svg, "block · tint: interval · grey: horizon");
     Some(svg.finish(
         plot.bottom + 36.0,
         &format!(

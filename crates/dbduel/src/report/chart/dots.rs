@@ -4,11 +4,11 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::names;
 use super::scale::{Scale, logarithmic_ticks};
 use super::style::{colour, legend, marker};
-use super::svg::{Anchor, Svg};
+use super::svg::Anchor;
 
 /// Takes one figure out of the measures.
 type Row = fn(&Measures) -> &Figure;
@@ -37,14 +37,7 @@ pub fn latency_profile(summary: &Summary, duel: &Duel, width: f64) -> Option<Str
         .collect();
     let smallest = values.iter().copied().reduce(f64::min)?;
     let largest = values.iter().copied().fold(0.0, f64::max);
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
-        &format!("Latency, {}", duel.label),
-    );
-    svg.text((width, 14.0), Anchor::End, "small", "logarithmic");
+    let mut svg = titled(width, &format!("Latency, {}", duel.label), "logarithmic");
     let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
     let lane = 11.0;
     let row = lane * duel.contenders.len() as f64 + 12.0;

@@ -3,6 +3,17 @@
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 
+/// A drawing with its title at the top left and a note, which may be empty, at the top right.
+#[must_use]
+pub fn titled(width: f64, title: &str, note: &str) -> Svg {
+    let mut svg = Svg::new(width);
+    svg.text((0.0, 14.0), Anchor::Start, "title", title);
+    if !note.is_empty() {
+        svg.text((width, 14.0), Anchor::End, "small", note);
+    }
+    svg
+}
+
 /// The rectangle that data are drawn in, pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Plot {
@@ -47,6 +58,17 @@ impl Plot {
                 &label(tick),
             );
         }
+    }
+
+    /// The line at the bottom, and below its labels what it counts.
+    pub fn axis(&self, svg: &mut Svg, caption: &str) {
+        svg.line((self.left, self.bottom), (self.right, self.bottom), "axis");
+        svg.text(
+            (f64::midpoint(self.left, self.right), self.bottom + 31.0),
+            Anchor::Middle,
+            "small",
+            caption,
+        );
     }
 
     /// Vertical lines with their labels below. Labels that would touch the one before are left out.

@@ -9,9 +9,11 @@ mod bars;
 mod blocks;
 mod dots;
 mod factor;
+mod flame;
 mod forest;
 mod frame;
 mod levels;
+mod meanwhile;
 mod nines;
 mod orders;
 mod overtime;
@@ -27,8 +29,10 @@ pub use bars::processor_time;
 pub use blocks::block_ratios;
 pub use dots::latency_profile;
 pub use factor::FactorChart;
+pub use flame::flame;
 pub use forest::forest;
 pub use levels::{LevelChart, by_level};
+pub use meanwhile::meanwhile;
 pub use nines::latency_curve;
 pub use orders::new_orders;
 pub use overtime::throughput_over_time;
@@ -47,6 +51,13 @@ fn names(summary: &Summary) -> Vec<&str> {
         .iter()
         .map(|contender| contender.name.as_str())
         .collect()
+}
+
+fn name_of(summary: &Summary, contender: usize) -> &str {
+    summary
+        .contenders
+        .get(contender)
+        .map_or("", |facts| facts.name.as_str())
 }
 
 fn number_of(summary: &Summary, contender: &str) -> usize {

@@ -4,11 +4,11 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Profile};
 use crate::report::words;
 
-use super::frame::Plot;
-use super::names;
+use super::frame::{Plot, titled};
 use super::scale::{Scale, logarithmic_ticks};
 use super::style::{colour, legend, mark_class, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::svg::polyline;
+use super::{name_of, names};
 
 /// Quantiles with a label.
 const LABELLED: [(f64, &str); 7] = [
@@ -36,12 +36,10 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
         .max(1.0);
     let largest = points().map(|point| point.latency_us).fold(1.0, f64::max);
     let last = points().map(|point| point.quantile).fold(0.5, f64::max);
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
+    let mut svg = titled(
+        width,
         &format!("Latency at every quantile, {}", duel.label),
+        "",
     );
     let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
     let plot = Plot {
@@ -87,10 +85,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
             &format!("curve {class}"),
             "",
         );
-        let name = summary
-            .contenders
-            .get(profile.contender)
-            .map_or("", |facts| facts.name.as_str());
+        let name = name_of(summary, profile.contender);
         for (place, point) in places.iter().zip(&profile.latency) {
             svg.path(
                 &marker(profile.contender, *place, 2.5),
@@ -103,11 +98,8 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
             );
         }
     }
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
-        Anchor::Middle,
-        "small",
+    plot.axis(
+        &mut svg,
         "% of transactions at or below; each nine takes the same room",
     );
     Some(svg.finish(

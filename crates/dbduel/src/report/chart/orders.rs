@@ -5,11 +5,11 @@ use crate::judge::order_entry::OrderCell;
 use crate::judge::summary::Duel;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::overtime::time_axis;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark_class, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::svg::polyline;
 use super::{names, number_of};
 
 /// Draws the chart; `None` for another workload, or before the first counted slice.
@@ -27,9 +27,8 @@ pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
     let length_s = slices()
         .map(|slice| since_s(slice.start_ms))
         .fold(1.0, f64::max);
-    let mut svg = Svg::new(width);
     let title = format!("New-Orders per minute, {}", duel.label);
-    svg.text((0.0, 14.0), Anchor::Start, "title", &title);
+    let mut svg = titled(width, &title, "");
     let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
     let plot = Plot {
         left: 60.0,
@@ -41,7 +40,7 @@ pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
     let values = Scale::linear((0.0, end), plot.upwards());
     plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
     let time = Scale::linear((0.0, length_s), plot.across());
-    time_axis(&mut svg, plot, &time, length_s);
+    time_axis(&mut svg, plot, &time, length_s, "since the first slice");
     let radius = (1.2 * (plot.right - plot.left) / slices().count().max(1) as f64).clamp(1.6, 4.2);
     for cell in &cells {
         let contender = number_of(summary, &cell.contender);

@@ -1,17 +1,18 @@
 //! Throughput of one level over time, with every slice visible.
 
 use crate::judge::Summary;
-use crate::judge::summary::{Duel, Series, Stretch};
+use crate::judge::summary::{Duel, Series, Stretch, WarmUp};
 use crate::report::words;
 
-use super::frame::Plot;
-use super::names;
+use super::frame::{Plot, titled};
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark_class, marker};
 use super::svg::{Anchor, Svg, polyline};
+use super::{name_of, names};
 
 /// Draws the chart; `None` before the first slice. Thin lines are ticks, marks are
-/// slices, thick lines the rolling mean of five of them, triangles at the axis stalls.
+/// slices, thick lines the rolling mean of five of them, triangles at the axis stalls, triangles at the top
+/// large checkpoints, shades warm-ups.
 #[must_use]
 pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let timeline = &summary.timeline;
@@ -23,14 +24,11 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
     if series.is_empty() {
         return None;
     }
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
+    let mut svg = titled(
+        width,
         &format!("Throughput over time, {}", duel.label),
+        "transactions/s",
     );
-    svg.text((width, 14.0), Anchor::End, "small", "transactions/s");
     let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
     let plot = Plot {
         left: 52.0,
@@ -38,18 +36,30 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
         right: width - 8.0,
         bottom: top + 196.0,
     };
-    let end = nice_end(largest(&series), 4);
+    let warm_ups: Vec<&WarmUp> = timeline
+        .warm_ups
+        .iter()
+        .filter(|one| one.level == duel.level)
+        .collect();
+    let end = nice_end(largest(&series, &warm_ups), 4);
     let values = Scale::linear((0.0, end), plot.upwards());
     plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
     let time = Scale::linear((0.0, timeline.length_s), plot.across());
     svg.begin_group("time-axis");
-    time_axis(&mut svg, plot, &time, timeline.length_s);
+    time_axis(&mut svg, plot, &time, timeline.length_s, SINCE);
     svg.end_group();
     svg.begin_stretch(
         (plot.left, plot.top - 8.0),
         (plot.right - plot.left, plot.bottom - plot.top + 8.0),
         timeline.length_s,
     );
+    shade_warm_ups(&mut svg, summary, plot, &time);
+    for warm_up in warm_ups {
+        let points = steps(warm_up.start_s, warm_up.length_s, &warm_up.steps_per_s);
+        let places = points.map(|(at_s, rate)| (time.at(at_s), values.held(rate)));
+        let class = colour(warm_up.contender);
+        svg.path(&polyline(places), &format!("curve thin {class}"), "");
+    }
     for pause in &timeline.pauses {
         let x = time.at(pause.at_s);
         svg.line((x, plot.top), (x, plot.bottom), "pause");
@@ -64,23 +74,18 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
     let radius = (1.2 * (plot.right - plot.left) / marks.max(1) as f64).clamp(1.6, 4.2);
     for series in &series {
         let class = colour(series.contender);
-        let mut steps = Vec::new();
+        let mut ticks = Vec::new();
         let mut means = Vec::new();
         for stretch in &series.stretches {
-            let step_s = stretch.length_s / stretch.steps_per_s.len().max(1) as f64;
-            steps.extend(stretch.steps_per_s.iter().enumerate().map(|(index, rate)| {
-                (
-                    time.at(stretch.start_s + (index as f64 + 0.5) * step_s),
-                    values.held(*rate),
-                )
-            }));
-            steps.push((f64::NAN, f64::NAN));
+            let points = steps(stretch.start_s, stretch.length_s, &stretch.steps_per_s);
+            ticks.extend(points.map(|(at_s, rate)| (time.at(at_s), values.held(rate))));
+            ticks.push((f64::NAN, f64::NAN));
             means.push((
                 time.at(stretch.start_s + stretch.length_s / 2.0),
                 values.held(stretch.throughput_per_s),
             ));
         }
-        svg.path(&polyline(steps), &format!("curve thin {class}"), "");
+        svg.path(&polyline(ticks), &format!("curve thin {class}"), "");
         let rolling = rolling_mean(&series.stretches);
         svg.path(
             &polyline(
@@ -91,10 +96,7 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
             &format!("curve rolling {class}"),
             "",
         );
-        let name = summary
-            .contenders
-            .get(series.contender)
-            .map_or("", |contender| contender.name.as_str());
+        let name = name_of(summary, series.contender);
         for (point, stretch) in means.iter().zip(&series.stretches) {
             let title = format!(
                 "{name} from {}: {}/s over {}{}",
@@ -121,6 +123,7 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
             }
         }
     }
+    mark_checkpoints(&mut svg, summary, duel.level, plot, &time);
     svg.end_group();
     Some(svg.finish(
         plot.bottom + 36.0,
@@ -180,8 +183,74 @@ fn stall_mark((x, y): (f64, f64)) -> String {
     polyline([(x - 3.5, y), (x + 3.5, y), (x, y - 7.0), (x - 3.5, y)])
 }
 
-/// Ticks of time in seconds, minutes or hours since the first slice.
-pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64) {
+/// A triangle that points down from the top for every large checkpoint of a level.
+fn mark_checkpoints(svg: &mut Svg, summary: &Summary, level: usize, plot: Plot, time: &Scale) {
+    let marked = summary.timeline.checkpoints.iter();
+    for checkpoint in marked.filter(|one| one.level == level) {
+        let (x, y) = (time.at(checkpoint.at_s), plot.top - 1.0);
+        let triangle = polyline([
+            (x - 3.5, y - 6.0),
+            (x + 3.5, y - 6.0),
+            (x, y),
+            (x - 3.5, y - 6.0),
+        ]);
+        svg.path(
+            &triangle,
+            &format!("stall {}", colour(checkpoint.contender)),
+            &format!(
+                "{}: checkpoint at {} frees {} of log",
+                name_of(summary, checkpoint.contender),
+                words::duration(checkpoint.at_s),
+                words::bytes(checkpoint.freed_bytes as u64)
+            ),
+        );
+    }
+}
+
+/// A shade in the contender's colour over every warm-up.
+pub(super) fn shade_warm_ups(svg: &mut Svg, summary: &Summary, plot: Plot, time: &Scale) {
+    for warm_up in &summary.timeline.warm_ups {
+        let (left, right) = (
+            time.at(warm_up.start_s),
+            time.at(warm_up.start_s + warm_up.length_s),
+        );
+        svg.rect(
+            (left, plot.top),
+            (right - left, plot.bottom - plot.top),
+            &format!("span {}", colour(warm_up.contender)),
+            &format!(
+                "{}: warm-up of {}, {}; not counted",
+                name_of(summary, warm_up.contender),
+                words::duration(warm_up.length_s),
+                if warm_up.steady {
+                    "steady at its end"
+                } else {
+                    "ended by its cap before it was steady"
+                }
+            ),
+        );
+    }
+}
+
+/// The middles of equal steps with their values.
+pub(super) fn steps(
+    start_s: f64,
+    length_s: f64,
+    values: &[f64],
+) -> impl Iterator<Item = (f64, f64)> {
+    let step_s = length_s / values.len().max(1) as f64;
+    let at = move |index: usize| start_s + (index as f64 + 0.5) * step_s;
+    values
+        .iter()
+        .enumerate()
+        .map(move |(index, value)| (at(index), *value))
+}
+
+/// What the axis of the whole timeline counts from.
+pub(super) const SINCE: &str = "since the first load";
+
+/// Ticks of time in seconds, minutes or hours, and what they count from.
+pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64, since: &str) {
     let (unit_s, unit) = match length_s {
         _ if length_s > 3.0 * 3600.0 => (3600.0, "hours"),
         _ if length_s > 180.0 => (60.0, "minutes"),
@@ -193,24 +262,19 @@ pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64) 
         .map(|tick| tick * unit_s)
         .collect();
     plot.vertical_grid(svg, time, &at, |tick| words::trimmed(tick / unit_s));
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
-        Anchor::Middle,
-        "small",
-        &format!("{unit} since the first slice"),
-    );
+    plot.axis(svg, &format!("{unit} {since}"));
 }
 
-fn largest(series: &[&Series]) -> f64 {
+fn largest(series: &[&Series], warm_ups: &[&WarmUp]) -> f64 {
     let stretches = series.iter().flat_map(|series| &series.stretches);
-    stretches
-        .flat_map(|stretch| {
-            stretch
-                .steps_per_s
-                .iter()
-                .chain(std::iter::once(&stretch.throughput_per_s))
-        })
+    let measured = stretches.flat_map(|stretch| {
+        stretch
+            .steps_per_s
+            .iter()
+            .chain(std::iter::once(&stretch.throughput_per_s))
+    });
+    measured
+        .chain(warm_ups.iter().flat_map(|warm_up| &warm_up.steps_per_s))
         .copied()
         .filter(|rate| rate.is_finite())
         .fold(0.0, f64::max)

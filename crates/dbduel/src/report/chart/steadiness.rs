@@ -4,10 +4,11 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Steadiness};
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
+use super::name_of;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::svg::{Anchor, polyline};
 
 /// Height of a ridge with its bar.
 const LANE: f64 = 56.0;
@@ -28,14 +29,11 @@ pub fn steadiness(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
         .iter()
         .map(|(_, one)| one.from_per_s + one.bin_per_s * one.counts.len() as f64)
         .fold(0.0, f64::max);
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
+    let mut svg = titled(
+        width,
         &format!("Steadiness, {}", duel.label),
+        "transactions/s",
     );
-    svg.text((width, 14.0), Anchor::End, "small", "transactions/s");
     let is_narrow = width < 480.0;
     let (left, lane_height) = if is_narrow {
         (8.0, LANE + NAME)
@@ -58,10 +56,7 @@ pub fn steadiness(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
         } else {
             (floor - 8.0, left)
         };
-        let name = summary
-            .contenders
-            .get(*contender)
-            .map_or("", |facts| facts.name.as_str());
+        let name = name_of(summary, *contender);
         let class = colour(*contender);
         svg.path(
             &marker(*contender, (6.0, name_y - 4.0), 4.5),
@@ -91,11 +86,8 @@ pub fn steadiness(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
             &format!("median {class}"),
         );
     }
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
-        Anchor::Middle,
-        "small",
+    plot.axis(
+        &mut svg,
         &format!(
             "throughput of every {} s; bar: middle half, tick: median",
             words::trimmed(tick_s)

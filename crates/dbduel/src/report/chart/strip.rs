@@ -4,7 +4,8 @@ use crate::judge::Summary;
 use crate::judge::summary::Ran;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
+use super::name_of;
 use super::overtime::time_axis;
 use super::scale::Scale;
 use super::style::{colour, fitted, marker};
@@ -26,12 +27,13 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     let fitting = ((width - gutter) / SLICE_PX) as usize;
     let shown = &schedule[..schedule.len().min(fitting)];
     let all = schedule.len() + summary.timeline.schedule_omitted as usize;
-    let length_s = shown
+    let zero_s = schedule[0].start_s;
+    let end_s = shown
         .iter()
         .map(|ran| ran.start_s + ran.length_s)
-        .fold(0.0, f64::max);
-    let mut svg = Svg::new(width);
-    svg.text((0.0, 14.0), Anchor::Start, "title", "Who ran when");
+        .fold(zero_s, f64::max);
+    let length_s = end_s - zero_s;
+    let mut svg = titled(width, "Who ran when", "");
     let note = if shown.len() < all {
         format!("the first {} of {all} slices", shown.len())
     } else {
@@ -45,8 +47,15 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
         right: width - 8.0,
         bottom: 42.0 + LANE * lanes,
     };
-    let time = Scale::linear((0.0, length_s), plot.across());
-    time_axis(&mut svg, plot, &time, length_s);
+    let since_first = Scale::linear((0.0, length_s), plot.across());
+    time_axis(
+        &mut svg,
+        plot,
+        &since_first,
+        length_s,
+        "since the first slice",
+    );
+    let time = Scale::linear((zero_s, end_s), plot.across());
     blocks(&mut svg, summary, shown, plot, &time);
     for (contender, facts) in summary.contenders.iter().enumerate() {
         let middle = plot.top + LANE * (contender as f64 + 0.5);
@@ -66,16 +75,13 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
         let top = plot.top + LANE * ran.contender as f64 + 3.0;
         let (left, right) = (time.at(ran.start_s), time.at(ran.start_s + ran.length_s));
         let class = if ran.counts { "cell" } else { "cell void" };
-        let facts = summary
-            .contenders
-            .get(ran.contender)
-            .map_or("", |facts| facts.name.as_str());
+        let facts = name_of(summary, ran.contender);
         let title = format!(
             "{facts}, block {}, {}, {} from {}{}",
             ran.block,
             level_label(summary, ran),
             words::duration(ran.length_s),
-            words::duration(ran.start_s),
+            words::duration(ran.start_s - zero_s),
             if ran.counts {
                 ""
             } else {

@@ -4,11 +4,11 @@ use crate::judge::Summary;
 use crate::judge::summary::Measures;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::names;
 use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
 use super::style::{colour, legend, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::svg::{Anchor, polyline};
 
 /// Draws the chart; `None` with fewer than two levels.
 #[must_use]
@@ -33,13 +33,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         .map(|(_, us)| *us)
         .fold(f64::INFINITY, f64::min);
     let slowest = points.iter().map(|(_, us)| *us).fold(0.0, f64::max);
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
-        "Throughput against 95 % latency",
-    );
+    let mut svg = titled(width, "Throughput against 95 % latency", "");
     svg.text(
         (width, 14.0),
         Anchor::End,
@@ -99,13 +93,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
             );
         }
     }
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 31.0),
-        Anchor::Middle,
-        "small",
-        "transactions/s; numbers at the marks are clients",
-    );
+    plot.axis(&mut svg, "transactions/s; numbers at the marks are clients");
     Some(svg.finish(
         plot.bottom + 36.0,
         "Throughput against 95 % latency, one mark per number of clients",

@@ -8,7 +8,7 @@ use crate::judge::explain::{Explanation, Latency};
 use crate::judge::summary::Figure;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, titled};
 use super::number_of;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted};
@@ -34,14 +34,7 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         .iter()
         .filter(|part| is_used(&part.baseline_us) || is_used(&part.contender_us))
         .collect();
-    let mut svg = Svg::new(width);
-    svg.text(
-        (0.0, 14.0),
-        Anchor::Start,
-        "title",
-        "Where the time of a transaction changed",
-    );
-    svg.text((width, 14.0), Anchor::End, "small", unit);
+    let mut svg = titled(width, "Where the time of a transaction changed", unit);
     svg.text(
         (0.0, 32.0),
         Anchor::Start,

@@ -61,6 +61,16 @@
     chart.addEventListener("blur", hide);
   }
 
+  // Paper cannot be unfolded.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details.meanwhile:not([open]), #why details:not([open])")];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+  });
+
   // Series: one switch for all charts.
   for (const button of document.querySelectorAll("[data-series]")) {
     button.addEventListener("click", () => {
@@ -90,9 +100,10 @@
     part.shapes = [...part.group.children].map((shape) => {
       const data = shape.getAttribute("d") || "";
       const place = shape.getAttribute("x1") || shape.getAttribute("x");
+      const width = shape.classList.contains("span") ? Number(shape.getAttribute("width")) : 0;
       const numbers = place ? [Number(place)] : [...data.matchAll(/[ML](-?[\d.]+) /g)].map((match) => Number(match[1]));
       const middle = (Math.min(...numbers) + Math.max(...numbers)) / 2;
-      return { shape, data, middle, isCurve: shape.classList.contains("curve") };
+      return { shape, data, middle, width, isCurve: shape.classList.contains("curve") };
     });
     part.axis = part.chart.querySelector(".time-axis");
   };
@@ -120,7 +131,7 @@
       own.append(label);
     }
     const label = make(part, "text", { x: part.left + part.width / 2, y: bottom + 31, "text-anchor": "middle", class: "small" });
-    label.textContent = name + " since the first slice";
+    label.textContent = name + " since the first load";
     own.append(label);
     part.group.before(own);
     part.own = own;
@@ -134,8 +145,11 @@
     for (const part of parts) {
       prepare(part);
       const place = (x) => part.left + ((x - part.left) / part.width - range[0]) * factor * part.width;
-      for (const { shape, data, middle, isCurve } of part.shapes) {
-        if (isCurve) {
+      for (const { shape, data, middle, width, isCurve } of part.shapes) {
+        if (width) {
+          shape.setAttribute("x", place(middle).toFixed(1));
+          shape.setAttribute("width", (width * factor).toFixed(1));
+        } else if (isCurve) {
           shape.setAttribute("d", data.replace(/([ML])(-?[\d.]+) /g, (_, letter, x) => letter + place(Number(x)).toFixed(1) + " "));
         } else if (Number.isFinite(middle)) {
           shape.setAttribute("transform", "translate(" + (place(middle) - middle).toFixed(1) + ",0)");

@@ -7,11 +7,12 @@ use crate::judge::explain::Amplification;
 use crate::report::words;
 
 /// Headings of the table.
-pub const HEADS: [&str; 8] = [
+pub const HEADS: [&str; 9] = [
     "contender",
     "rows changed",
     "written per row",
     "write amplification",
+    "transactions per TB written",
     "on disk",
     "of file size",
     "growth",
@@ -66,6 +67,7 @@ fn cells(one: &Amplification) -> Vec<String> {
             one.write_amplification
                 .map(|times| format!("{}×", words::number(times))),
         ),
+        or_missing(one.transactions_per_tb_written.map(words::large)),
         or_missing(one.allocated_bytes.map(words::bytes)),
         or_missing(one.allocated_share.map(words::share)),
         or_missing(growth),

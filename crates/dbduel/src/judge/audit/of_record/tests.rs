@@ -227,6 +227,7 @@ fn warmed_up(seconds: f64) -> Event {
         contender: "on".to_owned(),
         seconds,
         steady: true,
+        steps_per_s: Vec::new(),
     }
 }
 

@@ -1,76 +1,20 @@
-//! The explanation in sentences and rows, the same in every format.
-//!
-//! Says how things moved together and by how much; a cause is never named, because paired blocks do not
-//! show one.
+//! The sentences: how much of what, more or less, and never why.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::words;
+use super::{change, is_certain, value};
 use crate::judge::Summary;
-use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
+use crate::judge::explain::{Cost, Division, Explanation, Group, Latency, Moved, Part, Unit};
 use crate::judge::summary::{Figure, Verdict};
+use crate::report::words;
 
 /// Costs that are spoken of; the table has all of them.
 const SPOKEN: usize = 7;
+
+/// Costs of one group that are spoken of.
+const SPOKEN_OF_GROUP: usize = 2;
 /// Parts of the latency that are spoken of.
 const PARTS: usize = 3;
-
-/// What must be read with every explanation.
-pub const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
-     caused it. Changing one setting at a time does. The intervals of one explanation hold together.";
-
-/// One explanation, ready to be laid out.
-#[derive(Debug, Clone, Serialize)]
-pub struct ExplanationView {
-    /// Name of the load level.
-    pub level: String,
-    /// Name of the contender.
-    pub contender: String,
-    /// Its number, for colour and shape.
-    pub number: usize,
-    /// Name of the baseline.
-    pub baseline: String,
-    /// Sentences, the most telling first.
-    pub sentences: Vec<String>,
-    /// Where the time of a transaction went; empty when it could not be divided.
-    pub parts: Vec<RowView>,
-    /// Costs by group.
-    pub costs: Vec<RowView>,
-}
-
-/// One row of a table of an explanation.
-#[derive(Debug, Clone, Serialize)]
-pub struct RowView {
-    /// Heading of the group that begins with this row, or empty.
-    pub group: &'static str,
-    /// What it is.
-    pub name: String,
-    /// Of the baseline.
-    pub baseline: String,
-    /// Of the contender.
-    pub contender: String,
-    /// Change with its interval.
-    pub change: String,
-    /// `less`, `more`, `same`, `unclear` or `unknown`.
-    pub moved: &'static str,
-}
-
-/// The explanations of a summary that have something to show.
-#[must_use]
-pub fn views(summary: &Summary) -> Vec<ExplanationView> {
-    summary
-        .explanations
-        .iter()
-        .filter(|explanation| is_telling(explanation))
-        .map(|explanation| view(summary, explanation))
-        .collect()
-}
-
-/// True when there is something to show: something moved, or the latency could be divided.
-#[must_use]
-pub fn is_telling(explanation: &Explanation) -> bool {
-    !explanation.moved.is_empty() || matches!(explanation.latency, Latency::Divided(_))
-}
 
 /// The sentences of one explanation.
 #[must_use]
@@ -88,14 +32,24 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
             ));
         }
     }
-    let moved = explanation.moved.iter().take(SPOKEN);
-    sentences.extend(moved.map(|&index| of_cost(&explanation.costs[index], contender, baseline)));
+    let spoken = spoken_of(explanation);
+    if spoken.is_empty() {
+        sentences.push("None of the resources that were observed differs beyond doubt.".to_owned());
+    }
+    sentences.extend(
+        spoken
+            .into_iter()
+            .map(|cost| of_cost(cost, contender, baseline)),
+    );
     let named = |indices: &[usize]| -> Vec<String> {
         indices
             .iter()
             .map(|&index| {
                 let cost = &explanation.costs[index];
-                format!("{} ({})", cost.name, change(cost))
+                match cost.ratio.value() {
+                    Some(_) => format!("{} ({})", cost.name, change(cost)),
+                    None => cost.name.clone(),
+                }
             })
             .collect()
     };
@@ -110,6 +64,38 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
         sentences.push(format!("Not told apart by these blocks: {what}."));
     }
     sentences
+}
+
+/// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
+/// details of one group mostly repeat each other.
+fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
+    let mut by_group: BTreeMap<Group, usize> = BTreeMap::new();
+    let moved = explanation
+        .moved
+        .iter()
+        .map(|&index| &explanation.costs[index]);
+    moved
+        .filter(|cost| !is_trifle(cost))
+        .filter(|cost| {
+            let told = by_group.entry(cost.group).or_default();
+            *told += 1;
+            *told <= SPOKEN_OF_GROUP
+        })
+        .take(SPOKEN)
+        .collect()
+}
+
+/// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
+fn is_trifle(cost: &Cost) -> bool {
+    let least = match cost.unit {
+        _ if cost.is_level || cost.name.starts_with("waits") => return false,
+        Unit::Microseconds => 1.0,
+        Unit::Bytes => 64.0,
+        Unit::Count => 0.005,
+    };
+    [&cost.baseline, &cost.contender]
+        .iter()
+        .all(|figure| figure.value().is_some_and(|value| value < least))
 }
 
 /// A word of restraint where throughput itself does not differ.
@@ -169,12 +155,6 @@ fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     format!("{whole}; {}.", clauses.join("; "))
 }
 
-fn is_certain(difference: &Figure) -> bool {
-    difference
-        .interval()
-        .is_some_and(|(low, high)| high < 0.0 || low > 0.0)
-}
-
 /// The size of a difference with its interval, in one unit: `450 µs [300, 600]`.
 fn amount(difference: &Figure) -> String {
     let value = difference.value().unwrap_or(0.0).abs();
@@ -196,6 +176,54 @@ fn amount(difference: &Figure) -> String {
 /// Verb, object, and whether it can be counted, for the resources that are spoken of most.
 const SAYINGS: &[(&str, &str, &str, bool)] = &[
     ("server-cpu", "uses", "processor time in the server", false),
+    ("server-cpu-user", "uses", "user time in the server", false),
+    (
+        "server-cpu-system",
+        "uses",
+        "system time in the server",
+        false,
+    ),
+    (
+        "connection-cpu",
+        "uses",
+        "processor time in connection threads",
+        false,
+    ),
+    ("disk-reads", "makes", "read requests to the disk", true),
+    ("disk-writes", "makes", "write requests to the disk", true),
+    ("disk-read", "leads to", "bytes read from the disk", true),
+    (
+        "disk-written",
+        "leads to",
+        "bytes written to the disk",
+        true,
+    ),
+    ("disk-flushes", "makes", "flushes of the disk's cache", true),
+    ("read-ahead", "reads", "pages ahead", true),
+    ("free-page-waits", "waits", "times for a free page", true),
+    ("rows-changed", "changes", "rows", true),
+    ("pages-compressed", "compresses", "pages", true),
+    ("pages-decompressed", "decompresses", "pages", true),
+    ("compression-saved", "saves", "bytes by compression", true),
+    ("holes-punched", "punches", "holes", true),
+    (
+        "wait-redo-files",
+        "spends",
+        "time in waits for redo log files, all threads together,",
+        false,
+    ),
+    (
+        "wait-data-files",
+        "spends",
+        "time in waits for data files, all threads together,",
+        false,
+    ),
+    (
+        "wait-engine-latches",
+        "spends",
+        "time in waits for latches of the engine, all threads together,",
+        false,
+    ),
     ("server-run-queue", "spends", "time in the run queue", false),
     ("server-read", "reads", "bytes from the device", true),
     ("server-written", "writes", "bytes to the device", true),
@@ -285,13 +313,18 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
         _ => "more",
     };
     let Some(ratio) = cost.ratio.value() else {
+        // The amount has its unit: not "40 B bytes of redo" but "40 B of redo".
+        let amount_of = match cost.unit {
+            Unit::Bytes => object.strip_prefix("bytes ").unwrap_or(object),
+            Unit::Microseconds | Unit::Count => object,
+        };
         let (contender_value, baseline_value) = (cost.contender.value(), cost.baseline.value());
         return match (contender_value, baseline_value) {
             (Some(0.0), _) => {
                 format!("`{contender}` {verb} no {object}{per}; `{baseline}` {theirs}.")
             }
             (_, Some(0.0)) => {
-                format!("`{contender}` {verb} {ours} {object}{per}; `{baseline}` none.")
+                format!("`{contender}` {verb} {ours} {amount_of}{per}; `{baseline}` none.")
             }
             _ => format!(
                 "`{contender}` {verb} {how_much} {object}{per}: {ours} against {theirs}, none in some blocks."
@@ -299,9 +332,15 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
         };
     };
     if cost.is_level {
+        let mut letters = cost.name.chars();
+        let first: String = letters
+            .next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .collect();
         return format!(
-            "The {} of `{contender}` stands at {ours}, that of `{baseline}` at {theirs} ({}).",
-            cost.name,
+            "{first}{}: {ours} with `{contender}`, {theirs} with `{baseline}` ({}).",
+            letters.as_str(),
             change(cost)
         );
     }
@@ -329,147 +368,6 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
         format!("{} times{range} the {object}", words::number(ratio))
     };
     format!("`{contender}` {verb} {size}{per}: {ours} against {theirs}.")
-}
-
-fn value(unit: Unit, figure: &Figure) -> String {
-    words::value(figure, |amount| match unit {
-        Unit::Microseconds => words::latency(amount),
-        Unit::Bytes => words::bytes_of(amount),
-        Unit::Count => words::number(amount),
-    })
-}
-
-/// The change of a cost with its interval: `−47 % [−50 %, −44 %]`.
-#[must_use]
-pub fn change(cost: &Cost) -> String {
-    let Some(text) = words::ratio_value(&cost.ratio) else {
-        return match cost.moved {
-            Moved::Less => "less".to_owned(),
-            Moved::More => "more".to_owned(),
-            _ => "–".to_owned(),
-        };
-    };
-    match words::ratio_interval(&cost.ratio) {
-        interval if interval.is_empty() => text,
-        interval => format!("{text} [{interval}]"),
-    }
-}
-
-fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
-    let level = summary
-        .duels
-        .iter()
-        .find(|duel| duel.level == explanation.level)
-        .map_or_else(String::new, |duel| duel.label.clone());
-    let parts = match &explanation.latency {
-        Latency::Divided(division) => rows_of(division),
-        Latency::NotDivided { .. } => Vec::new(),
-    };
-    let mut last = "";
-    let costs = explanation.costs.iter().map(|cost| {
-        let name = cost.group.name();
-        let group = if name == last { "" } else { name };
-        last = name;
-        RowView {
-            group,
-            name: if cost.is_level {
-                format!("{} (level)", cost.name)
-            } else {
-                cost.name.clone()
-            },
-            baseline: value(cost.unit, &cost.baseline),
-            contender: value(cost.unit, &cost.contender),
-            change: change(cost),
-            moved: moved(cost.moved),
-        }
-    });
-    ExplanationView {
-        level,
-        contender: explanation.contender.clone(),
-        number: summary
-            .contenders
-            .iter()
-            .position(|facts| facts.name == explanation.contender)
-            .unwrap_or(0),
-        baseline: summary.baseline.clone(),
-        sentences: sentences(summary, explanation),
-        parts,
-        costs: costs.collect(),
-    }
-}
-
-fn rows_of(division: &Division) -> Vec<RowView> {
-    let row = |name: &str, figures: [&Figure; 3]| {
-        let [baseline, contender, difference] = figures;
-        let sign = match difference.value() {
-            Some(value) if value < 0.0 => "−",
-            Some(value) if value > 0.0 => "+",
-            _ => "",
-        };
-        let is_less = difference.value().is_some_and(|value| value < 0.0);
-        RowView {
-            group: "",
-            name: name.to_owned(),
-            baseline: words::value(baseline, words::latency),
-            contender: words::value(contender, words::latency),
-            change: match difference.interval() {
-                Some((low, high)) => format!(
-                    "{sign}{} [{}, {}]",
-                    words::latency(difference.value().unwrap_or(0.0).abs()),
-                    signed(low),
-                    signed(high)
-                ),
-                None => format!(
-                    "{sign}{}",
-                    words::value(difference, |us| words::latency(us.abs()))
-                ),
-            },
-            moved: match is_certain(difference) {
-                true if is_less => "less",
-                true => "more",
-                false => "unclear",
-            },
-        }
-    };
-    let mut rows: Vec<RowView> = division
-        .parts
-        .iter()
-        .filter(|part| {
-            [&part.baseline_us, &part.contender_us]
-                .iter()
-                .any(|figure| figure.value().is_some_and(|us| us > 0.0))
-        })
-        .map(|part| {
-            row(
-                part.doing.name(),
-                [&part.baseline_us, &part.contender_us, &part.difference_us],
-            )
-        })
-        .collect();
-    rows.push(row(
-        "the whole transaction",
-        [
-            &division.baseline_us,
-            &division.contender_us,
-            &division.difference_us,
-        ],
-    ));
-    rows
-}
-
-fn signed(us: f64) -> String {
-    let sign = if us < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", words::latency(us.abs()))
-}
-
-fn moved(moved: Moved) -> &'static str {
-    match moved {
-        Moved::Less => "less",
-        Moved::More => "more",
-        Moved::Same => "same",
-        Moved::Unclear => "unclear",
-        Moved::Unknown => "unknown",
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,234 @@
+//! `dbduel export`: what was measured and concluded, as tables that other programs open.
+//!
+//! ```text
+//! verdicts   one row per comparison      measures   one row per figure of a contender
+//! costs      one row per resource        slices     one row per slice, its readings as columns
+//! ticks      pieces of slices            seconds    what samplers read second by second
+//!
+//! csv        NAME.csv of the first four; the record has the others as CSV already
+//! sqlite     record.sqlite with all six  parquet    NAME.parquet of all six
+//! always     report.json: everything concluded; report.schema.json: what its fields mean
+//! ```
+
+mod parquet;
+mod sqlite;
+mod table;
+mod tables;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::Record;
+
+use crate::cli;
+use crate::console;
+use crate::exit::Exit;
+use crate::judge;
+use crate::report;
+use cli::ExportFormat;
+use table::Table;
+
+/// Tables that the record itself holds as CSV.
+const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
+
+/// A file to be written.
+enum Content<'a> {
+    Bytes(Vec<u8>),
+    Database(&'a [Table]),
+}
+
+/// Writes the files.
+///
+/// # Errors
+/// When there is no record, a file exists already, or one cannot be written.
+pub fn export(arguments: &cli::Export) -> Result<Exit> {
+    let record = Record::open(&arguments.record)?;
+    let (summary, findings) = judge::summarise(&record);
+    let json = report::format("json").context("this format is not built in")?;
+    let options = report::Options {
+        width: 80,
+        colour: false,
+    };
+    let tables = [
+        tables::verdicts(&summary),
+        tables::measures(&summary),
+        tables::costs(&summary),
+        tables::slices(&record),
+        tables::ticks(&record),
+        tables::seconds(&record),
+    ];
+    let mut files: Vec<(PathBuf, Content<'_>)> = Vec::new();
+    let place = |name: &str| arguments.output.join(name);
+    for format in &arguments.formats {
+        match format {
+            ExportFormat::Csv => {
+                let wanted = tables.iter().filter(|one| !KEPT_AS_CSV.contains(&one.name));
+                for table in wanted {
+                    let bytes = text::bytes(table)?;
+                    files.push((place(&format!("{}.csv", table.name)), Content::Bytes(bytes)));
+                }
+            }
+            ExportFormat::Sqlite => {
+                files.push((place("record.sqlite"), Content::Database(&tables)));
+            }
+            ExportFormat::Parquet => files.extend(tables.iter().map(|table| {
+                let bytes = parquet::bytes(table);
+                let name = format!("{}.parquet", table.name);
+                (place(&name), Content::Bytes(bytes))
+            })),
+        }
+    }
+    let text = json.render(&summary, &findings, &options).text;
+    let schema = report::json::schema_text();
+    files.push((place("report.json"), Content::Bytes(text.into_bytes())));
+    files.push((
+        place("report.schema.json"),
+        Content::Bytes(schema.into_bytes()),
+    ));
+    write_all(&arguments.output, &files)?;
+    Ok(Exit::Done)
+}
+
+/// Writes all of the files, or none when one of them is there already.
+fn write_all(folder: &Path, files: &[(PathBuf, Content<'_>)]) -> Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("could not create `{}`", folder.display()))?;
+    for (path, _) in files {
+        if path.exists() {
+            bail!(
+                "`{}` exists already; name another directory with `--output`",
+                path.display()
+            );
+        }
+    }
+    for (path, content) in files {
+        match content {
+            Content::Bytes(bytes) => fs::write(path, bytes)
+                .with_context(|| format!("could not write `{}`", path.display()))?,
+            Content::Database(tables) => sqlite::write(path, tables)?,
+        }
+        console::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tables::FIGURES;
+    use super::*;
+    use crate::judge::synthetic::{Observation, Scenario};
+
+    fn exported(scenario: &Scenario) -> (tempfile::TempDir, cli::Export) {
+        let dir = tempfile::tempdir().unwrap();
+        let arguments = cli::Export {
+            record: dir.path().join("record"),
+            output: dir.path().join("tables"),
+            formats: vec![
+                cli::ExportFormat::Csv,
+                cli::ExportFormat::Sqlite,
+                cli::ExportFormat::Parquet,
+            ],
+        };
+        scenario.write(&arguments.record);
+        export(&arguments).unwrap();
+        (dir, arguments)
+    }
+
+    fn read(path: &Path) -> Vec<csv::StringRecord> {
+        let mut table = csv::Reader::from_path(path).unwrap();
+        table.records().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn tables_hold_every_comparison_figure_resource_and_slice() {
+        let scenario = Scenario {
+            blocks: 6,
+            ..Scenario::duel().observed(Observation::doublewrite())
+        };
+        let (_dir, arguments) = exported(&scenario);
+        let at = |name: &str| arguments.output.join(name);
+        assert_eq!(read(&at("verdicts.csv")).len(), 3);
+        assert_eq!(read(&at("measures.csv")).len(), 3 * 2 * FIGURES.len());
+        assert_eq!(read(&at("slices.csv")).len(), 6 * 3 * 4);
+        let costs = read(&at("costs.csv"));
+        let written: Vec<_> = costs
+            .iter()
+            .filter(|row| &row[3] == "server-written")
+            .collect();
+        assert_eq!(written.len(), 3);
+        assert!(written.iter().all(|row| &row[6] == "less"), "{written:?}");
+        let json = fs::read_to_string(at("report.json")).unwrap();
+        assert!(json.contains("\"schema_version\": 1"));
+        let schema = fs::read_to_string(at("report.schema.json")).unwrap();
+        assert_eq!(schema, report::json::schema_text());
+        assert!(export(&arguments).is_err(), "files are not overwritten");
+    }
+
+    #[test]
+    fn names_with_commas_and_quotes_come_back_as_they_were() {
+        let mut scenario = Scenario {
+            blocks: 2,
+            clients: vec![4],
+            ..Scenario::duel()
+        };
+        "a, \"b\"\n<script>".clone_into(&mut scenario.sides[1].name);
+        let (_dir, arguments) = exported(&scenario);
+        let rows = read(&arguments.output.join("verdicts.csv"));
+        assert_eq!(&rows[0][2], "a, \"b\"\n<script>");
+    }
+
+    #[test]
+    fn the_database_holds_what_the_text_files_hold() {
+        let scenario = Scenario {
+            blocks: 2,
+            ..Scenario::duel().observed(Observation::doublewrite())
+        };
+        let (_dir, arguments) = exported(&scenario);
+        let database = rusqlite::Connection::open(arguments.output.join("record.sqlite")).unwrap();
+        for name in ["verdicts", "measures", "costs", "slices"] {
+            let rows = read(&arguments.output.join(format!("{name}.csv")));
+            let count: usize = database
+                .query_row(&format!("SELECT count(*) FROM {name}"), [], |row| {
+                    row.get(0)
+                })
+                .unwrap();
+            assert_eq!(count, rows.len(), "{name}");
+        }
+        let slowest = "SELECT contender FROM verdicts WHERE ratio > 1 ORDER BY ratio DESC LIMIT 1";
+        let first: String = database.query_row(slowest, [], |row| row.get(0)).unwrap();
+        assert_eq!(first, "no-doublewrite");
+        let ticks: i64 = database
+            .query_row("SELECT sum(ok) FROM ticks", [], |row| row.get(0))
+            .unwrap();
+        let slices: i64 = database
+            .query_row("SELECT sum(ok) FROM slices", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(ticks, slices);
+        for name in ["slices", "seconds"] {
+            let file = fs::read(arguments.output.join(format!("{name}.parquet"))).unwrap();
+            assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_stops_everything_before_anything_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let arguments = cli::Export {
+            record: dir.path().join("record"),
+            output: dir.path().join("tables"),
+            formats: vec![cli::ExportFormat::Csv, cli::ExportFormat::Sqlite],
+        };
+        Scenario {
+            blocks: 2,
+            ..Scenario::duel()
+        }
+        .write(&arguments.record);
+        fs::create_dir(&arguments.output).unwrap();
+        fs::write(arguments.output.join("record.sqlite"), "mine").unwrap();
+        let error = export(&arguments).unwrap_err().to_string();
+        assert!(error.contains("record.sqlite"), "{error}");
+        assert_eq!(fs::read_dir(&arguments.output).unwrap().count(), 1);
+    }
+}

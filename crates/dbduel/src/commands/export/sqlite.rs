@@ -1,0 +1,62 @@
+//! Tables as one SQLite database.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use super::table::{Cell, Kind, Table};
+
+/// Writes a database that holds these tables and nothing else.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, tables: &[Table]) -> Result<()> {
+    let failed = || format!("could not write `{}`", path.display());
+    fill(path, tables).with_context(failed)
+}
+
+fn fill(path: &Path, tables: &[Table]) -> rusqlite::Result<()> {
+    let mut connection = Connection::open(path)?;
+    let transaction = connection.transaction()?;
+    for table in tables {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|(name, kind)| format!("{} {}", quoted(name), type_of(*kind)))
+            .collect();
+        let name = quoted(table.name);
+        transaction.execute(&format!("CREATE TABLE {name} ({})", columns.join(", ")), [])?;
+        let places = vec!["?"; table.columns.len()].join(", ");
+        let mut insert = transaction.prepare(&format!("INSERT INTO {name} VALUES ({places})"))?;
+        for row in &table.rows {
+            insert.execute(params_from_iter(row))?;
+        }
+    }
+    transaction.commit()
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "TEXT",
+        Kind::Whole => "INTEGER",
+        Kind::Real => "REAL",
+    }
+}
+
+/// A name in SQL, whatever is in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Whole(value) => ValueRef::Integer(*value),
+            Cell::Real(value) => ValueRef::Real(*value),
+            Cell::Missing => ValueRef::Null,
+        }))
+    }
+}

@@ -1,0 +1,23 @@
+//! What the kernel counts of the load process.
+
+use super::Group::Client;
+use super::Unit::Microseconds;
+use super::{Resource, detail, main};
+
+/// The load process.
+pub(super) const CLIENT: &[Resource] = &[
+    main(
+        "client-cpu",
+        "processor time of the load process",
+        Microseconds,
+        Client,
+        ("load", &["cpu_user_s", "cpu_system_s"]),
+    ),
+    detail(
+        "client-run-queue",
+        "time of the load process in the run queue",
+        Microseconds,
+        Client,
+        ("load", &["cpu_wait_s"]),
+    ),
+];

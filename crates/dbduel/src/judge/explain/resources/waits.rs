@@ -1,0 +1,58 @@
+//! What the performance schema counts of the waits of all threads of a server.
+
+use super::Group::Waits;
+use super::Unit::Microseconds;
+use super::{Resource, detail};
+
+/// Waits by what is waited for.
+pub(super) const WAITS: &[Resource] = &[
+    detail(
+        "wait-redo-files",
+        "time in waits for redo log files",
+        Microseconds,
+        Waits,
+        ("waits", &["redo_files_s"]),
+    ),
+    detail(
+        "wait-data-files",
+        "time in waits for data files",
+        Microseconds,
+        Waits,
+        ("waits", &["data_files_s"]),
+    ),
+    detail(
+        "wait-doublewrite-files",
+        "time in waits for doublewrite files",
+        Microseconds,
+        Waits,
+        ("waits", &["doublewrite_files_s"]),
+    ),
+    detail(
+        "wait-binary-log-files",
+        "time in waits for binary log files",
+        Microseconds,
+        Waits,
+        ("waits", &["binary_log_files_s"]),
+    ),
+    detail(
+        "wait-engine-latches",
+        "time in waits for latches of the engine",
+        Microseconds,
+        Waits,
+        ("waits", &["engine_latches_s"]),
+    ),
+    detail(
+        "wait-server-latches",
+        "time in waits for latches of the server",
+        Microseconds,
+        Waits,
+        ("waits", &["server_latches_s"]),
+    ),
+    detail(
+        "wait-table-locks",
+        "time in waits for table and metadata locks",
+        Microseconds,
+        Waits,
+        ("waits", &["table_locks_s"]),
+    ),
+];

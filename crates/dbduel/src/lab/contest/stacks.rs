@@ -1,0 +1,125 @@
+//! Stacks on request: after the last block every contender is under load once more while `perf` looks at it.
+//!
+//! Nothing of this load counts, so the cost of looking is in no figure.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::order::SliceOrder;
+use dbduel_record::event::Severity;
+use dbduel_record::seed::named_seed;
+use dbduel_record::store::STACKS;
+
+use super::Contest;
+use super::measure::finding;
+use crate::interrupt;
+use crate::lab::drive::SliceEnd;
+use crate::lab::observe::{Missing, stacks};
+use crate::lab::server::Progress as _;
+
+/// Load before the first sample, seconds.
+const GUARD_S: f64 = 1.0;
+/// Time in which samples are taken.
+const SAMPLED: Duration = Duration::from_secs(5);
+/// Load in all, seconds: `perf` takes a moment to begin.
+const LOAD_S: f64 = 8.0;
+
+/// The file of `perf`; gone when dropped.
+struct Samples(PathBuf);
+
+impl Samples {
+    fn below(folder: &Path) -> Self {
+        Self(folder.join(format!("stacks-{}.data", std::process::id())))
+    }
+}
+
+impl Drop for Samples {
+    fn drop(&mut self) {
+        // There is none when `perf` could not begin; and it keeps the one before the last.
+        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(self.0.with_extension("data.old"));
+    }
+}
+
+impl Contest<'_> {
+    /// Samples the stacks of every contender; what cannot be had is a finding.
+    ///
+    /// # Errors
+    /// When the load process fails, the record cannot be written, or the user interrupts.
+    pub fn sample_stacks(&mut self) -> Result<()> {
+        let plan = self.setting.plan;
+        let samples = Samples::below(self.setting.home.root());
+        for contender in 0..plan.contenders.len() {
+            interrupt::check()?;
+            let name = plan.contenders[contender].name.as_str();
+            self.setting
+                .console
+                .stage(&format!("{name}: sampling stacks"));
+            let sampled = self.sample_one(contender, &samples.0)?;
+            // Functions are looked up while nobody is under load.
+            self.arena.rest()?;
+            let folded = sampled.and_then(|()| stacks::fold_file(&samples.0));
+            match folded {
+                Ok(folded) => self
+                    .journal
+                    .writer()
+                    .contender_file(name, STACKS, folded.as_bytes())?,
+                Err(Missing(why)) => self.journal.notice(finding(
+                    "observe.no-stacks",
+                    Severity::Note,
+                    &[name],
+                    format!("no stacks of `{name}`: {why}"),
+                    "let perf look at the servers (kernel.perf_event_paranoid, or as root), or do without",
+                ))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One contender under the heaviest load while its stacks are sampled into `file`.
+    fn sample_one(
+        &mut self,
+        contender: usize,
+        file: &Path,
+    ) -> Result<std::result::Result<(), Missing>> {
+        let plan = self.setting.plan;
+        let name = &plan.contenders[contender].name;
+        let Some(pid) = self.arena.pid(contender) else {
+            return Ok(Err(Missing("its process is not ours".to_owned())));
+        };
+        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
+            return Ok(Err(Missing("there is no load".to_owned())));
+        };
+        let order = SliceOrder {
+            contender: name.clone(),
+            clients: level.clients,
+            arrival: level.arrival,
+            guard_s: GUARD_S,
+            measured_s: LOAD_S,
+            tick_s: plan.schedule.tick_s,
+            drain_s: plan.schedule.drain_s,
+            seed: named_seed(plan.seed, "stacks"),
+        };
+        self.arena.activate(contender)?;
+        let file = file.to_owned();
+        let looking = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs_f64(GUARD_S));
+            stacks::record(pid, SAMPLED, &file)
+        });
+        // The load ends early when the looking does.
+        let end = self.load.slice(order, |_| match looking.is_finished() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        let looked = looking
+            .join()
+            .unwrap_or_else(|_| Err(Missing("the thread that ran `perf` failed".to_owned())));
+        self.journal.commits(name, self.load.take_commits())?;
+        match end? {
+            SliceEnd::Finished(_) => Ok(looked),
+            SliceEnd::Lost(why) => Ok(Err(Missing(why))),
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What a watch does on its thread while a slice is measured.
+//!
+//! It counts its own cost (processor time of its thread, time that the server took to answer it) and
+//! slows down rather than take more than its share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use dbduel_load::blocking::{Connection, QueryError};
+use nix::time::{ClockId, clock_gettime};
+
+use super::engine::EngineLook;
+use super::look::Looks;
+use super::states::{Scanner, State};
+use super::waits::{WaitLook, Waits};
+use super::watch::{Observed, Observer};
+use super::{Missing, Pace, Subject};
+
+/// Between two looks at the threads, at the least.
+const STATES_EVERY: Duration = Duration::from_millis(50);
+/// A look at the threads is followed by a pause of so many times its own processor time, so that all
+/// looks together take less than 0.5 % of one processor.
+const STATES_REST: u32 = 200;
+/// Between two questions for the list of connections.
+const LIST_EVERY: Duration = Duration::from_millis(250);
+/// A question is followed by a pause of so many times the time that its answer took.
+const LIST_REST: u32 = 200;
+/// Between two looks of the samplers.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What a watch is told.
+pub(super) enum Command {
+    /// The measured part of the slice begins.
+    Open,
+    /// It has ended.
+    Close,
+}
+
+/// Questions to the server for its list of connections.
+#[derive(Debug, Default)]
+struct Asked {
+    times: u64,
+    committing: u64,
+    /// Threads that it named as serving connections; absent when it names none.
+    threads: Option<BTreeSet<u32>>,
+    took: Duration,
+}
+
+/// The work of a watch, on its thread.
+pub(super) struct Shift {
+    observer: Observer,
+    server: Subject,
+    load: Subject,
+    scanner: Option<Scanner>,
+    observed: Observed,
+    asked: Asked,
+}
+
+/// What the server says of itself at one end of the slice.
+struct Told {
+    engine: EngineLook,
+    waits: Option<WaitLook>,
+}
+
+impl Shift {
+    /// A shift before the slice.
+    pub(super) fn new(observer: Observer, server: Subject, load: Subject) -> Self {
+        Self {
+            scanner: server.pid.map(Scanner::new),
+            observer,
+            server,
+            load,
+            observed: Observed::default(),
+            asked: Asked::default(),
+        }
+    }
+
+    /// What stays and what was seen.
+    pub(super) fn end(self) -> (Observer, Observed) {
+        (self.observer, self.observed)
+    }
+
+    /// Waits for the slice to open and watches it until it closes.
+    pub(super) fn work(&mut self, orders: &Receiver<Command>) {
+        let cpu_before = thread_cpu();
+        match orders.recv() {
+            Ok(Command::Open) => {}
+            Ok(Command::Close) | Err(_) => return,
+        }
+        // The kernel first: a busy server may take long to answer, and the slice does not wait.
+        let opened = Looks::now(&self.server, &self.load, Pace::Slice);
+        let engine_before = self.ask_engine();
+        let engine_at = Instant::now();
+        self.until_closed(orders, opened.at);
+        let closed = Looks::now(&self.server, &self.load, Pace::Slice);
+        let engine_after = self.ask_engine();
+        self.write_down(&opened, &closed);
+        if let (Some(before), Some(after)) = (engine_before, engine_after) {
+            self.keep("engine", after.engine.since(&before.engine));
+            if let (Some(before), Some(after)) = (before.waits, after.waits) {
+                self.keep("waits", after.since(&before));
+            }
+        }
+        let cost = BTreeMap::from([
+            (
+                "cpu_s".to_owned(),
+                thread_cpu().saturating_sub(cpu_before).as_secs_f64(),
+            ),
+            ("asked_s".to_owned(), self.asked.took.as_secs_f64()),
+            ("asked_count".to_owned(), self.asked.times as f64),
+            (
+                "window_s".to_owned(),
+                closed.at.duration_since(opened.at).as_secs_f64(),
+            ),
+            // Clients have nothing left to send after the slice, so its counters end when the slice does.
+            (
+                "engine_window_s".to_owned(),
+                closed.at.saturating_duration_since(engine_at).as_secs_f64(),
+            ),
+        ]);
+        self.keep("observer", cost);
+    }
+
+    /// Looks at threads, connections and seconds in turn until the slice closes.
+    fn until_closed(&mut self, orders: &Receiver<Command>, opened: Instant) {
+        let mut second = opened + SECOND;
+        let mut states = opened;
+        let mut list = opened + LIST_EVERY / 2;
+        let mut last = Looks::now(&self.server, &self.load, Pace::Second);
+        let mut engine = self.ask_engine_of_a_second();
+        loop {
+            let next = second.min(states).min(list);
+            match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Command::Open) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Command::Close) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let now = Instant::now();
+            if now >= states {
+                let rest = self.look_at_threads();
+                states = Instant::now() + rest.max(STATES_EVERY);
+            }
+            if now >= list {
+                let rest = self.ask_who_commits();
+                list = Instant::now() + rest.max(LIST_EVERY);
+            }
+            if now >= second {
+                let looks = Looks::now(&self.server, &self.load, Pace::Second);
+                self.write_second(&last, &looks, opened);
+                last = looks;
+                let now = self.ask_engine_of_a_second();
+                self.write_engine_second(engine.as_ref(), now.as_ref(), opened);
+                engine = now;
+                // A second that was missed is not caught up.
+                while second <= Instant::now() {
+                    second += SECOND;
+                }
+            }
+        }
+    }
+
+    /// One look at the threads; returns how long to rest.
+    fn look_at_threads(&mut self) -> Duration {
+        let Some(scanner) = &mut self.scanner else {
+            return SECOND;
+        };
+        let before = thread_cpu();
+        if let Err(Missing(why)) = scanner.look() {
+            self.scanner = None;
+            self.miss("thread states", &why);
+            return SECOND;
+        }
+        thread_cpu().saturating_sub(before) * STATES_REST
+    }
+
+    /// One question for the list of connections; returns how long to rest.
+    fn ask_who_commits(&mut self) -> Duration {
+        let Some(connection) = &mut self.observer.connection else {
+            return SECOND;
+        };
+        let begun = Instant::now();
+        match self.observer.list.ask(connection) {
+            Ok(sessions) => {
+                self.asked.times += 1;
+                self.asked.committing += sessions.committing;
+                if let Some(threads) = sessions.threads {
+                    self.asked.threads.get_or_insert_default().extend(threads);
+                }
+            }
+            Err(error) => {
+                self.observer.connection = None;
+                self.miss("list of connections", &error.to_string());
+            }
+        }
+        let took = begun.elapsed();
+        self.asked.took += took;
+        took * LIST_REST
+    }
+
+    fn ask_engine(&mut self) -> Option<Told> {
+        let told = self.ask(|connection, observer_waits| {
+            let engine = EngineLook::at(connection)?;
+            let waits = match observer_waits {
+                Some(waits) => waits,
+                none => none.insert(Waits::kept(connection)?),
+            };
+            Ok(Told {
+                engine,
+                waits: waits.look(connection)?,
+            })
+        });
+        told.map(|(told, _)| told)
+    }
+
+    /// The engine's counters of a second, and when they were read.
+    fn ask_engine_of_a_second(&mut self) -> Option<(EngineLook, Instant)> {
+        self.ask(|connection, _| EngineLook::of_a_second(connection))
+    }
+
+    /// Asks the server something; what it does not answer is missing from then on.
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut Connection, &mut Option<Waits>) -> Result<T, QueryError>,
+    ) -> Option<(T, Instant)> {
+        let connection = self.observer.connection.as_mut()?;
+        let begun = Instant::now();
+        let answer = question(connection, &mut self.observer.waits);
+        let answered = Instant::now();
+        self.asked.took += answered.duration_since(begun);
+        match answer {
+            Ok(answer) => Some((answer, answered)),
+            Err(error) => {
+                self.observer.connection = None;
+                self.miss("engine counters", &error.to_string());
+                None
+            }
+        }
+    }
+
+    fn write_down(&mut self, opened: &Looks, closed: &Looks) {
+        let window_s = closed.at.duration_since(opened.at).as_secs_f64();
+        if let Some(scanner) = self.scanner.take() {
+            let known = &mut self.observer.connections;
+            let alive = scanner.alive();
+            // A server in a name space of its own has other numbers for its threads than we.
+            let told = self.asked.threads.take();
+            match told.filter(|threads| threads.iter().any(|tid| alive.contains(tid))) {
+                Some(threads) => *known = threads,
+                None => known.extend(scanner.connections()),
+            }
+            // Threads that have ended give their numbers back.
+            known.retain(|tid| alive.contains(tid));
+            let seconds = scanner.seconds(known, window_s);
+            let mut states: BTreeMap<String, f64> = State::METRICS
+                .iter()
+                .map(|(state, metric)| {
+                    let value = seconds.get(state).copied().unwrap_or(0.0);
+                    ((*metric).to_owned(), value)
+                })
+                .collect();
+            states.insert("connections_count".to_owned(), known.len() as f64);
+            states.insert("state_looks_count".to_owned(), scanner.looks() as f64);
+            if self.asked.times > 0 {
+                let share = self.asked.committing as f64 / self.asked.times as f64;
+                states.insert("connections_in_commit_s".to_owned(), share * window_s);
+            }
+            self.keep("server", states);
+        }
+        let connections = self.observer.connections.clone();
+        for (source, used) in closed.since(opened, &connections) {
+            self.keep(source, used);
+        }
+        for (source, look) in [
+            ("server", &closed.server),
+            ("load process", &closed.load),
+            ("machine", &closed.host),
+        ] {
+            let missing: Vec<(String, String)> = look
+                .missing
+                .iter()
+                .map(|(name, why)| (format!("{name} of the {source}"), why.clone()))
+                .collect();
+            for (what, why) in missing {
+                self.miss(&what, &why);
+            }
+        }
+    }
+
+    fn write_second(&mut self, earlier: &Looks, now: &Looks, opened: Instant) {
+        let offset_s = now.at.duration_since(opened).as_secs_f64();
+        let length_s = now.at.duration_since(earlier.at).as_secs_f64();
+        for (source, used) in now.since(earlier, &BTreeSet::new()) {
+            let rows = used
+                .into_iter()
+                .filter(|(metric, _)| EACH_SECOND.contains(&(source, metric.as_str())))
+                .map(|(metric, value)| (offset_s, length_s, source, metric, value));
+            self.observed.seconds.extend(rows);
+        }
+    }
+
+    fn write_engine_second(
+        &mut self,
+        earlier: Option<&(EngineLook, Instant)>,
+        now: Option<&(EngineLook, Instant)>,
+        opened: Instant,
+    ) {
+        let (Some((before, then)), Some((after, at))) = (earlier, now) else {
+            return;
+        };
+        let offset_s = at.duration_since(opened).as_secs_f64();
+        let length_s = at.duration_since(*then).as_secs_f64();
+        let rows = after
+            .since(before)
+            .into_iter()
+            .map(|(metric, value)| (offset_s, length_s, "engine", metric, value));
+        self.observed.seconds.extend(rows);
+    }
+
+    fn keep(&mut self, source: &'static str, values: BTreeMap<String, f64>) {
+        let rows = values
+            .into_iter()
+            .map(|(metric, value)| (source, metric, value));
+        self.observed.readings.extend(rows);
+    }
+
+    fn miss(&mut self, what: &str, why: &str) {
+        if self.observer.reported.insert(what.to_owned()) {
+            self.observed.missing.push(format!("{what} ({why})"));
+        }
+    }
+}
+
+/// What is kept second by second: enough to see a stall and its reason, little enough for a day.
+const EACH_SECOND: &[(&str, &str)] = &[
+    ("server", "cpu_user_s"),
+    ("server", "cpu_system_s"),
+    ("server", "device_read_bytes"),
+    ("server", "device_write_bytes"),
+    ("server", "resident_bytes"),
+    ("load", "cpu_user_s"),
+    ("load", "cpu_system_s"),
+    ("host", "disk_read_bytes"),
+    ("host", "disk_written_bytes"),
+    ("host", "disk_queue_s"),
+    ("host", "disk_flushes_count"),
+    ("host", "machine_busy_s"),
+    ("host", "machine_stolen_s"),
+    ("host", "dirty_bytes"),
+    ("host", "page_cache_bytes"),
+    ("host", "pressure_cpu_some_s"),
+    ("host", "pressure_io_some_s"),
+    ("host", "pressure_memory_some_s"),
+];
+
+/// Processor time of the calling thread.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::observe::Whose;
+    use crate::lab::observe::look::Look;
+
+    #[test]
+    fn what_is_kept_each_second_is_read_by_a_sampler_for_seconds() {
+        let subject = Subject {
+            disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
+            pid: Some(std::process::id()),
+        };
+        for (source, metric) in EACH_SECOND {
+            let whose = if *source == "host" {
+                Whose::Machine
+            } else {
+                Whose::Process
+            };
+            let look = Look::at(whose, &subject, Pace::Second);
+            let used = look.since(&look, &BTreeSet::new());
+            assert!(
+                used.contains_key(*metric) || !look.missing.is_empty(),
+                "`{metric}` is read by nobody"
+            );
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The explanation in sentences and rows, the same in every format.
+//!
+//! Says how things moved together and by how much; a cause is never named, because paired blocks do not
+//! show one.
+
+mod sentences;
+
+use serde::Serialize;
+
+use super::words;
+use crate::judge::Summary;
+use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
+use crate::judge::summary::Figure;
+pub use sentences::sentences;
+/// What must be read with every explanation.
+pub const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
+     caused it. Changing one setting at a time does. The intervals of one explanation hold together.";
+
+/// One explanation, ready to be laid out.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplanationView {
+    /// Name of the load level.
+    pub level: String,
+    /// Name of the contender.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// Sentences, the most telling first.
+    pub sentences: Vec<String>,
+    /// Where the time of a transaction went; empty when it could not be divided.
+    pub parts: Vec<RowView>,
+    /// Costs by group.
+    pub costs: Vec<RowView>,
+}
+
+/// One row of a table of an explanation.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowView {
+    /// Heading of the group that begins with this row, or empty.
+    pub group: &'static str,
+    /// What it is.
+    pub name: String,
+    /// Of the baseline.
+    pub baseline: String,
+    /// Of the contender.
+    pub contender: String,
+    /// Change with its interval.
+    pub change: String,
+    /// `less`, `more`, `same`, `unclear` or `unknown`.
+    pub moved: &'static str,
+}
+
+/// The explanations of a summary that have something to show.
+#[must_use]
+pub fn views(summary: &Summary) -> Vec<ExplanationView> {
+    summary
+        .explanations
+        .iter()
+        .filter(|explanation| is_telling(explanation))
+        .map(|explanation| view(summary, explanation))
+        .collect()
+}
+
+/// True when there is something to show: something moved, or the latency could be divided.
+#[must_use]
+pub fn is_telling(explanation: &Explanation) -> bool {
+    !explanation.moved.is_empty() || matches!(explanation.latency, Latency::Divided(_))
+}
+
+fn value(unit: Unit, figure: &Figure) -> String {
+    words::value(figure, |amount| match unit {
+        Unit::Microseconds => words::latency(amount),
+        Unit::Bytes => words::bytes_of(amount),
+        Unit::Count => words::number(amount),
+    })
+}
+
+/// The change of a cost with its interval: `−47 % [−50 %, −44 %]`.
+#[must_use]
+pub fn change(cost: &Cost) -> String {
+    let Some(text) = words::ratio_value(&cost.ratio) else {
+        return match cost.moved {
+            Moved::Less => "less".to_owned(),
+            Moved::More => "more".to_owned(),
+            _ => "–".to_owned(),
+        };
+    };
+    match words::ratio_interval(&cost.ratio) {
+        interval if interval.is_empty() => text,
+        interval => format!("{text} [{interval}]"),
+    }
+}
+
+fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
+    let level = summary
+        .duels
+        .iter()
+        .find(|duel| duel.level == explanation.level)
+        .map_or_else(String::new, |duel| duel.label.clone());
+    let parts = match &explanation.latency {
+        Latency::Divided(division) => rows_of(division),
+        Latency::NotDivided { .. } => Vec::new(),
+    };
+    let mut last = "";
+    let costs = explanation.costs.iter().map(|cost| {
+        let name = cost.group.name();
+        let group = if name == last { "" } else { name };
+        last = name;
+        RowView {
+            group,
+            name: if cost.is_level {
+                format!("{} (level)", cost.name)
+            } else {
+                cost.name.clone()
+            },
+            baseline: value(cost.unit, &cost.baseline),
+            contender: value(cost.unit, &cost.contender),
+            change: change(cost),
+            moved: moved(cost.moved),
+        }
+    });
+    ExplanationView {
+        level,
+        contender: explanation.contender.clone(),
+        number: summary
+            .contenders
+            .iter()
+            .position(|facts| facts.name == explanation.contender)
+            .unwrap_or(0),
+        baseline: summary.baseline.clone(),
+        sentences: sentences(summary, explanation),
+        parts,
+        costs: costs.collect(),
+    }
+}
+
+fn rows_of(division: &Division) -> Vec<RowView> {
+    let row = |name: &str, figures: [&Figure; 3]| {
+        let [baseline, contender, difference] = figures;
+        let sign = match difference.value() {
+            Some(value) if value < 0.0 => "−",
+            Some(value) if value > 0.0 => "+",
+            _ => "",
+        };
+        let is_less = difference.value().is_some_and(|value| value < 0.0);
+        RowView {
+            group: "",
+            name: name.to_owned(),
+            baseline: words::value(baseline, words::latency),
+            contender: words::value(contender, words::latency),
+            change: match difference.interval() {
+                Some((low, high)) => format!(
+                    "{sign}{} [{}, {}]",
+                    words::latency(difference.value().unwrap_or(0.0).abs()),
+                    signed(low),
+                    signed(high)
+                ),
+                None => format!(
+                    "{sign}{}",
+                    words::value(difference, |us| words::latency(us.abs()))
+                ),
+            },
+            moved: match is_certain(difference) {
+                true if is_less => "less",
+                true => "more",
+                false => "unclear",
+            },
+        }
+    };
+    let mut rows: Vec<RowView> = division
+        .parts
+        .iter()
+        .filter(|part| {
+            [&part.baseline_us, &part.contender_us]
+                .iter()
+                .any(|figure| figure.value().is_some_and(|us| us > 0.0))
+        })
+        .map(|part| {
+            row(
+                part.doing.name(),
+                [&part.baseline_us, &part.contender_us, &part.difference_us],
+            )
+        })
+        .collect();
+    rows.push(row(
+        "the whole transaction",
+        [
+            &division.baseline_us,
+            &division.contender_us,
+            &division.difference_us,
+        ],
+    ));
+    rows
+}
+
+fn signed(us: f64) -> String {
+    let sign = if us < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", words::latency(us.abs()))
+}
+
+fn moved(moved: Moved) -> &'static str {
+    match moved {
+        Moved::Less => "less",
+        Moved::More => "more",
+        Moved::Same => "same",
+        Moved::Unclear => "unclear",
+        Moved::Unknown => "unknown",
+    }
+}
+
+fn is_certain(difference: &Figure) -> bool {
+    difference
+        .interval()
+        .is_some_and(|(low, high)| high < 0.0 || low > 0.0)
+}

@@ -1,0 +1,222 @@
+//! The tables of figures, ratios, costs and sizes.
+
+use std::fmt::Write as _;
+
+use super::text::{head, plain, row};
+use crate::report::explanation::{CAUTION, RowView};
+use crate::report::view::{
+    BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, RatioView, STORAGE_HEADS, View,
+};
+
+/// The figures of every level.
+pub(super) fn figures(text: &mut String, view: &View) {
+    text.push_str("## Throughput and latency\n\n");
+    for level in &view.levels {
+        let _ = writeln!(
+            text,
+            "### {}\n\n{}\n",
+            plain(&level.label),
+            plain(&level.blocks)
+        );
+        let mut heads = vec!["contender"];
+        heads.extend(COLUMNS.iter().map(|column| column.head));
+        head(text, &heads, 1);
+        for measures in &level.rows {
+            let mut cells = vec![plain(&measures.contender)];
+            cells.extend(
+                measures
+                    .figures
+                    .iter()
+                    .map(|figure| match figure.doubt.as_str() {
+                        "" => plain(&figure.value),
+                        doubt => format!("{}<br><sub>{}</sub>", plain(&figure.value), plain(doubt)),
+                    }),
+            );
+            row(text, &cells);
+        }
+        text.push('\n');
+        for measures in &level.rows {
+            let (name, outcomes) = (plain(&measures.contender), plain(&measures.outcomes));
+            let _ = writeln!(
+                text,
+                "- {name}: {outcomes}; stalls: {}",
+                plain(&measures.stalls)
+            );
+        }
+        if !level.without_interval.is_empty() {
+            let count = level.without_interval.len();
+            let _ = writeln!(
+                text,
+                "\n<details><summary>Why {count} of these figures have no interval</summary>\n"
+            );
+            for reason in &level.without_interval {
+                let _ = writeln!(text, "- {}", plain(reason));
+            }
+            text.push_str("\n</details>\n");
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "Below each value: its interval, or that none could be given. CPU is processor time per committed transaction.\n\n",
+    );
+}
+
+/// A table of ratios beside the verdicts', and the note below it.
+pub(super) fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioView], note: &str) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## {title}\n");
+    head(
+        text,
+        &[
+            "load",
+            "contender",
+            what,
+            "answer",
+            "ratio",
+            "interval",
+            "SD of a block",
+        ],
+        4,
+    );
+    for one in rows {
+        let cells = [
+            &one.level,
+            &one.contender,
+            &one.what,
+            &one.phrase,
+            &one.ratio,
+            &one.interval,
+            &one.block_sd,
+        ];
+        row(text, &cells.map(|cell| plain(cell)));
+    }
+    let _ = writeln!(text, "\n{}\n", plain(note));
+}
+
+/// What moved with each difference.
+pub(super) fn explanations(text: &mut String, view: &View) {
+    if view.explanations.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## What moved with the difference\n\n{CAUTION}\n");
+    for one in &view.explanations {
+        let _ = writeln!(
+            text,
+            "### {}, {} against {}\n",
+            plain(&one.level),
+            plain(&one.contender),
+            plain(&one.baseline)
+        );
+        for sentence in &one.sentences {
+            let _ = writeln!(text, "- {}", plain(sentence));
+        }
+        text.push('\n');
+        explanation_table(
+            text,
+            "where the time went",
+            &one.baseline,
+            &one.contender,
+            &one.parts,
+        );
+        let _ = writeln!(
+            text,
+            "<details><summary>All {} resources</summary>\n",
+            one.costs.len()
+        );
+        explanation_table(
+            text,
+            "per transaction",
+            &one.baseline,
+            &one.contender,
+            &one.costs,
+        );
+        text.push_str("</details>\n\n");
+    }
+}
+
+fn explanation_table(
+    text: &mut String,
+    what: &str,
+    baseline: &str,
+    contender: &str,
+    rows: &[RowView],
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let (baseline, contender) = (plain(baseline), plain(contender));
+    head(text, &[what, &baseline, &contender, "change"], 1);
+    for one in rows {
+        let cells = [&one.name, &one.baseline, &one.contender, &one.change];
+        row(text, &cells.map(|cell| plain(cell)));
+    }
+    text.push('\n');
+}
+
+/// Throughput over the load levels.
+pub(super) fn by_clients(text: &mut String, view: &View) {
+    if view.by_clients.is_empty() {
+        return;
+    }
+    text.push_str("## By number of clients\n\n");
+    head(text, &BY_CLIENTS_HEADS, 2);
+    for one in &view.by_clients {
+        let mut cells = vec![plain(&one.level), plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
+/// What storage made of the changes.
+pub(super) fn storage(text: &mut String, view: &View) {
+    if view.storage.is_empty() {
+        return;
+    }
+    text.push_str("## Storage\n\n");
+    head(text, &STORAGE_HEADS, 1);
+    for one in &view.storage {
+        let mut cells = vec![plain(&one.contender)];
+        cells.extend(one.cells.iter().map(|cell| plain(cell)));
+        row(text, &cells);
+    }
+    text.push('\n');
+}
+
+/// What only the order-entry workload has.
+pub(super) fn orders(text: &mut String, part: &OrdersView) {
+    let _ = writeln!(text, "## Order entry\n\n{}\n", plain(&part.disclaimer));
+    for Entry { label, text: value } in &part.facts {
+        let _ = writeln!(text, "- {}: {}", plain(label), plain(value));
+    }
+    text.push('\n');
+    for level in &part.levels {
+        let _ = writeln!(text, "### New-Orders per minute, {}\n", plain(&level.label));
+        for cell in &level.cells {
+            let _ = writeln!(
+                text,
+                "**{}: NOPM {}** ({})\n",
+                plain(&cell.contender),
+                plain(&cell.nopm),
+                plain(&cell.doubt)
+            );
+            head(text, &CLASS_COLUMNS, 1);
+            for class in &cell.classes {
+                row(
+                    text,
+                    &class.iter().map(|cell| plain(cell)).collect::<Vec<_>>(),
+                );
+            }
+            let _ = writeln!(
+                text,
+                "\n- {}\n- {}\n- deliveries that found a district without an order: {}\n- errors: {}\n",
+                plain(&cell.slices),
+                plain(&cell.rolled_back),
+                plain(&cell.deliveries),
+                plain(&cell.errors)
+            );
+        }
+    }
+}

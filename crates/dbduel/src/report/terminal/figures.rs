@@ -1,0 +1,99 @@
+//! The table of figures, as many columns as fit.
+
+use super::page::{Ink, Page, clean, wrap};
+use crate::judge::Summary;
+use crate::judge::summary::{Figure, Measures};
+use crate::report::words;
+
+/// A column of the table of figures.
+type Column = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
+
+/// The columns in the order of their importance; narrow terminals get the first ones.
+const COLUMNS: [Column; 7] = [
+    (
+        "trx/s",
+        |measures| &measures.throughput_per_s,
+        words::number,
+    ),
+    ("mean", |measures| &measures.latency_us_mean, words::latency),
+    ("p50", |measures| &measures.latency_us_p50, words::latency),
+    ("p95", |measures| &measures.latency_us_p95, words::latency),
+    ("p99", |measures| &measures.latency_us_p99, words::latency),
+    ("max", |measures| &measures.latency_us_max, words::latency),
+    (
+        "CPU/trx",
+        |measures| &measures.server_cpu_us_per_transaction,
+        words::latency,
+    ),
+];
+
+/// The figures of every contender at every level.
+pub(super) fn figures(page: &mut Page, summary: &Summary) {
+    page.blank();
+    let cell_width = 10;
+    let names = summary
+        .contenders
+        .iter()
+        .map(|contender| clean(&contender.name).chars().count() + 2);
+    let name_width = names.max().unwrap_or(0).clamp(10, page.width / 3);
+    let shown = ((page.width - name_width) / (cell_width + 1)).clamp(1, COLUMNS.len());
+    let heads: String = COLUMNS[..shown]
+        .iter()
+        .map(|(head, ..)| format!(" {head:>cell_width$}"))
+        .collect();
+    let head = page.inked(Ink::Dim, &format!("{:name_width$}{heads}", ""));
+    page.line(&head);
+    for duel in &summary.duels {
+        let label = page.inked(Ink::Bold, &duel.label);
+        page.line(&label);
+        for measures in &duel.contenders {
+            let name: String = clean(&measures.contender)
+                .chars()
+                .take(name_width - 2)
+                .collect();
+            let column = |figure: &Figure, text: fn(f64) -> String| {
+                figure.value().map_or("–".to_owned(), text)
+            };
+            let values: String = COLUMNS[..shown]
+                .iter()
+                .map(|(_, figure, text)| {
+                    format!(" {:>cell_width$}", column(figure(measures), *text))
+                })
+                .collect();
+            page.line(&format!("  {name:<space$}{values}", space = name_width - 2));
+            let doubts: Vec<String> = COLUMNS[..shown]
+                .iter()
+                .map(|(_, figure, _)| half_width(figure(measures)))
+                .collect();
+            if doubts.iter().any(|doubt| !doubt.is_empty()) {
+                let doubts: String = doubts
+                    .iter()
+                    .map(|doubt| format!(" {doubt:>cell_width$}"))
+                    .collect();
+                let line = page.inked(Ink::Dim, &format!("{:name_width$}{doubts}", ""));
+                page.line(&line);
+            }
+        }
+    }
+    let note = format!(
+        "±: half width of the {} interval of a single contender, over slices; no ±: no interval could be given. Compare \
+         contenders by the ratio above.",
+        words::share(summary.rule.confidence)
+    );
+    for line in wrap(&note, page.width, 0, 0) {
+        let line = page.inked(Ink::Dim, &line);
+        page.line(&line);
+    }
+}
+
+/// The larger half of the interval as a share of the value.
+fn half_width(figure: &Figure) -> String {
+    let Some((value, (low, high))) = figure.value().zip(figure.interval()) else {
+        return String::new();
+    };
+    if value <= 0.0 || !high.is_finite() {
+        return "±?".to_owned();
+    }
+    let half = (high - value).max(value - low) / value;
+    format!("±{:.1} %", 100.0 * half)
+}

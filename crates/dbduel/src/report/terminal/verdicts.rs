@@ -1,0 +1,176 @@
+//! The box with the verdicts.
+
+use dbduel_record::event::{Finding, Severity};
+
+use super::page::{Ink, Page, clean, wrap};
+use crate::judge::Summary;
+use crate::judge::audit::Grade;
+use crate::judge::summary::{Comparison, Figure, Verdict};
+use crate::report::view::{fairness_line, interval};
+use crate::report::words;
+
+/// The question, the answer, and whether it was fair.
+pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Finding]) {
+    let inner = page.width - 4;
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut plain = |page: &Page, ink: Ink, text: &str| {
+        for line in wrap(&clean(text), inner, 0, 0) {
+            lines.push((line.clone(), page.inked(ink, &line)));
+        }
+    };
+    plain(page, Ink::Bold, &summary.question);
+    plain(page, Ink::Plain, "");
+    for headline in words::headlines(summary) {
+        plain(page, Ink::Plain, &format!("{headline}."));
+    }
+    plain(page, Ink::Plain, "");
+    for row in verdict_rows(summary) {
+        let cells = row.cells(inner);
+        let ink = ink_of(row.verdict);
+        lines.extend(cells.into_iter().map(|line| {
+            let inked = line.replacen(&row.word, &page.inked(ink, &row.word), 1);
+            (line, inked)
+        }));
+    }
+    let against = format!(
+        "against {}, horizon ±{}{}",
+        clean(&summary.baseline),
+        words::share(summary.rule.horizon),
+        reservations(findings)
+    );
+    for line in wrap(&against, inner, 0, 0) {
+        lines.push((line.clone(), page.inked(Ink::Dim, &line)));
+    }
+    if let Some((fairness, audit)) = fairness_line(summary).zip(summary.audit.as_ref()) {
+        let ink = match audit.grade {
+            Grade::Fair => Ink::Good,
+            Grade::Doubtful | Grade::Unfair => Ink::Warning,
+            Grade::NotComparable => Ink::Bad,
+        };
+        for line in wrap(&clean(&format!("fair? {fairness}")), inner, 0, 7) {
+            lines.push((line.clone(), page.inked(ink, &line)));
+        }
+    }
+    let title = " verdict ";
+    page.line(&format!(
+        "┌─{title}{}┐",
+        "─".repeat(page.width - 3 - title.chars().count())
+    ));
+    for (plain, inked) in lines {
+        let space = inner.saturating_sub(plain.chars().count());
+        page.line(&format!("│ {inked}{} │", " ".repeat(space)));
+    }
+    page.line(&format!("└{}┘", "─".repeat(page.width - 2)));
+}
+
+fn ink_of(verdict: Verdict) -> Ink {
+    match verdict {
+        Verdict::Faster => Ink::Good,
+        Verdict::Slower | Verdict::Void => Ink::Bad,
+        Verdict::Equivalent => Ink::Bold,
+        Verdict::Undecided => Ink::Warning,
+    }
+}
+
+fn reservations(findings: &[Finding]) -> String {
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    match (count(Severity::Void), count(Severity::Doubt)) {
+        (0, 0) => String::new(),
+        (0, 1) => "; 1 doubt, see below".to_owned(),
+        (0, doubts) => format!("; {doubts} doubts, see below"),
+        (_, _) => "; not valid as it stands, see below".to_owned(),
+    }
+}
+
+/// A verdict as a row of the box.
+struct Row {
+    label: String,
+    label_width: usize,
+    verdict: Verdict,
+    word: String,
+    ratio: String,
+    interval: String,
+    blocks: String,
+    because: Option<String>,
+}
+
+impl Row {
+    /// One line where it fits, more where it does not, and the reason for the verdict below.
+    fn cells(&self, width: usize) -> Vec<String> {
+        let verdict = format!("{:<12} {:>8}", self.word, self.ratio);
+        let rest = format!("({})  {}", self.interval, self.blocks);
+        let label_width = self.label_width;
+        let whole = format!("{:<label_width$}  {verdict}  {rest}", self.label);
+        let indented = |text: &str| {
+            wrap(text, width - 4, 0, 0)
+                .into_iter()
+                .map(|line| format!("    {line}"))
+        };
+        let mut lines = if whole.chars().count() <= width {
+            vec![whole]
+        } else {
+            let mut lines = vec![format!("  {verdict}")];
+            lines.splice(0..0, wrap(&self.label, width, 0, 0));
+            lines.extend(indented(&rest));
+            lines
+        };
+        if let Some(because) = &self.because {
+            lines.extend(indented(&clean(because)));
+        }
+        lines
+    }
+}
+
+fn verdict_rows(summary: &Summary) -> Vec<Row> {
+    let several = summary.contenders.len() > 2;
+    let mut rows: Vec<Row> = Vec::new();
+    for duel in &summary.duels {
+        for comparison in &duel.comparisons {
+            let label = if several {
+                format!("{}, {}", comparison.contender, duel.label)
+            } else {
+                duel.label.clone()
+            };
+            rows.push(row(clean(&label), comparison, duel.blocks_complete));
+        }
+    }
+    let label_width = rows
+        .iter()
+        .map(|row| row.label.chars().count())
+        .max()
+        .unwrap_or(0);
+    for row in &mut rows {
+        row.label_width = label_width;
+    }
+    rows
+}
+
+fn row(label: String, comparison: &Comparison, blocks: u32) -> Row {
+    Row {
+        label,
+        label_width: 0,
+        verdict: comparison.verdict,
+        word: format!(
+            "{} {}",
+            words::sign(comparison.verdict),
+            comparison.verdict.word()
+        ),
+        ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
+        interval: match &comparison.ratio {
+            ratio @ Figure::Estimated { .. } => interval(ratio),
+            Figure::Bare { .. } => "no interval".to_owned(),
+            Figure::NotMeasured { .. } => words::NOT_MEASURED.to_owned(),
+        },
+        blocks: if blocks == 1 {
+            "1 block".to_owned()
+        } else {
+            format!("{blocks} blocks")
+        },
+        because: comparison.because.clone(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Numbers and verdicts as text, the same in every format.
+//!
+//! Pure functions from values to words; no layout, no colour.
+
+mod figures;
+mod numbers;
+mod verdicts;
+
+pub use figures::{
+    NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
+};
+pub use numbers::{
+    bytes, bytes_of, bytes_tick, bytes_unit, count, duration, large, latency, latency_tick,
+    latency_unit, number, ratio, share, trimmed, trimmed_fine,
+};
+pub use verdicts::{
+    change_sign, headlines, own_resolution, pairs_note, quantities_note, ranking, scope, sign,
+    verdict,
+};
+
+/// Texts with commas and an "and".
+#[must_use]
+pub fn joined_texts(texts: &[String]) -> String {
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    joined(&texts)
+}
+
+fn joined(labels: &[&str]) -> String {
+    match labels {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [start @ .., last] => format!("{} and {last}", start.join(", ")),
+    }
+}
+
+/// `1 client`, `16 clients`.
+#[must_use]
+pub fn clients(count: u32) -> String {
+    match count {
+        1 => "1 client".to_owned(),
+        count => format!("{count} clients"),
+    }
+}
+
+/// When something happened, UTC to the second; empty when it cannot be said.
+#[must_use]
+pub fn moment(at_ms: Option<u64>) -> String {
+    let timestamp =
+        at_ms.and_then(|at_ms| jiff::Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok());
+    timestamp
+        .map(|timestamp| timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        .unwrap_or_default()
+}
+
+/// The text with a large first letter and a full stop.
+#[must_use]
+pub fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first: String = characters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", characters.as_str())
+}

@@ -1,0 +1,247 @@
+//! Numbers with their units.
+
+/// Ratios that are written as percentages.
+pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
+
+/// A count with thousands separated: `12,346`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with about three significant digits and separated thousands.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "∞".to_owned();
+    }
+    let size = value.abs();
+    let text = match size {
+        0.0 => "0".to_owned(),
+        _ if size >= 100.0 => count(size.round() as u64),
+        _ if size >= 10.0 => format!("{size:.1}"),
+        _ if size >= 1.0 => format!("{size:.2}"),
+        _ if size >= 0.001 => format!("{size:.3}"),
+        _ => format!("{size:.1e}"),
+    };
+    if value < 0.0 {
+        format!("−{text}")
+    } else {
+        text
+    }
+}
+
+/// A large number with its power of a thousand in a word: `32.6 million`.
+#[must_use]
+pub fn large(value: f64) -> String {
+    for (factor, word) in [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")] {
+        if value >= factor {
+            return format!("{} {word}", number(value / factor));
+        }
+    }
+    number(value)
+}
+
+/// A duration given in microseconds, with the unit that suits it.
+#[must_use]
+pub fn latency(us: f64) -> String {
+    let (factor, unit) = latency_unit(us);
+    format!("{} {unit}", number(us / factor))
+}
+
+/// Microseconds per unit, and the unit that suits a latency of this size.
+#[must_use]
+pub fn latency_unit(us: f64) -> (f64, &'static str) {
+    match us {
+        _ if us >= 1e6 => (1e6, "s"),
+        _ if us >= 1e3 => (1e3, "ms"),
+        _ => (1.0, "µs"),
+    }
+}
+
+/// A latency on an axis: `5 ms`, without needless digits.
+#[must_use]
+pub fn latency_tick(us: f64) -> String {
+    let (factor, unit) = latency_unit(us * 1.0001);
+    format!("{} {unit}", trimmed(us / factor))
+}
+
+/// A number on an axis: no digits beyond those that it needs.
+#[must_use]
+pub fn trimmed(value: f64) -> String {
+    if value.abs() >= 1000.0 {
+        return number(value);
+    }
+    let text = format!("{value:.3}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A number with up to six decimals, for shares close to one: `99.9999`.
+#[must_use]
+pub fn trimmed_fine(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A stretch of time in seconds: `45 s`, `12 min`, `3 h 20 min`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match whole {
+        0..120 => format!("{whole} s"),
+        120..7200 => format!("{} min", (whole + 30) / 60),
+        _ => {
+            let minutes = (whole + 30) / 60;
+            match minutes % 60 {
+                0 => format!("{} h", minutes / 60),
+                rest => format!("{} h {rest} min", minutes / 60),
+            }
+        }
+    }
+}
+
+/// Bytes with a binary unit: `1.95 GiB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    let (factor, unit) = bytes_unit(bytes as f64);
+    format!("{} {unit}", number(bytes as f64 / factor))
+}
+
+/// Bytes that are a mean and need not be whole: `31.4 KiB`, `0.250 B`.
+#[must_use]
+pub fn bytes_of(value: f64) -> String {
+    if value < 1024.0 {
+        format!("{} B", number(value))
+    } else {
+        bytes(value.round() as u64)
+    }
+}
+
+/// Bytes on an axis: `512 MiB`, without needless digits.
+#[must_use]
+pub fn bytes_tick(value: f64) -> String {
+    let (factor, unit) = bytes_unit(value * 1.0001);
+    format!("{} {unit}", trimmed(value / factor))
+}
+
+/// Bytes per unit, and the binary unit that suits so many.
+#[must_use]
+pub fn bytes_unit(value: f64) -> (f64, &'static str) {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut factor = 1.0;
+    for unit in &units[..units.len() - 1] {
+        if value < 1024.0 * factor {
+            return (factor, unit);
+        }
+        factor *= 1024.0;
+    }
+    (factor, units[units.len() - 1])
+}
+
+/// A ratio as people say it: `+4.1 %` near one, `2.41×` far from it.
+#[must_use]
+pub fn ratio(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return "∞".to_owned();
+    }
+    if !NEAR_ONE.contains(&ratio) {
+        return multiple(ratio);
+    }
+    percent(ratio - 1.0)
+}
+
+/// A ratio as a multiple: `2.41×`.
+pub(super) fn multiple(ratio: f64) -> String {
+    format!("{}×", number(ratio))
+}
+
+/// A signed relative difference: `+4.1 %`, `−0.35 %`.
+#[must_use]
+pub fn percent(difference: f64) -> String {
+    let percent = 100.0 * difference;
+    let text = if percent.abs() >= 0.995 {
+        format!("{:.1}", percent.abs())
+    } else {
+        format!("{:.2}", percent.abs())
+    };
+    let sign = match percent {
+        _ if text.chars().all(|digit| "0.".contains(digit)) => "±",
+        _ if percent < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{text} %")
+}
+
+/// An unsigned share: `2 %`, `0.5 %`.
+#[must_use]
+pub fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    let text = if percent < 10.0 {
+        format!("{percent:.2}")
+    } else {
+        format!("{percent:.1}")
+    };
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_readable() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (1234567.4, "1,234,567"),
+            (123.4, "123"),
+            (12.34, "12.3"),
+            (-1.234, "−1.23"),
+            (0.01234, "0.012"),
+        ] {
+            assert_eq!(number(value), expected);
+        }
+        assert_eq!(number(f64::INFINITY), "∞");
+        assert_eq!(large(32_570_000.0), "32.6 million");
+        assert_eq!(large(12_345.0), "12,345");
+    }
+
+    #[test]
+    fn ratios_near_one_are_percentages() {
+        for (value, expected) in [
+            (1.041, "+4.1 %"),
+            (0.9965, "−0.35 %"),
+            (1.0, "±0.00 %"),
+            (2.41, "2.41×"),
+            (0.25, "0.250×"),
+            (0.5, "−50.0 %"),
+        ] {
+            assert_eq!(ratio(value), expected);
+        }
+    }
+
+    #[test]
+    fn durations_and_latencies_choose_their_unit() {
+        assert_eq!(duration(45.2), "45 s");
+        assert_eq!(duration(750.0), "13 min");
+        assert_eq!(duration(12_000.0), "3 h 20 min");
+        assert_eq!(latency(830.0), "830 µs");
+        assert_eq!(latency(12_345.0), "12.3 ms");
+        assert_eq!(bytes(2_100_000_000), "1.96 GiB");
+        assert_eq!(
+            [share(0.02), share(0.0475), share(0.3), share(1.066)],
+            ["2 %", "4.75 %", "30 %", "106.6 %"]
+        );
+    }
+}
