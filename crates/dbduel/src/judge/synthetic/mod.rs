@@ -6,7 +6,7 @@
 
 mod course;
 mod facts;
-mod noise;
+pub mod noise;
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
