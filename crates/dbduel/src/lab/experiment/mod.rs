@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::server::reserved;
+use crate::judge::audit::codes::check_waiver;
 use dbduel_load::workloads::script::{NAME, OPTION};
 use document::{Located, Report, Section, Troubles, describe, integer, nearest, number, string};
 use toml::Spanned;
@@ -692,6 +693,9 @@ fn read_waivers(
 ) -> Vec<(Located<String>, Located<String>)> {
     let mut waivers = Vec::new();
     for (class, value) in section.entries() {
+        if let Err(message) = check_waiver(&class.value) {
+            report.add(&class.span, message);
+        }
         match string(value.get_ref()) {
             Ok(reason) if !reason.trim().is_empty() => {
                 waivers.push((
