@@ -497,8 +497,11 @@ pub struct Audit {
     /// Two servers, each as a dump of SHOW VARIABLES, an option file, a directory with such files, or an
     /// address (tcp://user@host:3306, unix:/path); or one record, one directory of results, or one
     /// experiment file.
-    #[arg(required = true, num_args = 1..=2, value_name = "TARGET")]
+    #[arg(required_unless_present = "codes", num_args = 1..=2, value_name = "TARGET")]
     pub targets: Vec<String>,
+    /// List the classes, facts and rules, by whose names findings are waived and differences declared.
+    #[arg(long)]
+    pub codes: bool,
     /// What to call the first server.
     #[arg(long, value_name = "NAME")]
     pub name_a: Option<String>,
@@ -529,8 +532,8 @@ pub struct Audit {
     /// A class, fact or variable that the contest is about, so that it differs on purpose.
     #[arg(long, value_name = "SUBJECT")]
     pub about: Vec<String>,
-    /// Accept a finding: CLASS=REASON. The reason is printed.
-    #[arg(long, value_name = "CLASS=REASON")]
+    /// Accept a finding of a class, fact or rule: NAME=REASON. The reason is printed.
+    #[arg(long, value_name = "NAME=REASON")]
     pub waive: Vec<String>,
     /// Largest number of clients of the run.
     #[arg(long, value_name = "N")]
@@ -541,7 +544,8 @@ pub struct Audit {
     /// Fail on any doubt, not only when the servers are not comparable.
     #[arg(long)]
     pub strict: bool,
-    /// Write an experiment in which the servers are equal.
+    /// Write an experiment in which the servers are equal: the one that was given or recorded, with settings
+    /// added, or a new one.
     #[arg(long, value_name = "FILE")]
     pub fix: Option<PathBuf>,
     /// Print every fact and the evidence of notes too.

@@ -1,111 +1,179 @@
 //! `dbduel audit`: was it fair? On dumps, option files, running servers, records, published results
 //! and experiments, whose servers are started for it. Without any load.
 
-use std::fmt::Write as _;
-use std::fs;
+mod fix;
+mod text;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
-use dbduel_record::event::Severity;
 
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
-use crate::judge::audit::{
-    self, Audit, AuditFinding, Case, Contest, Fix, Outcome, Product, Version, Waiver,
-};
+use crate::judge::audit::codes::{check_subject, check_waiver};
+use crate::judge::audit::{self, Audit, Case, Contest, Product, Version, Waiver};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
 use crate::lab::experiment::Experiment;
+use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::host;
-use crate::lab::inspect::{self, Subject, planned};
+use crate::lab::inspect::planned::NotAValue;
+use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 use crate::lab::server::Home;
-
-/// Narrowest text that is wrapped, columns.
-const WIDTH_MIN: usize = 60;
-/// Where the text of a finding begins, columns.
-const INDENT: usize = 7;
-/// Values of a side that are printed; all are in the JSON.
-const READS_PRINTED: usize = 6;
 
 /// Audits what the arguments name.
 ///
 /// # Errors
 /// When something cannot be read, understood or written.
 pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
-    let mut case = match arguments.targets.as_slice() {
+    if arguments.codes {
+        console::print(&text::names(console::width()))?;
+        return Ok(Exit::Done);
+    }
+    // What was mistyped is told before servers are started.
+    let waivers: Result<Vec<Waiver>> = arguments
+        .waive
+        .iter()
+        .map(|one| parse_waiver(one))
+        .collect();
+    let waivers = waivers?;
+    for subject in &arguments.about {
+        check_subject(subject)
+            .map_err(anyhow::Error::msg)
+            .context("--about")?;
+    }
+    let (mut contests, left_out) = match arguments.targets.as_slice() {
         [one] => single(home, one, arguments.dry)?,
-        [a, b] => inspect::pair(&[subject(a, &arguments.a())?, subject(b, &arguments.b())?])?,
+        [a, b] => {
+            let subjects = [subject(a, &arguments.a())?, subject(b, &arguments.b())?];
+            (vec![inspect::pair(&subjects)?], Vec::new())
+        }
         _ => bail!("an audit takes one or two targets"),
     };
-    case.contest = match arguments.contest {
-        cli::AuditContest::Equalised => Contest::Equalised,
-        cli::AuditContest::OutOfTheBox => Contest::OutOfTheBox,
-        cli::AuditContest::Tuned => Contest::Tuned,
-    };
-    case.subject.extend(arguments.about.iter().cloned());
-    case.clients = arguments.clients.or(case.clients);
-    for waiver in &arguments.waive {
-        case.waivers.push(parse_waiver(waiver)?);
+    for Gathered { case, .. } in &mut contests {
+        case.contest = match arguments.contest {
+            cli::AuditContest::Equalised => Contest::Equalised,
+            cli::AuditContest::OutOfTheBox => Contest::OutOfTheBox,
+            cli::AuditContest::Tuned => Contest::Tuned,
+        };
+        case.subject.extend(arguments.about.iter().cloned());
+        case.clients = arguments.clients.or(case.clients);
+        case.waivers.extend(waivers.iter().cloned());
     }
-    conclude(&case, arguments)
+    conclude(&contests, &left_out, arguments)
 }
 
-/// Judges a case, prints it and writes the fix that was asked for.
-///
-/// # Errors
-/// When the output cannot be written.
-pub fn conclude(case: &Case, arguments: &cli::Audit) -> Result<Exit> {
-    let audit = audit::audit(case);
-    let fix = arguments.fix.as_ref().map(|path| (path, audit::fix(case)));
+/// Judges the contests, prints what was found and writes the fix that was asked for.
+fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) -> Result<Exit> {
+    let audits: Vec<Audit> = contests
+        .iter()
+        .map(|contest| audit::audit(&contest.case))
+        .collect();
+    let fixed = match (&arguments.fix, contests) {
+        (None, _) => None,
+        (Some(path), [only]) => Some((path, only, audit::fix(&only.case))),
+        (Some(_), several) => {
+            let titles: Vec<String> = several
+                .iter()
+                .map(|contest| format!("`{}`", contest.title))
+                .collect();
+            bail!(
+                "a fix is about one contest, and here are {}: {}; name one of them",
+                several.len(),
+                titles.join(", ")
+            )
+        }
+    };
     if arguments.json {
-        let value = serde_json::json!({
+        let mut value = serde_json::json!({
             "schema_version": 1,
             "audited_by": env!("CARGO_PKG_VERSION"),
-            "audit": audit,
-            "fix": fix.as_ref().map(|(_, fix)| &fix.settings),
+            "left_out": left_out,
+            "fix": fixed.as_ref().map(|(_, _, fix)| &fix.settings),
         });
+        if let ([contest], [audit]) = (contests, audits.as_slice()) {
+            value["of"] = contest.title.as_str().into();
+            value["audit"] = serde_json::to_value(audit)?;
+        } else {
+            let of = |(contest, audit): (&Gathered, &Audit)| serde_json::json!({"of": contest.title, "audit": audit});
+            value["audits"] = contests.iter().zip(&audits).map(of).collect();
+        }
         console::print(&(serde_json::to_string_pretty(&value)? + "\n"))?;
     } else {
-        console::print(&render(&audit, arguments.all, console::width()))?;
+        for (index, (contest, audit)) in contests.iter().zip(&audits).enumerate() {
+            if contests.len() > 1 {
+                let blank = if index == 0 { "" } else { "\n" };
+                console::print(&format!("{blank}=== {} ===\n", contest.title))?;
+            }
+            console::print(&text::render(audit, arguments.all, console::width()))?;
+        }
+        console::print(&text::left_out(left_out, console::width()))?;
     }
-    if let Some((path, fix)) = &fix {
-        write_fix(path, case, fix)?;
+    if let Some((path, contest, fix)) = &fixed {
+        fix::write(path, contest, fix)?;
         if !arguments.json {
-            console::print(&after_fix(path, fix))?;
+            console::print(&fix::summary(path, fix, console::width()))?;
         }
     }
-    Ok(if audit.passes(arguments.strict) {
-        Exit::Done
-    } else {
-        Exit::Void
-    })
+    let passes = audits.iter().all(|audit| audit.passes(arguments.strict));
+    Ok(if passes { Exit::Done } else { Exit::Void })
 }
 
-/// A single target: a record, a directory of results or an experiment file.
-fn single(home: Option<PathBuf>, target: &str, is_dry: bool) -> Result<Case> {
+/// What a single target holds: a record, a directory of results or an experiment file.
+fn single(
+    home: Option<PathBuf>,
+    target: &str,
+    is_dry: bool,
+) -> Result<(Vec<Gathered>, Vec<String>)> {
     let path = Path::new(target);
     if path.is_dir() {
         return inspect::directory(path);
     }
-    if path
-        .extension()
-        .is_some_and(|extension| extension == "toml")
-    {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("could not read the experiment file `{target}`"))?;
-        let (experiment, plan) = super::run::plan_of(path, &text)?;
-        if is_dry {
-            return planned::case(&plan);
-        }
-        return started(&home::find(home)?, path, &experiment, &plan);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        bail!(
+            "`{target}` is one server; name the other too, or give a record, a directory of results or an experiment file (.toml)"
+        );
     }
-    bail!(
-        "`{target}` is one server; name the other too, or give a record, a directory of results or an experiment file (.toml)"
-    )
+    let text = inspect::text::whole(path)?;
+    let (experiment, plan) = super::run::plan_of(path, &text)?;
+    let case = if is_dry {
+        planned::case(&plan).map_err(|error| at_its_place(error, path, &text, &experiment))?
+    } else {
+        started(&home::find(home)?, path, &experiment, &plan)?
+    };
+    let origin = Origin::Experiment {
+        path: path.to_owned(),
+        text,
+    };
+    let only = Gathered {
+        title: target.to_owned(),
+        case,
+        origin,
+    };
+    Ok((vec![only], Vec::new()))
+}
+
+/// An error about a value, with the place of the setting in the experiment.
+fn at_its_place(
+    error: anyhow::Error,
+    path: &Path,
+    text: &str,
+    experiment: &Experiment,
+) -> anyhow::Error {
+    let place = error
+        .downcast_ref::<NotAValue>()
+        .and_then(|wrong| experiment.setting_span(&wrong.contender, &wrong.setting));
+    match place {
+        Some(span) => anyhow::Error::new(Troubles {
+            path: path.to_owned(),
+            list: vec![Trouble::at(text, span.start, error.to_string())],
+        }),
+        None => error,
+    }
 }
 
 /// The case that an experiment's servers make when they run.
@@ -181,212 +249,19 @@ fn short_name(target: &str) -> String {
 
 fn parse_waiver(text: &str) -> Result<Waiver> {
     match text.split_once('=') {
-        Some((of, reason)) if !of.trim().is_empty() && !reason.trim().is_empty() => Ok(Waiver {
-            of: of.trim().to_owned(),
-            reason: reason.trim().to_owned(),
-        }),
+        Some((of, reason)) if !of.trim().is_empty() && !reason.trim().is_empty() => {
+            check_waiver(of)
+                .map_err(anyhow::Error::msg)
+                .context("--waive")?;
+            Ok(Waiver {
+                of: of.trim().to_owned(),
+                reason: reason.trim().to_owned(),
+            })
+        }
         _ => bail!(
             "`{text}` is no waiver; write CLASS=REASON, for example D3=\"the device writes pages whole\""
         ),
     }
-}
-
-/// The audit as text.
-fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
-    let width = width.max(WIDTH_MIN);
-    let mut text = format!("Was it fair? {}\n\n", audit.grade.word());
-    let longest = audit
-        .contenders
-        .iter()
-        .map(|contender| contender.name.chars().count())
-        .max()
-        .unwrap_or(0);
-    for contender in &audit.contenders {
-        let _ = writeln!(
-            text,
-            "  {:<longest$}  {} {}  ({})",
-            contender.name, contender.product, contender.version, contender.source
-        );
-        wrap(&mut text, &contender.promise, longest + 4, width);
-    }
-    for finding in &audit.findings {
-        text.push('\n');
-        render_finding(&mut text, finding, is_everything, width);
-    }
-    render_counts(&mut text, audit, is_everything);
-    for waiver in &audit.unused_waivers {
-        let _ = writeln!(
-            text,
-            "The waiver of {} was not needed: {}",
-            waiver.of, waiver.reason
-        );
-    }
-    text
-}
-
-fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool, width: usize) {
-    let word = match finding.severity {
-        Severity::Void => "void ",
-        Severity::Doubt => "doubt",
-        Severity::Note => "note ",
-    };
-    let _ = writeln!(text, "{word}  {}  {}", finding.class, finding.rule);
-    wrap(text, &finding.claim, INDENT, width);
-    if let Some(reason) = &finding.waived {
-        wrap(text, &format!("Waived: {reason}"), INDENT, width);
-    }
-    if finding.severity == Severity::Note && !is_everything {
-        return;
-    }
-    for side in finding.evidence.iter().filter(|side| !side.from.is_empty()) {
-        let mut reads: Vec<String> = side
-            .from
-            .iter()
-            .take(READS_PRINTED)
-            .map(|read| format!("{}={}", read.name, read.value))
-            .collect();
-        if side.from.len() > READS_PRINTED {
-            reads.push(format!("and {} more", side.from.len() - READS_PRINTED));
-        }
-        let line = format!("{}: {}", side.contender, reads.join(" "));
-        wrap(text, &line, INDENT + 2, width);
-    }
-    wrap(text, &finding.why, INDENT, width);
-    wrap(text, &finding.remedy, INDENT, width);
-}
-
-fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
-    let count = |outcome: Outcome| {
-        audit
-            .comparisons
-            .iter()
-            .filter(|one| one.outcome == outcome)
-            .count()
-    };
-    let _ = writeln!(
-        text,
-        "\n{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
-        count(Outcome::Equal),
-        count(Outcome::Equivalent),
-        count(Outcome::Differs),
-        count(Outcome::OneSided),
-        count(Outcome::NotSeen),
-        count(Outcome::Unreadable)
-    );
-    let favoured: Vec<String> = audit
-        .contenders
-        .iter()
-        .map(|contender| (audit.favours(&contender.name), &contender.name))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} `{name}`"))
-        .collect();
-    if !favoured.is_empty() {
-        let _ = writeln!(
-            text,
-            "Of the doubts whose direction is known, these favour: {}.",
-            favoured.join(", ")
-        );
-    }
-    if is_everything {
-        for one in &audit.comparisons {
-            let _ = writeln!(
-                text,
-                "  {:<4} {}: {} | {}",
-                one.class, one.title, one.sides[0].value, one.sides[1].value
-            );
-        }
-    }
-}
-
-/// Appends `line`, broken at blanks and indented. Control characters, which other people's files may
-/// hold, do not reach the terminal.
-fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
-    let line = line.replace(char::is_control, " ");
-    let mut column = 0;
-    for word in line.split(' ').filter(|word| !word.is_empty()) {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push('\n');
-            column = 0;
-        }
-        if column == 0 {
-            let _ = write!(text, "{:indent$}{word}", "");
-            column = indent + length;
-        } else {
-            text.push(' ');
-            text.push_str(word);
-            column += 1 + length;
-        }
-    }
-    text.push('\n');
-}
-
-/// Writes an experiment in which the contenders are equal.
-fn write_fix(path: &Path, case: &Case, fix: &Fix) -> Result<()> {
-    if path.exists() {
-        bail!("`{}` exists; name a new file", path.display());
-    }
-    fs::write(path, experiment(case, fix))
-        .with_context(|| format!("could not write `{}`", path.display()))
-}
-
-fn experiment(case: &Case, fix: &Fix) -> String {
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let mut text = String::from(
-        "# Written by `dbduel audit --fix`: the contenders with the settings that make them equal.\n\
-         # Settings that were theirs come first; those below the line make them equal.\n",
-    );
-    for finding in fix
-        .after
-        .findings
-        .iter()
-        .filter(|finding| finding.severity > Severity::Note)
-    {
-        let _ = writeln!(
-            text,
-            "# No setting changes this: {}",
-            finding.claim.replace('\n', " ")
-        );
-    }
-    text.push_str("question = \"Do these servers differ when their settings are equal?\"\n");
-    for contender in &case.contenders {
-        let name = quoted(&contender.name);
-        let server = quoted(&format!(
-            "{}-{}",
-            contender.product.word(),
-            contender.version
-        ));
-        let _ = write!(
-            text,
-            "\n[contenders.{name}]\nserver = {server}\n\n[contenders.{name}.settings]\n"
-        );
-        for setting in fix
-            .kept
-            .iter()
-            .filter(|setting| setting.contender == contender.name)
-        {
-            let _ = writeln!(text, "{} = {}", setting.name, quoted(&setting.value));
-        }
-        text.push_str("# ---\n");
-        for setting in fix
-            .settings
-            .iter()
-            .filter(|setting| setting.contender == contender.name)
-        {
-            let _ = writeln!(text, "{} = {}", setting.name, quoted(&setting.value));
-        }
-    }
-    text.push_str("\n[workload]\nname = \"oltp-read-write\"\n\n[load]\nclients = [1, 16]\n");
-    text
-}
-
-fn after_fix(path: &Path, fix: &Fix) -> String {
-    let grade = fix.after.grade.word();
-    format!(
-        "\n`{}` has {} settings that make them equal; with these the audit says: {grade}.\n",
-        path.display(),
-        fix.settings.len()
-    )
 }
 
 #[cfg(test)]
@@ -402,18 +277,8 @@ mod tests {
                 reason: "ours = fine".to_owned()
             }
         );
-        for text in ["D3", "D3=", "=why", ""] {
+        for text in ["D3", "D3=", "=why", "", "D33=why"] {
             assert!(parse_waiver(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn long_lines_are_broken_at_blanks() {
-        let mut text = String::new();
-        wrap(&mut text, "one two three", 2, 9);
-        assert_eq!(text, "  one two\n  three\n");
-        text.clear();
-        wrap(&mut text, "a\u{1b}[31mb\nc", 0, 60);
-        assert_eq!(text, "a [31mb c\n");
     }
 }

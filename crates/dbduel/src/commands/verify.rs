@@ -66,14 +66,30 @@ impl Verification {
 /// # Errors
 /// When there is no record, it is being written, or a file cannot be read.
 pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
-    let dir = &arguments.record;
-    let record = Record::open(dir)?;
-    // A record that grows while it is looked at would seem changed.
+    let found = examine(&arguments.record, console::width())?;
+    if arguments.json {
+        console::print(&(serde_json::to_string_pretty(&found)? + "\n"))?;
+    } else {
+        console::print(&as_text(&found))?;
+    }
+    Ok(match found.verdict {
+        CHANGED => Exit::Void,
+        OPEN => Exit::Undecided,
+        _ => Exit::Done,
+    })
+}
+
+const WHOLE: &str = "whole";
+const CHANGED: &str = "changed";
+const OPEN: &str = "cannot be told";
+
+fn examine(dir: &Path, width: usize) -> Result<Verification> {
+    // A record that grows while it is looked at would seem changed. Others may look at the same time.
     RecordWriter::is_free(dir)?;
     let check = manifest::check(dir)?;
     let mut found = Verification {
         schema_version: 1,
-        verdict: "whole",
+        verdict: WHOLE,
         digest: check.digest.clone(),
         runs_sealed: check.seals.len(),
         files: check.seals.last().map_or(0, |last| last.files.len()),
@@ -82,23 +98,26 @@ pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
         derived: Vec::new(),
     };
     against_manifest(&check, &mut found);
-    in_itself(&record, &mut found);
-    against_reports(&record, dir, &mut found)?;
-    let exit = if !found.changed.is_empty() {
-        found.verdict = "changed";
-        Exit::Void
-    } else if !found.open.is_empty() {
-        found.verdict = "cannot be told";
-        Exit::Undecided
-    } else {
-        Exit::Done
-    };
-    if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&found)? + "\n"))?;
-    } else {
-        console::print(&as_text(&found))?;
+    match Record::open(dir) {
+        Ok(record) => {
+            in_itself(&record, &mut found);
+            against_reports(&record, dir, width, &mut found)?;
+        }
+        // An edit that leaves no record to read is an edit all the same.
+        Err(error) if !found.changed.is_empty() => {
+            let why = format!(
+                "no figure was derived again, because the record cannot be opened: {error}"
+            );
+            found.open.push(why);
+        }
+        Err(error) => return Err(error.into()),
     }
-    Ok(exit)
+    if !found.changed.is_empty() {
+        found.verdict = CHANGED;
+    } else if !found.open.is_empty() {
+        found.verdict = OPEN;
+    }
+    Ok(found)
 }
 
 fn against_manifest(check: &Check, found: &mut Verification) {
@@ -141,12 +160,30 @@ fn in_itself(record: &Record, found: &mut Verification) {
 }
 
 /// Derives every report anew and compares it with the one that lies beside the record.
-fn against_reports(record: &Record, dir: &Path, found: &mut Verification) -> Result<()> {
+fn against_reports(
+    record: &Record,
+    dir: &Path,
+    width: usize,
+    found: &mut Verification,
+) -> Result<()> {
+    let stored = stored_reports(dir)?;
+    if stored.is_empty() {
+        return Ok(());
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    if let Some(judge) = judge_of(dir).filter(|judge| judge != version) {
+        let why = format!(
+            "its reports were derived by dbduel {judge}, and this is {version}; take that version to see whether they follow from the record"
+        );
+        found.open.push(why);
+        return Ok(());
+    }
     let (summary, findings) = judge::summarise(record);
     let options = report::Options {
-        width: console::width(),
+        width,
         colour: false,
     };
+    let mut known = BTreeSet::new();
     for format in report::FORMATS {
         let Some(name) = format.file_name() else {
             continue;
@@ -157,41 +194,60 @@ fn against_reports(record: &Record, dir: &Path, found: &mut Verification) -> Res
             .into_iter()
             .map(|file| (file.name, file.text));
         for (name, expected) in std::iter::once((name.to_owned(), rendered.text)).chain(files) {
-            match fs::read(dir.join(&name)) {
-                Ok(stored) if stored == expected.as_bytes() => found.derived.push(name),
-                Ok(stored) => compare(&name, &String::from_utf8_lossy(&stored), &expected, found),
-                // A report may be deleted; it can be derived again.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error.into()),
+            // A report may be deleted; it can be derived again.
+            if stored.contains(&name) {
+                let text = fs::read(dir.join(&name))?;
+                if text == expected.as_bytes() {
+                    found.derived.push(name.clone());
+                } else {
+                    let what = compare(&String::from_utf8_lossy(&text), &expected);
+                    found.changed(&name, what);
+                }
             }
+            known.insert(name);
         }
+    }
+    for name in stored.difference(&known) {
+        let why = format!(
+            "`{name}` has the name of a report, and none of that name is derived from the record"
+        );
+        found.open.push(why);
     }
     Ok(())
 }
 
+/// The files beside the record that are called reports; the manifest has no digests of them.
+fn stored_reports(dir: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("report.") || name.starts_with("report-") {
+            names.insert(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The version of dbduel that derived the stored reports, as the one for programs says.
+fn judge_of(dir: &Path) -> Option<String> {
+    let text = fs::read_to_string(dir.join("report.json")).ok()?;
+    let document: Value = serde_json::from_str(&text).ok()?;
+    Some(document["summary"]["judged_by"].as_str()?.to_owned())
+}
+
 /// Says where a stored report is not the derived one.
-fn compare(name: &str, stored: &str, expected: &str, found: &mut Verification) {
-    let version = env!("CARGO_PKG_VERSION");
+fn compare(stored: &str, expected: &str) -> String {
     let documents = serde_json::from_str::<Value>(stored)
         .ok()
         .zip(serde_json::from_str::<Value>(expected).ok());
-    let what = match documents {
-        Some((stored, expected)) => {
-            let judge = stored["summary"]["judged_by"].as_str().unwrap_or(version);
-            if judge != version {
-                let why = format!(
-                    "`{name}` was derived by dbduel {judge}, and this is {version}; take that version to see whether it follows from the record"
-                );
-                found.open.push(why);
-                return;
-            }
+    match documents {
+        Some((stored, expected)) if stored != expected => {
             let mut places = Vec::new();
             differences("", &stored, &expected, &mut places);
             format!("does not follow from the record: {}", places.join("; "))
         }
-        None => first_line(stored, expected),
-    };
-    found.changed(name, what);
+        _ => first_line(stored, expected),
+    }
 }
 
 fn first_line(stored: &str, expected: &str) -> String {
@@ -283,38 +339,4 @@ fn as_text(found: &Verification) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(stored: &Value, expected: &Value, places: &[&str]) {
-        let mut found = Vec::new();
-        differences("", stored, expected, &mut found);
-        assert_eq!(found, places);
-    }
-
-    #[test]
-    fn a_changed_figure_is_named_by_its_path() {
-        let json =
-            |ratio: f64| serde_json::json!({"summary": {"duels": [{"ratio": ratio, "level": 0}]}});
-        check(&json(1.0), &json(1.0), &[]);
-        check(
-            &json(1.5),
-            &json(1.25),
-            &["summary.duels[0].ratio is `1.5` and the record gives `1.25`"],
-        );
-        check(
-            &serde_json::json!({"a": [1]}),
-            &serde_json::json!({"a": [1, 2]}),
-            &["a is `[1]` and the record gives `[1,2]`"],
-        );
-    }
-
-    #[test]
-    fn a_changed_line_is_named_by_its_number() {
-        assert_eq!(
-            first_line("a\nb\n", "a\nc\n"),
-            "does not follow from the record: line 2 is `b` and the record gives `c`"
-        );
-    }
-}
+mod tests;

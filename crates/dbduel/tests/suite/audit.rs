@@ -145,6 +145,136 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
 }
 
 #[test]
+fn a_fix_of_an_experiment_keeps_what_its_author_wrote() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("equal.toml");
+    let published =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/contest-a-as-published.toml");
+    let report = json(&[text(&published), "--dry", "--fix", text(&path)], 0);
+    let set = report["fix"].as_array().unwrap();
+    assert!(
+        set.iter().any(|one| one["name"] == "innodb_use_mtflush"),
+        "{set:?}"
+    );
+    let given = fs::read_to_string(&published).unwrap();
+    let written = fs::read_to_string(&path).unwrap();
+    // Every line is there, in its order, but for those of settings that were altered.
+    let mut lines = written.lines();
+    for line in given.lines() {
+        let name = line.split('=').next().unwrap().trim();
+        let is_altered = set.iter().any(|one| one["name"] == name);
+        assert!(
+            is_altered || lines.any(|one| one == line),
+            "`{line}` is missing in:\n{written}"
+        );
+    }
+    assert!(written.contains("innodb_use_mtflush = 0"), "{written}");
+    let planned = program()
+        .arg("run")
+        .arg("--plan")
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(
+        planned.status.success(),
+        "{}",
+        String::from_utf8_lossy(&planned.stderr)
+    );
+    let report = json(&[text(&path), "--dry"], 0);
+    assert_eq!(report["audit"]["grade"], "fair", "{written}");
+}
+
+#[test]
+fn a_fix_leaves_what_the_experiment_is_about() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ladder.toml");
+    let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/contest-d-doublewrite-ladder.toml");
+    let report = json(&[text(&ladder), "--dry", "--fix", text(&path)], 0);
+    assert_eq!(report["fix"], Value::Array(Vec::new()));
+    assert_eq!(
+        fs::read_to_string(&ladder).unwrap(),
+        fs::read_to_string(&path).unwrap()
+    );
+}
+
+#[track_caller]
+fn check_error(arguments: &[&str], expected: &[&str]) {
+    let output = audit(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{said}");
+    for words in expected {
+        assert!(said.contains(words), "no `{words}` in: {said}");
+    }
+}
+
+#[test]
+fn values_that_no_server_takes_are_errors_with_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let option_file = directory.path().join("my.cnf");
+    let dump = data("mariadb-10.1.8.tsv");
+    let sides = ["--product-a", "mysql", "--version-a", "5.6.24"];
+    for (line, place) in [
+        (
+            "innodb_buffer_pool_size=banana",
+            "my.cnf`, line 2, column 25: ",
+        ),
+        ("innodb_log_file_size = 8Q", "my.cnf`, line 2, column 24: "),
+        ("innodb_flush_method=O_DIRCT", "line 2, column 21: "),
+        ("innodb_file_per_table=maybe", "line 2, column 23: "),
+    ] {
+        fs::write(&option_file, format!("[mysqld]\n{line}\n")).unwrap();
+        let arguments = [&[text(&option_file), text(&dump)][..], &sides].concat();
+        check_error(&arguments, &[place, "the server expects"]);
+    }
+    let experiment = directory.path().join("duel.toml");
+    let lines = "[contenders.a]\nserver = \"mysql-5.6.24\"\n[contenders.b]\nlike = \"a\"\n\
+                 [contenders.b.settings]\ninnodb_flush_method = \"O_DIRCT\"\n\
+                 [workload]\nname = \"oltp-read-write\"\n";
+    fs::write(&experiment, lines).unwrap();
+    check_error(
+        &[text(&experiment), "--dry"],
+        &["duel.toml:6:1: ", "contender `b`", "O_DIRECT_NO_FSYNC"],
+    );
+}
+
+#[test]
+fn names_that_the_audit_does_not_know_are_refused_with_a_near_one() {
+    let dump = data("mariadb-10.1.8.tsv");
+    let pair = [text(&dump), text(&dump)];
+    let with = |option: &'static str, value: &'static str| [&pair[..], &[option, value]].concat();
+    check_error(
+        &with("--waive", "D33=reason"),
+        &["--waive", "`D3`", "D1, D2", "--codes"],
+    );
+    check_error(
+        &with("--about", "innodb_doublewrit"),
+        &["--about", "`innodb_doublewrite`"],
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = directory.path().join("duel.toml");
+    let lines = "[contenders.a]\nserver = \"mysql-5.6.24\"\n[contenders.b]\nlike = \"a\"\n\
+                 [workload]\nname = \"oltp-read-write\"\n[waivers]\nflush.thread = \"x\"\nQ7 = \"x\"\n";
+    let lines = lines.replace("flush.thread", "\"flush.thread\"");
+    fs::write(&experiment, lines).unwrap();
+    check_error(
+        &[text(&experiment), "--dry"],
+        &[
+            "duel.toml:8:1: ",
+            "`flush.threads`",
+            "duel.toml:9:1: `Q7` is no class",
+        ],
+    );
+    let listed = audit(&["--codes"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.contains("flush.threads: page flushing threads"),
+        "{listed}"
+    );
+    assert!(listed.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
 fn a_dry_audit_of_an_experiment_starts_nothing() {
     let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../experiments/contest-d-doublewrite-ladder.toml");
@@ -208,6 +338,64 @@ fn option_files_that_include_each_other_are_refused() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn hostile_option_files_and_experiments_are_errors_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let dump = data("mariadb-10.1.8.tsv");
+    let sides = ["--product-a", "mysql", "--version-a", "5.6.24"];
+    let long = [b"[mysqld]\nsql_mode=".as_slice(), &vec![b'x'; 10 << 20]].concat();
+    let latin1 = b"[mysqld]\n# Gr\xf6\xdfe\nport=1\n";
+    let utf16: Vec<u8> = "[mysqld]\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for (content, expected) in [
+        (long.as_slice(), "line 2: the line is longer"),
+        (latin1, "line 2: byte 5 is not UTF-8"),
+        (&utf16, "line 1: this is no text"),
+        (
+            b"[mysqld]\n!include /dev/zero\n",
+            "`/dev/zero` is not a regular file",
+        ),
+        (b"[mysqld]\n!include\n", "line 2: "),
+        (b"[mysqld]\nport=1\0\n", "line 2: this is no text"),
+    ] {
+        let path = directory.path().join("my.cnf");
+        fs::write(&path, content).unwrap();
+        let arguments = [&[text(&path), text(&dump)][..], &sides].concat();
+        check_error(&arguments, &[expected]);
+    }
+    for (content, expected) in [
+        (long.as_slice(), "line 2: the line is longer"),
+        (b"question = \"\xe4\"\n", "line 1: byte 13 is not UTF-8"),
+        (b"\0\x01", "line 1: this is no text"),
+    ] {
+        let path = directory.path().join("duel.toml");
+        fs::write(&path, content).unwrap();
+        check_error(&[text(&path), "--dry"], &[expected]);
+    }
+}
+
+#[test]
+fn directories_that_lead_nowhere_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = directory.path().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    std::os::unix::fs::symlink(directory.path(), below.join("up")).unwrap();
+    nix::unistd::mkfifo(&below.join("pipe.cnf"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    check_error(
+        &[text(directory.path())],
+        &["no server's variables or settings"],
+    );
+    check_error(
+        &[
+            text(&below.join("pipe.cnf")),
+            text(&data("mariadb-10.1.8.tsv")),
+        ],
+        &["is not a regular file"],
+    );
 }
 
 #[test]

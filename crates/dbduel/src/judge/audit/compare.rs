@@ -52,7 +52,7 @@ pub struct Comparison {
 /// Every fact of `other` beside the baseline's, and the findings about those that differ.
 #[must_use]
 pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>) {
-    let subject: BTreeSet<String> = subject(case);
+    let subject = subject(case);
     let mut comparisons = Vec::new();
     let mut findings = Vec::new();
     for fact in &table().facts {
@@ -77,10 +77,27 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>
     (comparisons, findings)
 }
 
-/// What the contest is about: what it says itself, and what it sets differently on one build.
-fn subject(case: &Case) -> BTreeSet<String> {
-    let said = case.subject.iter().map(|name| variable_name(name));
-    said.chain(case.settings_asked_differently()).collect()
+/// What the contest is about, under the names that facts and variables have.
+#[must_use]
+pub fn subject(case: &Case) -> BTreeSet<String> {
+    case.subject
+        .iter()
+        .map(|name| variable_name(name))
+        .collect()
+}
+
+/// True when the contest names this fact, its class, or a variable that it was read from.
+#[must_use]
+pub fn is_subject(fact: &Fact, readings: &[Reading<'_>; 2], subject: &BTreeSet<String>) -> bool {
+    let class = fact.class.id.to_ascii_lowercase();
+    let read = readings
+        .iter()
+        .flat_map(|reading| &reading.from)
+        .map(|read| read.name.as_str());
+    [class.as_str(), &fact.name]
+        .into_iter()
+        .chain(read)
+        .any(|name| subject.contains(name))
 }
 
 struct Pair<'a> {
@@ -157,18 +174,8 @@ impl<'a> Pair<'a> {
         Some(self.name(usize::from(!first_is_faster)))
     }
 
-    /// True when the contest names this fact, its class, or a variable that it was read from.
     fn is_subject(&self, subject: &BTreeSet<String>) -> bool {
-        let class = self.fact.class.id.to_ascii_lowercase();
-        let read = self
-            .readings
-            .iter()
-            .flat_map(|reading| &reading.from)
-            .map(|read| read.name.as_str());
-        [class.as_str(), &self.fact.name]
-            .into_iter()
-            .chain(read)
-            .any(|name| subject.contains(name))
+        is_subject(self.fact, &self.readings, subject)
     }
 
     fn was_asked_for(&self) -> bool {

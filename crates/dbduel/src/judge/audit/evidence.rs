@@ -324,6 +324,15 @@ pub struct Waiver {
     pub reason: String,
 }
 
+impl Waiver {
+    /// True when it accepts findings of this fact or rule, or of this class.
+    #[must_use]
+    pub fn is_of(&self, rule: &str, class: &str) -> bool {
+        let names = |name: &str| !name.is_empty() && self.of.eq_ignore_ascii_case(name);
+        names(rule) || names(class)
+    }
+}
+
 /// Everything that an audit is given.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -373,11 +382,16 @@ impl Case {
         self.waivers.extend(waivers);
     }
 
-    /// Variables that the contenders were asked to set differently, when they run the same build: then
-    /// the settings are what the contest is about. Between different products settings differ because
-    /// the products do, and say nothing about the question.
-    #[must_use]
-    pub fn settings_asked_differently(&self) -> Vec<String> {
+    /// Declares what an experiment sets differently to be what its contest is about, when the contenders
+    /// run the same build. Between different products settings differ because the products do, and say
+    /// nothing about the question.
+    pub fn declare_what_was_asked(&mut self) {
+        let asked = self.settings_asked_differently();
+        self.subject.extend(asked);
+    }
+
+    /// Variables that the contenders were asked to set differently, when they run the same build.
+    fn settings_asked_differently(&self) -> Vec<String> {
         let Some((first, rest)) = self.contenders.split_first() else {
             return Vec::new();
         };

@@ -1,11 +1,14 @@
 //! Settings that make contenders equal.
 //!
 //! Works on predictions: each setting is applied to a copy of the evidence, so that later facts follow
-//! from earlier settings, and the copy is audited again. What no setting can make equal stays a finding.
+//! from earlier settings, and the copy is audited again. What no setting can make equal stays a finding,
+//! and so does what the contest is about or what a waiver accepts: equal would be another question.
 
 use std::collections::BTreeSet;
 
-use super::evidence::{Case, Contest, ServerEvidence};
+use dbduel_record::event::Severity;
+
+use super::evidence::{Case, Contest, ServerEvidence, Waiver};
 use super::expression;
 use super::finding::RemedySetting;
 use super::predict::{Defaults, Taken, predict};
@@ -33,7 +36,6 @@ pub struct Fix {
 pub fn fix(case: &Case) -> Fix {
     let mut fixed = case.clone();
     fixed.contest = Contest::Equalised;
-    fixed.subject.clear();
     for contender in &mut fixed.contenders {
         contender.is_predicted = true;
         // What was seen of the old configuration says nothing about the new one.
@@ -129,6 +131,8 @@ fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
 /// One pass over the facts and the rules; applies and returns what it sets.
 fn round(case: &mut Case) -> Vec<RemedySetting> {
     let mut settings = Vec::new();
+    let subject = compare::subject(case);
+    let waivers = case.waivers.clone();
     let others: Vec<usize> = (0..case.contenders.len())
         .filter(|&index| index != case.baseline)
         .collect();
@@ -136,26 +140,38 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
         .facts
         .iter()
         .filter(|fact| fact.weight > Weight::Information || fact.asked_weight > Weight::Information)
+        .filter(|fact| !is_waived(&waivers, &fact.name, fact.class.id))
     {
         for &other in &others {
             let indices = [case.baseline, other];
             let readings = indices.map(|index| reading::read(fact, case, index));
             let wanted = equalising(fact, case, &indices, &readings);
-            let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs;
+            let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs
+                && !compare::is_subject(fact, &readings, &subject);
             if is_apart {
                 apply(case, &wanted);
                 settings.extend(wanted);
             }
         }
     }
-    for finding in rules::check_all(case)
-        .into_iter()
-        .filter(|finding| !finding.remedy_settings.is_empty())
-    {
-        apply(case, &finding.remedy_settings);
-        settings.extend(finding.remedy_settings);
+    // What is wrong on all sides alike makes nobody unequal; changing it would be another contest.
+    let open = rules::check_all(case).into_iter().filter(|finding| {
+        finding.severity > Severity::Note && !is_waived(&waivers, &finding.rule, &finding.class)
+    });
+    for finding in open {
+        let wanted: Vec<RemedySetting> = finding
+            .remedy_settings
+            .into_iter()
+            .filter(|setting| !subject.contains(&setting.name))
+            .collect();
+        apply(case, &wanted);
+        settings.extend(wanted);
     }
     settings
+}
+
+fn is_waived(waivers: &[Waiver], name: &str, class: &str) -> bool {
+    waivers.iter().any(|waiver| waiver.is_of(name, class))
 }
 
 fn apply(case: &mut Case, settings: &[RemedySetting]) {

@@ -6,6 +6,7 @@
 //! evidence was gathered.
 
 pub mod classes;
+pub mod codes;
 mod compare;
 pub mod disclosure;
 pub mod evidence;
@@ -21,6 +22,7 @@ pub mod rules;
 mod schema;
 mod server;
 pub mod table;
+mod takes;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -34,11 +36,12 @@ use serde::{Deserialize, Serialize};
 
 pub use compare::{Comparison, Outcome};
 pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
-pub use finding::{AuditFinding, Grade, Kind, Side};
+pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
 pub use predict::{Defaults, predict};
 pub use server::{Product, Version};
+pub use takes::check_value;
 pub use value::variable_name;
 
 /// Which server a contender is.
@@ -248,10 +251,7 @@ fn waive(findings: &mut [AuditFinding], waivers: &[Waiver]) -> BTreeSet<usize> {
         .iter_mut()
         .filter(|finding| finding.severity > Severity::Note)
     {
-        let is_meant = |waiver: &Waiver| {
-            waiver.of.eq_ignore_ascii_case(&finding.rule)
-                || (!finding.class.is_empty() && waiver.of.eq_ignore_ascii_case(&finding.class))
-        };
+        let is_meant = |waiver: &Waiver| waiver.is_of(&finding.rule, &finding.class);
         let Some(index) = waivers.iter().position(is_meant) else {
             continue;
         };

@@ -47,6 +47,7 @@ pub fn case_of(record: &Record) -> Case {
         case.subject
             .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
     }
+    case.declare_what_was_asked();
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
         case.contenders[index].data_bytes = data_bytes(record, &contender.name, &case, index);

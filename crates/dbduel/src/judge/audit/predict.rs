@@ -185,11 +185,13 @@ fn side_effects(evidence: &mut ServerEvidence, name: &str) {
     let switch =
         |evidence: &ServerEvidence, name: &str| Value::read(evidence.variables.get(name)?).switch();
     match name {
-        // MySQL takes 3 for too large and clamps it, which loses durability.
-        "innodb_flush_log_at_trx_commit"
-            if !is(evidence, "mariadb") && number(evidence, name) == Some(3.0) =>
-        {
-            set(evidence, name, "2");
+        // What is too large is clamped; of MySQL that is 3 already, and 2 promises less than 1.
+        "innodb_flush_log_at_trx_commit" => {
+            let most = if is(evidence, "mariadb") { "3" } else { "2" };
+            let is_beyond = |asked: f64| most.parse().is_ok_and(|most: f64| asked > most);
+            if number(evidence, name).is_some_and(is_beyond) {
+                set(evidence, name, most);
+            }
         }
         "innodb_use_atomic_writes"
             if is(evidence, "mariadb ..10.2") && switch(evidence, name) == Some(true) =>
@@ -339,6 +341,11 @@ mod tests {
             "mysql-5.6.24",
             &[("innodb_flush_log_at_trx_commit", "3")],
             &[("innodb_flush_log_at_trx_commit", "2")],
+        );
+        check(
+            "mariadb-10.1.8",
+            &[("innodb_flush_log_at_trx_commit", "7")],
+            &[("innodb_flush_log_at_trx_commit", "3")],
         );
         check(
             "mysql-8.0.33",

@@ -126,6 +126,7 @@ pub fn option_value(written: &str) -> String {
         'g' => 30,
         't' => 40,
         'p' => 50,
+        'e' => 60,
         _ => return text.to_owned(),
     };
     match text[..text.len() - 1]

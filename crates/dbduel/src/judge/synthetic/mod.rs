@@ -6,7 +6,7 @@
 
 mod course;
 mod facts;
-mod noise;
+pub mod noise;
 mod sweep;
 
 use std::collections::BTreeMap;

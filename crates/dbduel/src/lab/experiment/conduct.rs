@@ -3,6 +3,7 @@
 use super::document::{Located, Report, Section, integer, string};
 use super::value::{duration_within, share_within, size};
 use super::{Injection, Limits, Schedule};
+use crate::judge::audit::codes::check_waiver;
 
 /// Starts of all servers: three before the first look, a hundred at most; one is no series.
 const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
@@ -66,6 +67,9 @@ pub(super) fn read_waivers(
 ) -> Vec<(Located<String>, Located<String>)> {
     let mut waivers = Vec::new();
     for (class, value) in section.entries() {
+        if let Err(message) = check_waiver(&class.value) {
+            report.add(&class.span, message);
+        }
         match string(value.get_ref()) {
             Ok(reason) if !reason.trim().is_empty() => {
                 waivers.push((

@@ -36,11 +36,54 @@ pub struct Subject {
     pub password_file: Option<PathBuf>,
 }
 
+/// A case, and what it was gathered from.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What to call it where there are several.
+    pub title: String,
+    /// The case.
+    pub case: Case,
+    /// Where an equalised experiment would start from.
+    pub origin: Origin,
+}
+
+/// What an experiment in which the contenders are equal starts from.
+#[derive(Debug)]
+pub enum Origin {
+    /// An experiment: its file and the text of it.
+    Experiment {
+        /// The file.
+        path: PathBuf,
+        /// What is in it.
+        text: String,
+    },
+    /// Servers without one. Of each that runs, its address as an experiment names it.
+    Servers(Vec<Option<String>>),
+}
+
+impl Gathered {
+    /// A record, which holds the experiment that it was made by.
+    #[must_use]
+    pub fn of_record(record: &Record, title: String) -> Self {
+        let path = record.dir.join(store::EXPERIMENT);
+        let case = case_of(record);
+        let origin = match text::whole(&path) {
+            Ok(text) => Origin::Experiment { path, text },
+            Err(_) => Origin::Servers(vec![None; case.contenders.len()]),
+        };
+        Gathered {
+            title,
+            case,
+            origin,
+        }
+    }
+}
+
 /// The case that two subjects make.
 ///
 /// # Errors
 /// When a subject cannot be read or does not say what server it is.
-pub fn pair(subjects: &[Subject; 2]) -> Result<Case> {
+pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
     let mut contenders = Vec::new();
     let mut is_published = false;
     for subject in subjects {
@@ -68,7 +111,19 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Case> {
             .map_or("/", String::as_str);
         case.host = Some(host::read(Path::new(data)));
     }
-    Ok(case)
+    let addresses = subjects
+        .iter()
+        .map(|subject| is_address(&subject.target).then(|| subject.target.clone()));
+    Ok(Gathered {
+        title: String::new(),
+        case,
+        origin: Origin::Servers(addresses.collect()),
+    })
+}
+
+/// True for what names a running server.
+fn is_address(target: &str) -> bool {
+    target.starts_with("tcp://") || target.starts_with("unix:")
 }
 
 /// True for the address of a running server whose machine is this one.
@@ -82,37 +137,39 @@ fn is_on_this_machine(target: &str) -> bool {
     }
 }
 
-/// The case that a directory makes by itself: a record, or somebody's published results.
+/// The contests that a directory holds: it is a record, or somebody's published results, which may hold
+/// records too. With them what was left out, and why.
 ///
 /// # Errors
-/// When it holds no two contenders.
-pub fn directory(path: &Path) -> Result<Case> {
+/// When it holds no contest.
+pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
     if path.join(store::PLAN).is_file() {
-        return Ok(case_of(&Record::open(path)?));
+        let record = Record::open(path)?;
+        let only = Gathered::of_record(&record, String::new());
+        return Ok((vec![only], Vec::new()));
     }
     let published::Published {
-        contenders,
+        contests,
+        left_out,
         refused,
     } = published::read(path)?;
-    if contenders.len() < 2 {
-        let found = match contenders.first() {
-            None => "no server's variables or settings".to_owned(),
-            Some(only) => format!("only `{}`", only.name),
+    if contests.is_empty() {
+        let found = if left_out.is_empty() {
+            "no server's variables or settings".to_owned()
+        } else {
+            format!("no two servers: {}", left_out.join("; "))
         };
         bail!(
-            "found {found} in `{}`; an audit compares at least two: put the files of each server into a directory of \
-             its own, or name both{}",
+            "found {found} in `{}`; put the files of each server into a directory of its own, or name both{}",
             path.display(),
             published::besides(&refused)
         );
     }
-    let mut case = Case::of(contenders);
-    case.stage = Stage::Results;
-    Ok(case)
+    Ok((contests, left_out))
 }
 
 fn one(subject: &Subject) -> Result<ServerEvidence> {
-    if subject.target.starts_with("tcp://") || subject.target.starts_with("unix:") {
+    if is_address(&subject.target) {
         let (address, user) = Address::parse_with_user(&subject.target)?;
         return live::read(
             &subject.name,

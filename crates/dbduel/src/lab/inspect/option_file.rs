@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::text::{self, TextError};
-use crate::judge::audit::{Defaults, Product, ServerEvidence, Version, predict, variable_name};
+use crate::judge::audit::{
+    Defaults, Product, ServerEvidence, Version, check_value, predict, variable_name,
+};
 
 /// Includes nested deeper than this are refused, as servers do.
 const DEPTH_MAX: usize = 10;
@@ -23,8 +25,12 @@ pub struct Setting {
     pub name: String,
     /// Value as written; empty for an option without one.
     pub value: String,
-    /// File and line.
-    pub place: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Where the value begins, or the name of an option without one; in characters, from 1.
+    pub column: usize,
 }
 
 /// The settings of a configuration in the order in which they take effect.
@@ -60,7 +66,8 @@ pub fn read(
 /// Evidence of a server with these settings: defaults of the nearest recorded version, then each setting.
 ///
 /// # Errors
-/// When product or version are not given, or no defaults are recorded for the product.
+/// When product or version are not given, no defaults are recorded for the product, or a value is none
+/// that the server takes.
 pub fn evidence(
     name: &str,
     settings: &Settings,
@@ -91,6 +98,12 @@ pub fn evidence(
         defaults.server
     );
     for setting in &settings.settings {
+        check_value(&evidence, &setting.name, &setting.value).map_err(|why| TextError::Value {
+            path: setting.path.clone(),
+            line: setting.line,
+            column: setting.column,
+            why,
+        })?;
         predict(&mut evidence, &setting.name, &setting.value);
     }
     Ok(evidence)
@@ -145,9 +158,9 @@ impl Reader {
         self.open.push(whole);
         let mut applies = false;
         let mut has_section = false;
-        for (index, line) in lines.iter().enumerate() {
+        for (index, written) in lines.iter().enumerate() {
             let number = index + 1;
-            let line = line.trim();
+            let line = written.trim();
             if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
                 continue;
             }
@@ -167,7 +180,7 @@ impl Reader {
                     "a setting before the first section, such as [mysqld]",
                 ));
             } else if applies {
-                self.setting(path, number, line)?;
+                self.setting(path, number, written)?;
             }
         }
         self.open.pop();
@@ -216,7 +229,8 @@ impl Reader {
         }
     }
 
-    fn setting(&mut self, path: &Path, number: usize, line: &str) -> Result<(), TextError> {
+    fn setting(&mut self, path: &Path, number: usize, written: &str) -> Result<(), TextError> {
+        let line = written.trim();
         let (name, value) = match line.split_once('=') {
             Some((name, value)) => (name, plain(value)),
             None => (line.split('#').next().unwrap_or_default(), String::new()),
@@ -240,7 +254,9 @@ impl Reader {
         self.found.settings.push(Setting {
             name,
             value,
-            place: format!("{}:{number}", path.display()),
+            path: path.to_owned(),
+            line: number,
+            column: column_of_value(written),
         });
         Ok(())
     }
@@ -269,6 +285,13 @@ impl Reader {
         };
         is_word && is_version
     }
+}
+
+/// Where the value of a line begins, in characters from 1; the name, where there is no value.
+fn column_of_value(written: &str) -> usize {
+    let before = written.find('=').map_or(0, |at| at + 1);
+    let blanks = written[before..].len() - written[before..].trim_start().len();
+    written[..before + blanks].chars().count() + 1
 }
 
 /// A value without quotes, escapes and the comment after it.
@@ -300,156 +323,4 @@ fn plain(value: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn files(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
-        for (name, content) in files {
-            let path = directory.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        directory
-    }
-
-    fn version(text: &str) -> Option<Version> {
-        Version::parse(text)
-    }
-
-    #[track_caller]
-    fn check(product: Product, wanted: &str, content: &str, expected: &[(&str, &str)]) {
-        let directory = files(&[("my.cnf", content)]);
-        let read = read(
-            &directory.path().join("my.cnf"),
-            Some(product),
-            version(wanted),
-        )
-        .unwrap();
-        let settings: Vec<(&str, &str)> = read
-            .settings
-            .iter()
-            .map(|setting| (setting.name.as_str(), setting.value.as_str()))
-            .collect();
-        assert_eq!(settings, expected);
-    }
-
-    #[test]
-    fn sections_of_the_server_and_its_version_count() {
-        let content = "[client]\nport=1\n[mysqld]\na=1\n[mysqld-5.6]\nb=2\n[mysqld-5.7]\nc=3\n[mariadb]\nd=4\n[server]\ne=5\n[mysqldump]\nf=6\n[mariadb-10.1]\ng=7\n";
-        check(
-            Product::MySql,
-            "5.6.24",
-            content,
-            &[("a", "1"), ("b", "2"), ("e", "5")],
-        );
-        check(
-            Product::MariaDb,
-            "10.1.8",
-            content,
-            &[("a", "1"), ("d", "4"), ("e", "5"), ("g", "7")],
-        );
-    }
-
-    #[test]
-    fn values_lose_quotes_and_comments() {
-        let content = "[mysqld]\n# note\n; note\ninnodb-log-file-size = 8G # large\nskip-log-bin\nsql_mode=\"A,B\" # c\nloose-x='a b'\ninit_connect=SET\\sx\nempty=\n";
-        let expected = [
-            ("innodb_log_file_size", "8G"),
-            ("skip_log_bin", ""),
-            ("sql_mode", "A,B"),
-            ("x", "a b"),
-            ("init_connect", "SET x"),
-            ("empty", ""),
-        ];
-        check(Product::MySql, "5.6", content, &expected);
-    }
-
-    #[test]
-    fn included_files_take_effect_where_they_stand() {
-        let directory = files(&[
-            (
-                "my.cnf",
-                "[mysqld]\na=1\n!include more.cnf\n!includedir conf.d\n[mysqld]\na=9\n",
-            ),
-            ("more.cnf", "[mysqld]\na=2\n"),
-            ("conf.d/20.cnf", "[mysqld]\na=4\n"),
-            ("conf.d/10.cnf", "[mysqld]\na=3\n"),
-            ("conf.d/notes.txt", "nonsense"),
-        ]);
-        let read = read(&directory.path().join("my.cnf"), None, None).unwrap();
-        let values: Vec<&str> = read
-            .settings
-            .iter()
-            .map(|setting| setting.value.as_str())
-            .collect();
-        assert_eq!(values, ["1", "2", "3", "4", "9"]);
-        assert_eq!(read.files.len(), 4);
-    }
-
-    #[track_caller]
-    fn check_error(contents: &[(&str, &str)], expected: &str) {
-        let directory = files(contents);
-        let error = read(&directory.path().join("my.cnf"), None, None)
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains(expected), "{error}");
-    }
-
-    #[test]
-    fn broken_configurations_are_errors_with_a_line() {
-        check_error(
-            &[
-                ("my.cnf", "[mysqld]\n!include b.cnf\n"),
-                ("b.cnf", "[mysqld]\n\n!include my.cnf\n"),
-            ],
-            "line 3: ",
-        );
-        check_error(&[("my.cnf", "[mysqld]\n!include my.cnf\n")], "in a circle");
-        check_error(&[("my.cnf", "[mysqld]\n!includedir .\n")], "in a circle");
-        check_error(&[("my.cnf", "[mysqld]\n!include gone.cnf\n")], "line 2: `");
-        check_error(&[("my.cnf", "a=1\n")], "line 1: a setting before");
-        check_error(&[("my.cnf", "[mysqld\n")], "line 1: the name of a section");
-        check_error(&[("my.cnf", "[mysqld]\n!source x\n")], "line 2: `!source`");
-        check_error(&[("my.cnf", "[mysqld]\na b c\n")], "line 2: `a b c` is not");
-        check_error(&[("my.cnf", "[mysqld]\na=\0\n")], "line 2: this is no text");
-        let deep: Vec<(String, String)> = (0..12)
-            .map(|at| {
-                (
-                    format!("{at}.cnf"),
-                    format!("[mysqld]\n!include {}.cnf\n", at + 1),
-                )
-            })
-            .collect();
-        let mut contents: Vec<(&str, &str)> = deep
-            .iter()
-            .map(|(name, content)| (name.as_str(), content.as_str()))
-            .collect();
-        contents.push(("my.cnf", "[mysqld]\n!include 0.cnf\n"));
-        check_error(&contents, "nested deeper");
-    }
-
-    #[test]
-    fn a_configuration_becomes_a_prediction_of_its_server() {
-        let directory = files(&[(
-            "my.cnf",
-            "[mysqld]\ninnodb_buffer_pool_size=50G\nskip-log-bin\n",
-        )]);
-        let settings = read(
-            &directory.path().join("my.cnf"),
-            Some(Product::MySql),
-            version("8.0.33"),
-        )
-        .unwrap();
-        let server = evidence("a", &settings, Some(Product::MySql), version("8.0.33")).unwrap();
-        assert!(server.is_predicted);
-        assert_eq!(server.variables["log_bin"], "OFF");
-        assert_eq!(server.variables["innodb_buffer_pool_size"], "53687091200");
-        assert!(
-            evidence("a", &settings, None, None)
-                .unwrap_err()
-                .to_string()
-                .contains("--product-a")
-        );
-    }
-}
+mod tests;

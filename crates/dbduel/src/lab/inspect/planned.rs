@@ -8,19 +8,30 @@ use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use super::live;
-use crate::judge::audit::{Case, Defaults, Product, ServerEvidence, Version, predict};
+use crate::judge::audit::{Case, Defaults, Product, ServerEvidence, Version, check_value, predict};
 use crate::lab::server::{Meaning, ServerName};
+
+/// A setting has a value that its server refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("contender `{contender}`: {why}")]
+pub struct NotAValue {
+    /// Whose setting it is.
+    pub contender: String,
+    /// Its name.
+    pub setting: String,
+    /// What is wrong with the value.
+    pub why: String,
+}
 
 /// The case that a plan makes.
 ///
 /// # Errors
-/// When a contender's version cannot be told without starting it, or a running server does not answer.
+/// When a contender's version cannot be told without starting it, a value is none that its server takes
+/// ([`NotAValue`]), or a running server does not answer.
 pub fn case(plan: &Plan) -> Result<Case> {
     let contenders: Result<Vec<ServerEvidence>> = plan.contenders.iter().map(contender).collect();
     let mut case = Case::of(contenders?);
-    case.baseline = plan.baseline;
-    case.waive(&plan.waivers);
-    case.clients = plan.levels.iter().map(|level| level.clients).max();
+    about_plan(&mut case, plan);
     Ok(case)
 }
 
@@ -33,10 +44,16 @@ pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case
         }
     }
     let mut case = Case::of(contenders);
+    about_plan(&mut case, plan);
+    case
+}
+
+/// What a plan says of its contest.
+fn about_plan(case: &mut Case, plan: &Plan) {
     case.baseline = plan.baseline;
     case.clients = plan.levels.iter().map(|level| level.clients).max();
     case.waive(&plan.waivers);
-    case
+    case.declare_what_was_asked();
 }
 
 fn contender(contender: &Contender) -> Result<ServerEvidence> {
@@ -84,6 +101,11 @@ fn contender(contender: &Contender) -> Result<ServerEvidence> {
         }
     };
     for setting in &contender.settings {
+        check_value(&evidence, &setting.name, &setting.value).map_err(|why| NotAValue {
+            contender: contender.name.clone(),
+            setting: setting.name.clone(),
+            why,
+        })?;
         predict(&mut evidence, &setting.name, &setting.value);
     }
     Ok(evidence)

@@ -35,6 +35,18 @@ pub enum TextError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// Something is wrong with a value.
+    #[error("`{path}`, line {line}, column {column}: {why}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Where the value begins, in characters, from 1.
+        column: usize,
+        /// What is wrong, and what to do.
+        why: String,
+    },
 }
 
 impl TextError {
@@ -46,6 +58,19 @@ impl TextError {
             why: why.into(),
         }
     }
+}
+
+/// The whole of a file, read with the same bounds.
+///
+/// # Errors
+/// As [`lines`].
+pub fn whole(path: &Path) -> Result<String, TextError> {
+    lines(path)?;
+    // Read again for its own ends of lines.
+    std::fs::read_to_string(path).map_err(|source| TextError::Read {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The lines of a file, without their ends.

@@ -11,6 +11,8 @@ use crate::judge::audit::finding::{AuditFinding, Kind};
 const IN_MEMORY_MAX: f64 = 0.9;
 /// Data beyond this share of the pool are on disk (h).
 const ON_DISK_MIN: f64 = 1.2;
+/// Sizes of one dataset that differ by no more than this share are one size (h).
+const SIZE_SWING: f64 = 0.1;
 /// Rates that differ by more than this factor are told (h).
 const RATE_RATIO: f64 = 2.0;
 /// Rates closer than this many standard deviations may be one (h). More than the usual two or three:
@@ -43,9 +45,17 @@ pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
                 "Data are {} on `{one}` ({:.2} × its pool) and {} on `{two}` ({:.2} × its pool).",
                 reference.0, reference.1, found.0, found.1
             );
+            // Equal data take a little more or less room each time that they are loaded.
+            let is_close =
+                found.1.max(reference.1) <= (1.0 + SIZE_SWING) * found.1.min(reference.1);
+            let (kind, severity) = if is_close {
+                (Kind::Relevance, Severity::Note)
+            } else {
+                (Kind::Advantage, Severity::Doubt)
+            };
             let mut finding = about_contest(
-                Kind::Advantage,
-                Severity::Doubt,
+                kind,
+                severity,
                 claim,
                 "Choose a size of data or pool that puts all sides into one class.",
             );

@@ -19,8 +19,8 @@ const SCAN_BUDGET_FREE: f64 = 16_384.0;
 const SCAN_DEPTH_USUAL: f64 = 4096.0;
 /// Dirty pages beyond this share of what the run wrote are put off (h).
 const DEBT_SHARE_MAX: f64 = 0.1;
-/// Fewer waits than this, in a whole run, are told and no bias (h).
-const WAITS_MIN: f64 = 50.0;
+/// Fewer waits than this, in a whole run, are told and no bias (h): they come in bursts.
+const WAITS_MIN: f64 = 500.0;
 
 pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
@@ -66,13 +66,14 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
             age / usable * 100.0,
             CHECKPOINT_AGE_MAX * 100.0
         );
-        return Some(Hit::new(what, remedy).from(
+        let hit = Hit::new(what, remedy).from(
             look,
             &[
                 "after.innodb_checkpoint_age",
                 "after.innodb_checkpoint_max_age",
             ],
-        ));
+        );
+        return Some(hit.gauge(age / usable / CHECKPOINT_AGE_MAX));
     }
     let waits = server
         .delta("innodb_log_waits")
@@ -355,7 +356,7 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
         dirty / written * 100.0,
         DEBT_SHARE_MAX * 100.0
     );
-    Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(look, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).excess(dirty / written / DEBT_SHARE_MAX))
+    Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(look, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).gauge(dirty / written / DEBT_SHARE_MAX))
 }
 
 pub(super) fn compression_missing(look: &Look<'_>) -> Option<Hit> {

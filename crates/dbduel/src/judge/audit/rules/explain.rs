@@ -7,9 +7,11 @@ use dbduel_record::event::Severity;
 
 use super::about_contest;
 use super::contest::others;
+use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
 use crate::judge::audit::finding::{AuditFinding, Kind, Side};
 use crate::judge::audit::reading::Read;
+use crate::judge::audit::unknown;
 
 /// Work per transaction that differs by more than this factor may explain a result (h).
 const PROFILE_RATIO: f64 = 1.2;
@@ -47,12 +49,49 @@ pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
         let profiles = profile(baseline).zip(profile(server));
         let mut finding = match profiles {
             None => without_counters(baseline, server),
-            Some((one, two)) => explain((baseline, one), (server, two), is_large),
+            Some((one, two)) => {
+                let doubt = if !is_large {
+                    Doubt::Small
+                } else if are_alike(case, other) {
+                    Doubt::Chance
+                } else {
+                    Doubt::Open
+                };
+                explain((baseline, one), (server, two), doubt)
+            }
         };
         finding.about = vec![baseline.name.clone(), server.name.clone()];
         finding
     });
     explained.collect()
+}
+
+/// What a result without a cause leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// Nothing: there is no verdict on a large difference.
+    Small,
+    /// The contenders are alike, so the verdict is probably one that the confidence leaves to chance.
+    Chance,
+    /// Which of their differences it was.
+    Open,
+}
+
+/// True when no fact of the two differs, the contest is about no setting, and no variable that nobody
+/// classified differs: then there is nothing that a difference of speed could come from, and a verdict
+/// is one of those that the confidence leaves to chance.
+fn are_alike(case: &Case, other: usize) -> bool {
+    let (comparisons, findings) = compare(case, other);
+    let differs = |outcome: Outcome| {
+        !matches!(
+            outcome,
+            Outcome::Equal | Outcome::Equivalent | Outcome::NotSeen
+        )
+    };
+    findings.is_empty()
+        && case.subject.is_empty()
+        && unknown::find(case, other).is_none()
+        && !comparisons.iter().any(|one| differs(one.outcome))
 }
 
 fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> AuditFinding {
@@ -67,7 +106,7 @@ fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> AuditFinding 
 fn explain(
     one: (&ServerEvidence, Profile),
     two: (&ServerEvidence, Profile),
-    is_large: bool,
+    doubt: Doubt,
 ) -> AuditFinding {
     let between = format!("between `{}` and `{}`", one.0.name, two.0.name);
     let pairs = one
@@ -81,10 +120,15 @@ fn explain(
         .map(|(name, a, b)| format!("{name} {a:.2} and {b:.2}"))
         .collect();
     if apart.is_empty() {
+        let chance = if doubt == Doubt::Chance {
+            ", and nothing that was compared differs: it may be chance"
+        } else {
+            ""
+        };
         let claim = format!(
-            "Cause not established: no counter of work per transaction differs by more than {PROFILE_RATIO} (h) {between}."
+            "Cause not established: no counter of work per transaction differs by more than {PROFILE_RATIO} (h) {between}{chance}."
         );
-        let severity = if is_large {
+        let severity = if doubt == Doubt::Open {
             Severity::Doubt
         } else {
             Severity::Note

@@ -15,6 +15,7 @@ mod engine;
 mod explain;
 mod memory;
 mod server;
+mod taken;
 
 use dbduel_record::event::Severity;
 
@@ -52,6 +53,9 @@ pub enum Check {
 
 /// A measured value that is less than this many times its limit, on one side alone, is no bias (h).
 const EXCESS_MIN: f64 = 2.0;
+
+/// How far a gauge of one server swings within a run (h): so many times less does its excess count.
+const GAUGE_SWING: f64 = 2.0;
 
 /// One contender of a case.
 pub struct Look<'a> {
@@ -93,6 +97,11 @@ impl Hit {
     fn excess(mut self, excess: f64) -> Self {
         self.excess = Some(excess);
         self
+    }
+
+    /// The excess of a value that is read once, at the end, and goes up and down during the run.
+    fn gauge(self, excess: f64) -> Self {
+        self.excess(excess / GAUGE_SWING)
     }
 
     fn from(mut self, look: &Look<'_>, names: &[&str]) -> Self {
@@ -169,7 +178,7 @@ pub const RULES: &[Rule] = &[
     facts("R14", "D4", "A binary log on one side is durable work that the other does not do."),
     facts("R15", "D3", "Doublewrite, checksums and syncs cost time and buy safety."),
     contender("R16", "D1", Durability, "Commits that claim a sync and show none are not durable.", engine::syncs_missing),
-    contender("R17", "I", Performance, "A setting that did not take was not tested.", server::not_taken),
+    contender("R17", "I", Performance, "A setting that did not take was not tested.", taken::not_taken),
     contender("R18", "P26", Performance, "A debug or 32-bit build is another server.", server::build),
     facts("R19", "P13", "Instrumentation costs time on the side that has it."),
     contender("R20", "P9", Performance, "A pool of another size than the machine is a limit of its own.", server::pool_size),

@@ -1,13 +1,15 @@
-//! Rules about the server around its engine: caches, connections, builds, settings that did not take.
+//! Rules about the server around its engine: caches, connections, builds.
 
 use dbduel_record::event::Severity;
 
 use super::{Hit, Look};
 use crate::judge::audit::table::table;
-use crate::judge::audit::value::{Value, is_in_effect};
+use crate::judge::audit::value::Value;
 
 /// Share of cache look-ups that may miss (h).
 const MISS_SHARE_MAX: f64 = 0.01;
+/// Fewer overflows than this, in a whole run, are told and no bias (h).
+const OVERFLOWS_MIN: f64 = 100.0;
 /// Share of connections that may need a new thread (h).
 const NEW_THREAD_SHARE_MAX: f64 = 0.1;
 /// Connections that administration needs beside the clients (h).
@@ -27,7 +29,8 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
     let overflows = server.delta("table_open_cache_overflows");
     if let Some(overflows) = overflows.filter(|&overflows| overflows > 0.0) {
         let what = format!("closed {overflows} tables to open others (table cache overflows)");
-        return Some(Hit::new(what, remedy).from(look, &reads));
+        let hit = Hit::new(what, remedy).from(look, &reads);
+        return Some(hit.excess(overflows / OVERFLOWS_MIN));
     }
     if let Some((hits, misses)) = server
         .delta("table_open_cache_hits")
@@ -50,9 +53,12 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
     let opened = server.delta("opened_tables")?;
     let held = server.number("table_open_cache")?;
     let clients = look.case.clients.map_or(1.0, f64::from);
-    (opened > held.max(clients * 100.0)).then(|| {
+    let most = held.max(clients * 100.0);
+    (opened > most).then(|| {
         let what = format!("opened {opened} tables with a cache of {held}");
-        Hit::new(what, remedy).from(look, &reads)
+        Hit::new(what, remedy)
+            .from(look, &reads)
+            .excess(opened / most)
     })
 }
 
@@ -143,76 +149,6 @@ pub(super) fn query_cache(look: &Look<'_>) -> Option<Hit> {
     })
 }
 
-pub(super) fn not_taken(look: &Look<'_>) -> Option<Hit> {
-    let server = look.server();
-    if server.variables.is_empty() {
-        return None;
-    }
-    let wrong: Vec<String> = server
-        .asked
-        .iter()
-        .filter_map(|(name, asked)| {
-            let bare = name
-                .strip_prefix("skip_")
-                .filter(|bare| server.variables.contains_key(*bare));
-            let other = match name.as_str() {
-                "transaction_isolation" => Some("tx_isolation"),
-                "log_slow_query" => Some("slow_query_log"),
-                _ => None,
-            };
-            if let Some(bare) = bare {
-                let is_off = Value::read(&server.variables[bare]).switch() == Some(false);
-                let wants_off = Value::read(asked).switch() != Some(false);
-                return (is_off != wants_off).then(|| format!("{name} is not in effect"));
-            }
-            let effective = server
-                .variables
-                .get(name)
-                .or_else(|| server.variables.get(other?));
-            match effective {
-                Some(effective) if is_in_effect(asked, effective) => None,
-                // The option takes a file name, the variable shows only that there is a log.
-                Some(effective)
-                    if name.starts_with("log_")
-                        && Value::read(effective).switch() == Some(true)
-                        && Value::read(asked).switch().is_none() =>
-                {
-                    None
-                }
-                Some(effective) => Some(format!("{name} = {asked} became {effective}")),
-                None if is_no_variable(name) => None,
-                None => Some(format!("{name} = {asked} does not exist there")),
-            }
-        })
-        .collect();
-    (!wrong.is_empty()).then(|| {
-        let what = format!("did not take what was asked for: {}", wrong.join(", "));
-        let names: Vec<&str> = server.asked.keys().map(String::as_str).collect();
-        Hit::new(
-            what,
-            "Correct the name or value for this server, or leave it out.",
-        )
-        .from(look, &names)
-    })
-}
-
-/// Options that act at start and are no variables.
-fn is_no_variable(name: &str) -> bool {
-    name.starts_with("plugin_load")
-        || name.starts_with("early_plugin")
-        || name.starts_with("skip_")
-        || matches!(
-            name,
-            "user"
-                | "console"
-                | "symbolic_links"
-                | "character_set_client_handshake"
-                | "initialize"
-                | "default_time_zone"
-                | "language"
-        )
-}
-
 pub(super) fn build(look: &Look<'_>) -> Option<Hit> {
     let server = look.server();
     let version = server.version_text.to_ascii_lowercase();
@@ -274,6 +210,7 @@ pub(super) fn thread_cache(look: &Look<'_>) -> Option<Hit> {
                 ],
             )
             .set("thread_cache_size", "100")
+            .excess(created / connections / NEW_THREAD_SHARE_MAX)
     })
 }
 

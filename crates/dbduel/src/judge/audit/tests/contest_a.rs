@@ -36,7 +36,7 @@ const MARIADB: &[(&str, &str)] = &[
     ("innodb_compression_algorithm", "lz4"),
 ];
 
-fn contest(mysql: &str) -> Case {
+pub(super) fn contest(mysql: &str) -> Case {
     let mut mariadb = with(with(server("mariadb", "mariadb-10.1.8"), COMMON), MARIADB);
     // That build had no Performance Schema.
     mariadb
@@ -62,7 +62,7 @@ fn shown(audit: &Audit, fact: &str) -> [String; 2] {
 }
 
 /// The values that a finding rests on, as `name=value` of all its sides.
-fn evidence(finding: &AuditFinding) -> Vec<String> {
+pub(super) fn evidence(finding: &AuditFinding) -> Vec<String> {
     finding
         .evidence
         .iter()

@@ -1,0 +1,197 @@
+//! The audit as text for a terminal.
+
+use std::fmt::Write as _;
+
+use dbduel_record::event::Severity;
+
+use crate::judge::audit::codes::{What, codes};
+use crate::judge::audit::{Audit, AuditFinding, Outcome};
+
+/// Narrowest text that is wrapped, columns.
+const WIDTH_MIN: usize = 60;
+/// Where the text of a finding begins, columns.
+const INDENT: usize = 7;
+/// Values of a side that are printed; all are in the JSON.
+const READS_PRINTED: usize = 6;
+
+/// The audit as text.
+pub fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
+    let width = width.max(WIDTH_MIN);
+    let mut text = format!("Was it fair? {}\n\n", audit.grade.word());
+    let longest = audit
+        .contenders
+        .iter()
+        .map(|contender| contender.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for contender in &audit.contenders {
+        let _ = writeln!(
+            text,
+            "  {:<longest$}  {} {}  ({})",
+            contender.name, contender.product, contender.version, contender.source
+        );
+        wrap(&mut text, &contender.promise, longest + 4, width);
+    }
+    for finding in &audit.findings {
+        text.push('\n');
+        render_finding(&mut text, finding, is_everything, width);
+    }
+    render_counts(&mut text, audit, is_everything);
+    for waiver in &audit.unused_waivers {
+        let _ = writeln!(
+            text,
+            "The waiver of {} was not needed: {}",
+            waiver.of, waiver.reason
+        );
+    }
+    text
+}
+
+fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool, width: usize) {
+    let word = match finding.severity {
+        Severity::Void => "void ",
+        Severity::Doubt => "doubt",
+        Severity::Note => "note ",
+    };
+    let _ = writeln!(text, "{word}  {}  {}", finding.class, finding.rule);
+    wrap(text, &finding.claim, INDENT, width);
+    if let Some(reason) = &finding.waived {
+        wrap(text, &format!("Waived: {reason}"), INDENT, width);
+    }
+    if finding.severity == Severity::Note && !is_everything {
+        return;
+    }
+    for side in finding.evidence.iter().filter(|side| !side.from.is_empty()) {
+        let mut reads: Vec<String> = side
+            .from
+            .iter()
+            .take(READS_PRINTED)
+            .map(|read| format!("{}={}", read.name, read.value))
+            .collect();
+        if side.from.len() > READS_PRINTED {
+            reads.push(format!("and {} more", side.from.len() - READS_PRINTED));
+        }
+        let line = format!("{}: {}", side.contender, reads.join(" "));
+        wrap(text, &line, INDENT + 2, width);
+    }
+    wrap(text, &finding.why, INDENT, width);
+    wrap(text, &finding.remedy, INDENT, width);
+}
+
+fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
+    let count = |outcome: Outcome| {
+        audit
+            .comparisons
+            .iter()
+            .filter(|one| one.outcome == outcome)
+            .count()
+    };
+    let _ = writeln!(
+        text,
+        "\n{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
+        count(Outcome::Equal),
+        count(Outcome::Equivalent),
+        count(Outcome::Differs),
+        count(Outcome::OneSided),
+        count(Outcome::NotSeen),
+        count(Outcome::Unreadable)
+    );
+    let favoured: Vec<String> = audit
+        .contenders
+        .iter()
+        .map(|contender| (audit.favours(&contender.name), &contender.name))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} `{name}`"))
+        .collect();
+    if !favoured.is_empty() {
+        let _ = writeln!(
+            text,
+            "Of the doubts whose direction is known, these favour: {}.",
+            favoured.join(", ")
+        );
+    }
+    if is_everything {
+        for one in &audit.comparisons {
+            let _ = writeln!(
+                text,
+                "  {:<4} {}: {} | {}",
+                one.class, one.title, one.sides[0].value, one.sides[1].value
+            );
+        }
+    }
+}
+
+/// Appends `line`, broken at blanks and indented. Control characters, which other people's files may
+/// hold, do not reach the terminal.
+pub(super) fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
+    let line = line.replace(char::is_control, " ");
+    let mut column = 0;
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        }
+        if column == 0 {
+            let _ = write!(text, "{:indent$}{word}", "");
+            column = indent + length;
+        } else {
+            text.push(' ');
+            text.push_str(word);
+            column += 1 + length;
+        }
+    }
+    text.push('\n');
+}
+
+/// What shows a server or a contest and could not be used.
+pub fn left_out(left_out: &[String], width: usize) -> String {
+    let mut text = String::new();
+    for why in left_out {
+        wrap(
+            &mut text,
+            &format!("Left out: {why}"),
+            0,
+            width.max(WIDTH_MIN),
+        );
+    }
+    if !text.is_empty() {
+        text.insert(0, '\n');
+    }
+    text
+}
+
+/// Every name that findings are waived and differences declared by, class by class.
+pub fn names(width: usize) -> String {
+    let width = width.max(WIDTH_MIN);
+    let mut text = String::from(
+        "Names for --waive, --about and [waivers]. A class stands for all of its facts and rules.\n",
+    );
+    for code in codes() {
+        match code.what {
+            What::Class => {
+                let _ = writeln!(text, "\n{:<5} {}", code.name, code.about);
+            }
+            What::Fact | What::Rule => {
+                let line = format!("{}: {}", code.name, code.about);
+                wrap(&mut text, &line, INDENT - 1, width);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_at_blanks() {
+        let mut text = String::new();
+        wrap(&mut text, "one two three", 2, 9);
+        assert_eq!(text, "  one two\n  three\n");
+        text.clear();
+        wrap(&mut text, "a\u{1b}[31mb\nc", 0, 60);
+        assert_eq!(text, "a [31mb c\n");
+    }
+}

@@ -1,0 +1,179 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::judge::synthetic::Scenario;
+
+/// A sealed record with its reports beside it.
+fn sealed() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    let scenario = Scenario {
+        blocks: 2,
+        ..Scenario::duel()
+    };
+    scenario.write(dir);
+    // What the lab keeps of the author's question; the judge does not read it.
+    fs::write(dir.join("experiment.toml"), "question = \"?\"\n").unwrap();
+    let writer = RecordWriter::open(dir).unwrap();
+    writer.seal(1, env!("CARGO_PKG_VERSION")).unwrap();
+    drop(writer);
+    let (summary, findings) = judge::summarise(&Record::open(dir).unwrap());
+    let options = report::Options {
+        width: 100,
+        colour: false,
+    };
+    for format in report::FORMATS {
+        let rendered = format.render(&summary, &findings, &options);
+        if let Some(name) = format.file_name() {
+            fs::write(dir.join(name), rendered.text).unwrap();
+            for file in rendered.files {
+                fs::write(dir.join(file.name), file.text).unwrap();
+            }
+        }
+    }
+    directory
+}
+
+/// Every file below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[track_caller]
+fn check_named(dir: &Path, file: &str, what: &str) {
+    let found = examine(dir, 100).unwrap_or_else(|error| panic!("{file}: {error:#}"));
+    assert_eq!(found.verdict, CHANGED, "{file}");
+    let named = |trouble: &&Trouble| trouble.file == file && trouble.what.contains(what);
+    assert!(
+        found.changed.iter().any(|trouble| named(&trouble)),
+        "{file}: {:#?}",
+        found.changed
+    );
+}
+
+#[test]
+fn a_byte_edited_in_any_file_is_found_and_so_is_a_missing_file() {
+    let directory = sealed();
+    let dir = directory.path();
+    assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE);
+    let all = files(dir);
+    assert!(all.len() > 15, "{all:#?}");
+    for path in all {
+        let name = path.strip_prefix(dir).unwrap().to_str().unwrap();
+        let whole = fs::read(&path).unwrap();
+        let mut edited = whole.clone();
+        edited[whole.len() / 2] ^= 1;
+        fs::write(&path, &edited).unwrap();
+        if name == manifest::MANIFEST {
+            assert_eq!(examine(dir, 100).unwrap().verdict, CHANGED);
+        } else {
+            check_named(dir, name, "");
+        }
+        fs::remove_file(&path).unwrap();
+        if name == manifest::MANIFEST {
+            // The reports cite its digest.
+            assert_eq!(examine(dir, 100).unwrap().verdict, CHANGED);
+        } else if name.starts_with("report") {
+            // A report may be deleted; it follows from the record.
+            assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE, "{name}");
+        } else {
+            check_named(dir, name, "is missing");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE);
+}
+
+#[test]
+fn an_additional_file_is_found() {
+    let directory = sealed();
+    let dir = directory.path();
+    for name in ["notes.txt", "contenders/extra.tsv"] {
+        fs::write(dir.join(name), "x").unwrap();
+        check_named(dir, name, "was added");
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+    fs::write(dir.join("report.pdf"), "x").unwrap();
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, OPEN);
+    assert!(found.open[0].contains("`report.pdf`"), "{:?}", found.open);
+}
+
+#[test]
+fn a_record_that_is_being_written_is_refused_and_two_may_look_at_once() {
+    let directory = sealed();
+    let dir = directory.path();
+    let writer = RecordWriter::open(dir).unwrap();
+    let error = examine(dir, 100).unwrap_err().to_string();
+    assert!(error.contains(dir.to_str().unwrap()), "{error}");
+    drop(writer);
+    let verdict = || examine(dir, 100).map(|found| found.verdict);
+    std::thread::scope(|scope| {
+        let both = [scope.spawn(verdict), scope.spawn(verdict)];
+        for one in both {
+            assert_eq!(one.join().unwrap().unwrap(), WHOLE);
+        }
+    });
+}
+
+#[test]
+fn reports_of_another_version_are_not_called_edited() {
+    let directory = sealed();
+    let path = directory.path().join("report.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let version = format!("\"judged_by\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&version));
+    fs::write(&path, text.replace(&version, "\"judged_by\": \"0.0.1\"")).unwrap();
+    let found = examine(directory.path(), 100).unwrap();
+    assert_eq!(found.verdict, OPEN);
+    assert!(found.open[0].contains("dbduel 0.0.1"), "{:?}", found.open);
+}
+
+#[test]
+fn what_is_no_record_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(examine(directory.path(), 100).is_err());
+    assert!(examine(Path::new("/nowhere"), 100).is_err());
+}
+
+#[track_caller]
+fn check(stored: &Value, expected: &Value, places: &[&str]) {
+    let mut found = Vec::new();
+    differences("", stored, expected, &mut found);
+    assert_eq!(found, places);
+}
+
+#[test]
+fn a_changed_figure_is_named_by_its_path() {
+    let json =
+        |ratio: f64| serde_json::json!({"summary": {"duels": [{"ratio": ratio, "level": 0}]}});
+    check(&json(1.0), &json(1.0), &[]);
+    check(
+        &json(1.5),
+        &json(1.25),
+        &["summary.duels[0].ratio is `1.5` and the record gives `1.25`"],
+    );
+    check(
+        &serde_json::json!({"a": [1]}),
+        &serde_json::json!({"a": [1, 2]}),
+        &["a is `[1]` and the record gives `[1,2]`"],
+    );
+}
+
+#[test]
+fn a_changed_line_is_named_by_its_number() {
+    assert_eq!(
+        first_line("a\nb\n", "a\nc\n"),
+        "does not follow from the record: line 2 is `b` and the record gives `c`"
+    );
+}
