@@ -21,6 +21,7 @@ pub mod rows;
 pub mod seed;
 pub mod store;
 pub mod tsv;
+pub mod whole;
 
 pub use event::{Event, Stamped};
 pub use plan::{FormatVersion, Plan};
