@@ -47,7 +47,7 @@ const SWITCH_S: f64 = 0.1;
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
-const DATASET_SEED: u64 = 1;
+pub const DATASET_SEED: u64 = 1;
 /// Most blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
 
