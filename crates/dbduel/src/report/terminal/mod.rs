@@ -10,7 +10,8 @@ use dbduel_record::event::{Finding, Severity};
 
 use super::view::{View, audit_doubts_left, caveats, fairness_line, interval, severity};
 use super::{Format, Options, Rendered, explanation, scaling, words};
-use page::{Ink, Page, clean, wrap};
+pub use page::wrap;
+use page::{Ink, Page, clean};
 
 use crate::judge::Summary;
 use crate::judge::audit::Grade;
