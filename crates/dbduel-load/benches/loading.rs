@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The password comes from `DBDUEL_PASSWORD`. The account must be one that may set `local_infile`, which
-//! is set for each way and put back at the end. Nobody else should use the server meanwhile: the database
+//! is set and put back at the end. Nobody else should use the server meanwhile: the database
 //! of the bench is made and dropped for every filling.
 
 mod peer;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{Connection, TlsMode};
-use dbduel_load::fill::{FillWatch, Place, Way, digest, fill};
+use dbduel_load::fill::{FillError, FillWatch, Place, Wish, digest, fill_by};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
 
@@ -43,16 +43,16 @@ struct Filling {
     server_s: f64,
 }
 
-/// Chooses one of the fillings of a round.
-type OfRound = fn(&Round) -> Filling;
+/// Sysbench's own filling, and each way of ours.
+const WAYS: [Option<Wish>; 4] = [
+    None,
+    Some(Wish::Insert),
+    Some(Wish::LoadData),
+    Some(Wish::Bulk),
+];
 
-/// One round.
-#[derive(Default)]
-struct Round {
-    sysbench: Filling,
-    insert: Filling,
-    load_data: Filling,
-}
+/// One round: what each of [`WAYS`] took; none for a way that the server does not know.
+type Round = [Option<Filling>; WAYS.len()];
 
 fn main() -> ExitCode {
     match run() {
@@ -105,6 +105,7 @@ fn run() -> Result<()> {
     let answer = connection.query("SELECT VERSION(), @@local_infile")?;
     let version = answer.text(0, 0).unwrap_or_default();
     let allowed = answer.text(0, 1).unwrap_or_default();
+    connection.execute("SET GLOBAL local_infile = 1")?;
     let rounds = measure(&options, &server, &mut connection);
     connection.execute(&format!("SET GLOBAL local_infile = {allowed}"))?;
     print(&options, &version, &rounds?);
@@ -126,36 +127,36 @@ fn measure(options: &Options, server: &Server, connection: &mut Connection) -> R
     let mut rounds = Vec::new();
     for number in 0..options.rounds {
         let mut round = Round::default();
-        let mut order = [0, 1, 2];
+        let mut order: Vec<usize> = (0..WAYS.len()).collect();
         // Everyone comes first as often as last.
-        order.rotate_left(number as usize % 3);
+        order.rotate_left(number as usize % WAYS.len());
         for who in order {
-            match who {
-                0 => {
+            round[who] = match WAYS[who] {
+                None => {
                     let threads = [format!("--threads={}", options.connections)];
-                    round.sysbench = server.with_database(DATABASE, |_| {
+                    let (filling, ()) = server.with_database(DATABASE, |_| {
                         timed(process, || sysbench.run(WORKLOAD, &threads, "prepare"))
-                            .map(|(filling, ())| filling)
                     })?;
+                    Some(filling)
                 }
-                way => {
-                    connection.execute(&format!("SET GLOBAL local_infile = {}", way - 1))?;
-                    let (filling, found, digest) =
-                        server.with_database(DATABASE, |_| filled(options, server, process))?;
-                    digests.insert(digest);
-                    match found {
-                        Way::Insert { .. } => round.insert = filling,
-                        Way::LoadData { .. } => round.load_data = filling,
-                    }
+                Some(wish) => {
+                    let filled = server
+                        .with_database(DATABASE, |_| filled(options, server, process, wish))?;
+                    filled.map(|(filling, digest)| {
+                        digests.insert(digest);
+                        filling
+                    })
                 }
-            }
+            };
         }
-        eprintln!(
-            "round {number}: sysbench {}, INSERT {}, LOAD DATA {}",
-            round.sysbench.words(),
-            round.insert.words(),
-            round.load_data.words()
-        );
+        let words = WAYS.iter().zip(&round).filter_map(|(way, filling)| {
+            let Filling { seconds, server_s } = (*filling)?;
+            Some(format!(
+                "{} {seconds:.2} s (server {server_s:.2} s)",
+                name(*way)
+            ))
+        });
+        eprintln!("round {number}: {}", words.collect::<Vec<_>>().join(", "));
         rounds.push(round);
     }
     match digests.len() {
@@ -164,10 +165,8 @@ fn measure(options: &Options, server: &Server, connection: &mut Connection) -> R
     }
 }
 
-impl Filling {
-    fn words(&self) -> String {
-        format!("{:.2} s (server {:.2} s)", self.seconds, self.server_s)
-    }
+fn name(way: Option<Wish>) -> String {
+    way.map_or_else(|| "sysbench prepare".to_owned(), |wish| wish.to_string())
 }
 
 /// Times some work, on the clock and as the server's processor time.
@@ -182,12 +181,13 @@ fn timed<T>(process: Option<u32>, work: impl FnOnce() -> Result<T>) -> Result<(F
     Ok((filling, outcome))
 }
 
-/// Fills the tables; returns what that took, the way and what is in them.
+/// Fills the tables; returns what that took and what is in them. None when the server does not know the way.
 fn filled(
     options: &Options,
     server: &Server,
     process: Option<u32>,
-) -> Result<(Filling, Way, String)> {
+    wish: Wish,
+) -> Result<Option<(Filling, String)>> {
     let workload = workloads::find(WORKLOAD)?;
     let given = Parameters::from([
         ("tables".to_owned(), options.tables.into()),
@@ -203,14 +203,15 @@ fn filled(
         deadline: Duration::from_secs(3600),
     };
     let watch = FillWatch::default();
-    let (filling, report) = timed(process, || {
-        Ok(fill(workload, &parameters, &place, 1, &watch)?)
+    let (filling, outcome) = timed(process, || {
+        Ok(fill_by(wish, workload, &parameters, &place, 1, &watch))
     })?;
+    if let Err(FillError::NoWay { .. }) = outcome {
+        return Ok(None);
+    }
+    outcome?;
     let digest = digest(workload, &parameters, &place, &watch)?;
-    let way = report
-        .way
-        .ok_or("the workload brought its rows in itself")?;
-    Ok((filling, way, digest.hex))
+    Ok(Some((filling, digest.hex)))
 }
 
 fn print(options: &Options, version: &str, rounds: &[Round]) {
@@ -229,25 +230,34 @@ fn print(options: &Options, version: &str, rounds: &[Round]) {
         peer::SYSBENCH
     );
     let rows = f64::from(*tables) * f64::from(*table_size);
-    let ways: [(&str, OfRound); 3] = [
-        ("sysbench prepare", |round| round.sysbench),
-        ("multi-row INSERT", |round| round.insert),
-        ("LOAD DATA LOCAL INFILE", |round| round.load_data),
-    ];
-    for (name, filling) in ways {
-        let took = Spread::of(rounds.iter().map(|round| filling(round).seconds).collect());
-        let ratios = rounds
+    for (place, way) in WAYS.iter().enumerate() {
+        let figures: Vec<(Filling, f64)> = rounds
             .iter()
-            .map(|round| filling(round).seconds / round.sysbench.seconds);
-        let ratio = Spread::of(ratios.collect());
-        let server = Spread::of(rounds.iter().map(|round| filling(round).server_s).collect());
-        let verdict = match (name.starts_with("sysbench"), ratio.median <= TARGET) {
-            (true, _) => String::new(),
-            (false, true) => format!(" [≤ {TARGET:.2}: met]"),
-            (false, false) => format!(" [≤ {TARGET:.2}: missed]"),
+            .filter_map(|round| {
+                let filling = round[place]?;
+                Some((filling, filling.seconds / round[0]?.seconds))
+            })
+            .collect();
+        if figures.is_empty() {
+            println!("| {} | not on this server | | | |", name(*way));
+            continue;
+        }
+        let took = Spread::of(figures.iter().map(|(filling, _)| filling.seconds).collect());
+        let server = Spread::of(
+            figures
+                .iter()
+                .map(|(filling, _)| filling.server_s)
+                .collect(),
+        );
+        let ratio = Spread::of(figures.iter().map(|(_, ratio)| *ratio).collect());
+        let verdict = match (way, ratio.median <= TARGET) {
+            (None, _) => String::new(),
+            (Some(_), true) => format!(" [≤ {TARGET:.2}: met]"),
+            (Some(_), false) => format!(" [≤ {TARGET:.2}: missed]"),
         };
         println!(
-            "| {name} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.2} ({:.2} to {:.2}) | {:.2} ({:.2} to {:.2}){verdict} |",
+            "| {} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.2} ({:.2} to {:.2}) | {:.2} ({:.2} to {:.2}){verdict} |",
+            name(*way),
             took.median,
             took.smallest,
             took.largest,

@@ -4,6 +4,7 @@
 //! misses its own leaves the connection unusable, because its reply could still come.
 
 mod error;
+mod prepared;
 mod result;
 mod socket;
 mod tls;
@@ -20,6 +21,7 @@ use dbduel_wire::{
 
 pub use self::error::{ConnectError, QueryError};
 use self::error::{Failure, excerpt};
+pub use self::prepared::PreparedStatement;
 pub use self::result::ResultSet;
 use self::result::{Collector, RESULT_LIMIT};
 use self::socket::Stream;
@@ -199,6 +201,13 @@ impl Connection {
         content: Option<&mut dyn Read>,
         sink: &mut S,
     ) -> Result<Summary, QueryError> {
+        self.begin(sql)?;
+        command::query(&mut self.out, sql.as_bytes());
+        self.finish(sql, content, sink)
+    }
+
+    /// Makes `out` empty for a request, whose time begins to run.
+    fn begin(&mut self, sql: &str) -> Result<(), QueryError> {
         if self.broken {
             let source = io::Error::new(
                 io::ErrorKind::NotConnected,
@@ -213,7 +222,16 @@ impl Connection {
         self.broken = true;
         self.stream.set_deadline(from_now(self.statement_deadline));
         self.out.clear();
-        command::query(&mut self.out, sql.as_bytes());
+        Ok(())
+    }
+
+    /// Sends what is in `out` and reads its reply.
+    fn finish<S: Sink>(
+        &mut self,
+        sql: &str,
+        content: Option<&mut dyn Read>,
+        sink: &mut S,
+    ) -> Result<Summary, QueryError> {
         let unread = self
             .exchange(content, sink)
             .map_err(|failure| failure.explain(sql))?;

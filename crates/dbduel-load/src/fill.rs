@@ -5,13 +5,16 @@
 //! connections, whichever way they travel, and also when a filling was interrupted and gone on with.
 //! Knows no workload's statements; they come with [`Table`].
 
+mod bulk;
 mod crew;
 mod digest;
+mod error;
 mod infile;
 mod insert;
 mod ledger;
 mod parcel;
 mod rows;
+mod tables;
 mod way;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,17 +24,15 @@ use dbduel_record::plan::Parameters;
 use dbduel_wire::Credentials;
 
 use crate::address::Address;
-use crate::blocking::{ConnectError, Connection, QueryError, TlsMode};
+use crate::blocking::{Connection, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
 use crew::Crew;
 pub use digest::{Digest, digest};
-use ledger::{Done, TABLE_EXISTS};
+pub use error::FillError;
+use ledger::TABLE_EXISTS;
 use parcel::Parcel;
-pub use way::Way;
-
-/// Error numbers for "this index or constraint is there already": of a statement that was interrupted
-/// between its own end and the line about it.
-const DONE_BEFORE: [u16; 2] = [1061, 1826];
+use tables::{exists, finish, prepare, run};
+pub use way::{Way, Wish};
 
 /// Where the tables are, and how they are reached.
 #[derive(Debug, Clone, Copy)]
@@ -82,87 +83,6 @@ pub struct FillReport {
     pub way: Option<Way>,
 }
 
-/// Why the tables are not as they should be.
-#[derive(Debug, thiserror::Error)]
-pub enum FillError {
-    /// No connection.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// A statement failed.
-    #[error("table `{table}`: {source}")]
-    Statement {
-        /// The table it was about.
-        table: String,
-        /// What happened.
-        source: QueryError,
-    },
-    /// A statement about all tables together failed.
-    #[error(transparent)]
-    Together(QueryError),
-    /// A table of that name is there already, with unknown content.
-    #[error(
-        "table `{table}` exists already in database `{database}`; drop it, or name an empty database"
-    )]
-    Exists {
-        /// The table.
-        table: String,
-        /// The database.
-        database: String,
-    },
-    /// An interrupted filling of other content is there.
-    #[error(
-        "database `{database}` holds a part of other tables, whose filling was interrupted; finish that, drop the tables and `{}`, or name an empty database",
-        ledger::NAME
-    )]
-    Unfinished {
-        /// The database.
-        database: String,
-    },
-    /// The server took rows otherwise than they were sent.
-    #[error(
-        "table `{table}`: of {sent} rows the server took {taken}, with {warnings} warnings; does its sql_mode or the engine change values?"
-    )]
-    Changed {
-        /// The table.
-        table: String,
-        /// Rows sent.
-        sent: u64,
-        /// Rows taken.
-        taken: u64,
-        /// Warnings.
-        warnings: u64,
-    },
-    /// The server takes no packets that are long enough for a row.
-    #[error("max_allowed_packet is {bytes} bytes; raise it to at least 64 kB")]
-    SmallPackets {
-        /// What the server allows.
-        bytes: usize,
-    },
-    /// An answer makes no sense.
-    #[error("table `{table}`: the server's answer to a sum has no numbers")]
-    Answer {
-        /// The table.
-        table: String,
-    },
-    /// The script that makes the tables failed.
-    #[error("the script's `{command}` failed: {why}")]
-    Script {
-        /// Its command.
-        command: &'static str,
-        /// Where and what.
-        why: String,
-    },
-    /// [`FillWatch::cancelled`] was set.
-    #[error("cancelled")]
-    Cancelled,
-    /// [`Place::deadline`] passed.
-    #[error("not done within {seconds} s; fill fewer rows or allow more time")]
-    TimeUp {
-        /// The deadline.
-        seconds: f64,
-    },
-}
-
 /// Creates the workload's tables and fills them, then does what is to be done after the rows are in.
 /// `parameters` are resolved. An earlier attempt at the same content that was interrupted is gone on with.
 ///
@@ -170,6 +90,22 @@ pub enum FillError {
 /// [`FillError`]; tables may then exist in part: another attempt goes on with them, and [`clear`] takes
 /// them away.
 pub fn fill(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    seed: u64,
+    watch: &FillWatch,
+) -> Result<FillReport, FillError> {
+    fill_by(Wish::Fastest, workload, parameters, place, seed, watch)
+}
+
+/// As [`fill`], with the way that rows travel chosen by the caller. A workload that brings its rows in itself knows only
+/// its own.
+///
+/// # Errors
+/// [`FillError`], among others when the server does not allow that way.
+pub fn fill_by(
+    wish: Wish,
     workload: &dyn Workload,
     parameters: &Parameters,
     place: &Place<'_>,
@@ -188,7 +124,7 @@ pub fn fill(
     let mut connection = crew.connect()?;
     let recipe = recipe(workload, parameters, seed);
     let done = prepare(&mut connection, &tables, place.database, &recipe)?;
-    let way = Way::of(&mut connection)?;
+    let way = Way::of(&mut connection, wish)?;
 
     let missing: Vec<_> = tables
         .iter()
@@ -270,7 +206,7 @@ pub fn fill_table(
         }
         outcome => outcome?,
     }
-    let way = Way::of(connection)?;
+    let way = Way::of(connection, Wish::Fastest)?;
     if table.rows > 0 {
         on_stage(Stage::Filling);
     }
@@ -339,104 +275,4 @@ pub fn clear(
         )?;
     }
     ledger::end(&mut connection).map_err(FillError::Together)
-}
-
-/// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
-fn prepare(
-    connection: &mut Connection,
-    tables: &[Table],
-    database: &str,
-    recipe: &str,
-) -> Result<Vec<Done>, FillError> {
-    let is_begun = ledger::begin(connection, recipe).map_err(FillError::Together)?;
-    if is_begun && !ledger::is_of(connection, recipe).map_err(FillError::Together)? {
-        return Err(FillError::Unfinished {
-            database: database.to_owned(),
-        });
-    }
-    let mut done = Vec::with_capacity(tables.len());
-    for (index, table) in tables.iter().enumerate() {
-        match run(connection, table, &table.create) {
-            Err(FillError::Statement { source, .. }) if source.code() == Some(TABLE_EXISTS) => {
-                if !is_begun {
-                    forsake(connection, &tables[..index])?;
-                    return Err(exists(table, database));
-                }
-                done.push(take_over(connection, table)?);
-            }
-            Err(error) => return Err(error),
-            Ok(()) => {
-                ledger::forget(connection, table).map_err(FillError::Together)?;
-                done.push(Done::default());
-            }
-        }
-    }
-    Ok(done)
-}
-
-fn exists(table: &Table, database: &str) -> FillError {
-    FillError::Exists {
-        table: table.name.clone(),
-        database: database.to_owned(),
-    }
-}
-
-/// Takes back what was created before a table turned out to be in the way.
-fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
-    for table in created {
-        run(connection, table, &format!("DROP TABLE {}", table.name))?;
-    }
-    ledger::end(connection).map_err(FillError::Together)
-}
-
-/// What an earlier attempt has done of a table. One that holds more or fewer rows than were written down
-/// is made anew.
-fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillError> {
-    let statement = |source| FillError::Statement {
-        table: table.name.clone(),
-        source,
-    };
-    let done = ledger::done(connection, table).map_err(statement)?;
-    let count = format!("SELECT COUNT(*) FROM {}", table.name);
-    let answer = connection.query(&count).map_err(statement)?;
-    if answer.text(0, 0) == Some(done.rows.to_string()) {
-        return Ok(done);
-    }
-    ledger::forget(connection, table).map_err(statement)?;
-    connection
-        .execute("SET SESSION foreign_key_checks = 0")
-        .map_err(statement)?;
-    run(connection, table, &format!("DROP TABLE {}", table.name))?;
-    run(connection, table, &table.create)?;
-    connection
-        .execute("SET SESSION foreign_key_checks = 1")
-        .map_err(statement)?;
-    Ok(Done::default())
-}
-
-/// Runs a statement on a table whose rows are in, and writes that down.
-fn finish(
-    connection: &mut Connection,
-    table: &Table,
-    place: u64,
-    sql: &str,
-) -> Result<(), FillError> {
-    match run(connection, table, sql) {
-        Err(FillError::Statement { source, .. })
-            if source
-                .code()
-                .is_some_and(|code| DONE_BEFORE.contains(&code)) => {}
-        outcome => outcome?,
-    }
-    ledger::is_finished(connection, table, place).map_err(FillError::Together)
-}
-
-fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {
-    match connection.execute(sql) {
-        Ok(_) => Ok(()),
-        Err(source) => Err(FillError::Statement {
-            table: table.name.clone(),
-            source,
-        }),
-    }
 }

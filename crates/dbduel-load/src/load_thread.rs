@@ -3,6 +3,7 @@
 //! Knows neither the text of orders nor of answers; it obeys [`Command`] and sends [`Report`], and waits
 //! for nothing but its event loop.
 
+mod handle;
 mod running;
 
 use std::collections::HashMap;
@@ -10,7 +11,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::conn::LostError;
@@ -21,6 +21,7 @@ use crate::session::Session;
 use crate::tally::{Tally, TickTally};
 use crate::worker::{Group, Opening, Seat, SliceSpec};
 use crate::workloads::Workload;
+pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::SliceReport;
 
@@ -99,86 +100,6 @@ pub enum Report {
     Closed,
     /// The thread has ended.
     Ended(io::Result<()>),
-}
-
-/// A load thread as others see it.
-pub struct LoadThread {
-    commands: Sender<Command>,
-    bell: Bell,
-    handle: Option<JoinHandle<()>>,
-}
-
-impl LoadThread {
-    /// Starts thread `number`; `report` is called on it.
-    ///
-    /// # Errors
-    /// When the system gives no thread or no event loop.
-    pub fn start(number: usize, report: impl Fn(Report) + Send + 'static) -> io::Result<Self> {
-        let (commands, receiver) = std::sync::mpsc::channel();
-        let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
-        let handle = std::thread::Builder::new()
-            .name(format!("load-{number}"))
-            .spawn(move || {
-                let last_words = LastWords {
-                    report: &report,
-                    outcome: None,
-                };
-                last_words.speak(State::run(&receiver, &bell_sender, &report));
-            })?;
-        let bell = bell_receiver.recv().map_err(|_| {
-            io::Error::other("a load thread could not make its event loop; are descriptors left?")
-        })?;
-        Ok(LoadThread {
-            commands,
-            bell,
-            handle: Some(handle),
-        })
-    }
-
-    /// Gives the thread a command. One that has ended has said so in a report.
-    pub fn command(&self, command: Command) {
-        let _ = self.commands.send(command);
-        self.bell.ring();
-    }
-
-    /// Ends the thread and waits for it.
-    pub fn end(self) {
-        let LoadThread {
-            commands,
-            bell,
-            handle,
-        } = self;
-        drop(commands);
-        bell.ring();
-        if let Some(handle) = handle {
-            // A panic of the thread has been reported.
-            let _ = handle.join();
-        }
-    }
-}
-
-/// Says that the thread has ended, also when it panicked.
-struct LastWords<'a, R: Fn(Report)> {
-    report: &'a R,
-    outcome: Option<io::Result<()>>,
-}
-
-impl<R: Fn(Report)> LastWords<'_, R> {
-    fn speak(mut self, outcome: io::Result<()>) {
-        self.outcome = Some(outcome);
-    }
-}
-
-impl<R: Fn(Report)> Drop for LastWords<'_, R> {
-    fn drop(&mut self) {
-        let panicked = || {
-            Err(io::Error::other(
-                "a load thread panicked; this is a fault of dbduel",
-            ))
-        };
-        let outcome = self.outcome.take().unwrap_or_else(panicked);
-        (self.report)(Report::Ended(outcome));
-    }
 }
 
 /// The clients of one contender.

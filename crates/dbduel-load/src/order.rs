@@ -205,6 +205,10 @@ pub struct SliceAnswer {
     /// transaction was sent whose client was free in time, and how long a reply waited for its turn
     /// behind others that arrived with it.
     pub lag_us_p99: f64,
+    /// Service times of all classes together, done − sent, of the committed transactions, written as the latencies are:
+    /// what the server took, without the wait for a free client. Absent for closed loops, whose latencies they are.
+    #[serde(default)]
+    pub service_times: Option<String>,
     /// Seconds from the end of the measured part until the last transaction in flight was done.
     pub drained_s: f64,
     /// Transactions of the measured part, among the committed ones of their class, that were rolled back

@@ -23,6 +23,19 @@ use crate::executor::{Bell, Executor, Interest, Reactor, Task, Token, turn};
 /// Text statements that a scripted server remembers.
 const HEARD_MAX: usize = 10_000;
 
+/// Answers of a scripted server whose instants are kept.
+const SERVED_MAX: usize = 100_000;
+
+/// One answer of a scripted server, on the clock of the machine. The client cannot have sent its request after `heard`
+/// nor have had its reply before `answered`, so what the load says of its own clocks can be held against these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// When the request had been read.
+    pub heard: Instant,
+    /// Right before the answer was sent.
+    pub answered: Instant,
+}
+
 /// How a stand-in answers.
 #[derive(Debug, Clone)]
 pub enum Role {
@@ -47,11 +60,16 @@ struct Stage {
     over: AtomicBool,
     connections: AtomicU64,
     heard: Mutex<Vec<String>>,
+    served: Mutex<Vec<Served>>,
 }
 
 impl Stage {
     fn heard(&self) -> MutexGuard<'_, Vec<String>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served(&self) -> MutexGuard<'_, Vec<Served>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,6 +121,12 @@ impl StandIn {
     #[must_use]
     pub fn heard(&self) -> Vec<String> {
         self.stage.heard().clone()
+    }
+
+    /// When a scripted server heard and answered, in the order of the answers; the first hundred thousand of them.
+    #[must_use]
+    pub fn served(&self) -> Vec<Served> {
+        self.stage.served().clone()
     }
 }
 
@@ -230,6 +254,7 @@ async fn play_script(
                 actions.extend(server.feed(bytes, &mut hear).map_err(io::Error::other)?);
             }
         }
+        let heard = Instant::now();
         for action in actions {
             let at = arrived + action.after;
             if Instant::now() < at {
@@ -239,10 +264,24 @@ async fn play_script(
                 turn().await;
             }
             match action.effect {
-                Effect::Send(bytes) => socket.send(&reactor, &bytes).await?,
+                Effect::Send(bytes) => {
+                    keep(&stage, heard);
+                    socket.send(&reactor, &bytes).await?;
+                }
                 Effect::Close => return Ok(()),
             }
         }
+    }
+}
+
+/// Keeps the instants of an answer that is about to be sent.
+fn keep(stage: &Stage, heard: Instant) {
+    let mut served = stage.served();
+    if served.len() < SERVED_MAX {
+        served.push(Served {
+            heard,
+            answered: Instant::now(),
+        });
     }
 }
 

@@ -83,6 +83,7 @@ pub struct Tally {
     ticks: Ticks,
     errors: Errors,
     lags: Histogram<u64>,
+    services: Histogram<u64>,
     undrawn: u64,
     rolled_back: u64,
 }
@@ -99,6 +100,7 @@ impl Tally {
             ticks: Ticks::new(),
             errors: Errors::default(),
             lags: new_histogram(),
+            services: new_histogram(),
             undrawn: 0,
             rolled_back: 0,
         };
@@ -126,6 +128,7 @@ impl Tally {
         self.ticks.restart(window);
         self.errors.clear();
         self.lags.reset();
+        self.services.reset();
         self.undrawn = 0;
         self.rolled_back = 0;
     }
@@ -178,6 +181,15 @@ impl Tally {
     pub fn rolled_back(&mut self) {
         if self.phase == Phase::Measured {
             self.rolled_back += 1;
+        }
+    }
+
+    /// How long the server took for the transaction that just ended well, nanoseconds from sent to done. Where due is
+    /// sent, as in closed loops, that is the latency and need not be told.
+    #[inline]
+    pub fn served(&mut self, service_ns: u64) {
+        if self.phase == Phase::Measured {
+            self.services.saturating_record(service_ns);
         }
     }
 
@@ -256,6 +268,7 @@ impl Tally {
             ticks,
             errors,
             lags,
+            services,
             undrawn,
             rolled_back,
         } = other;
@@ -278,9 +291,10 @@ impl Tally {
         self.errors.merge(errors);
         self.undrawn += undrawn;
         self.rolled_back += rolled_back;
-        self.lags
-            .add(lags)
-            .expect("all histograms of the project have the same bounds");
+        for (mine, theirs) in [(&mut self.lags, lags), (&mut self.services, services)] {
+            mine.add(theirs)
+                .expect("all histograms of the project have the same bounds");
+        }
     }
 
     /// True when every class balances.
@@ -334,6 +348,12 @@ impl Tally {
     #[must_use]
     pub fn errors(&self) -> &Errors {
         &self.errors
+    }
+
+    /// Service times that were told, of all classes together, nanoseconds.
+    #[must_use]
+    pub fn services(&self) -> &Histogram<u64> {
+        &self.services
     }
 
     /// How late the load process itself was, nanoseconds.

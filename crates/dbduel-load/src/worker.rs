@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
@@ -300,7 +300,7 @@ impl Seat {
         conn: &mut Conn,
         client: &mut C,
     ) -> Result<(), LostError> {
-        let mut now_ns = slice.now_ns();
+        let mut now_ns = self.wait_for_start(slice).await;
         while let Some(due_ns) = slice.take(now_ns.saturating_add(client.pause().as_nanos() as u64))
         {
             if due_ns > now_ns {
@@ -314,7 +314,8 @@ impl Seat {
             }
             let class = client.draw();
             let statements_before = conn.statements();
-            slice.began(class, now_ns);
+            let sent_ns = now_ns;
+            slice.began(class, sent_ns);
             let (outcome, retries) = try_until_done(slice, class, conn, client).await?;
             let trace = match outcome {
                 Outcome::Ok => client.trace(),
@@ -333,12 +334,28 @@ impl Seat {
                 retries,
                 statements,
             });
+            if outcome == Outcome::Ok {
+                slice.served(now_ns - sent_ns);
+            }
             if trace == Trace::RolledBack {
                 slice.rolled_back();
             }
             slice.lagged(now_ns.saturating_sub(slice.ns_of(self.reactor.turn_began())));
         }
         Ok(())
+    }
+
+    /// Waits until the slice starts; returns when it was seen to have started. What is sent before has no place on the
+    /// slice's clock, and its latency would come out too small.
+    async fn wait_for_start(&self, slice: &Slice) -> u64 {
+        let start = slice.spec().start;
+        if Instant::now() < start {
+            self.reactor.wake_at(self.token, start);
+        }
+        while Instant::now() < start {
+            turn().await;
+        }
+        slice.now_ns()
     }
 
     /// Waits for an instant or the end of the slice; returns when that was.

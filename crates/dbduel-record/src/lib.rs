@@ -22,6 +22,7 @@ pub mod seed;
 pub mod store;
 pub mod sweep;
 pub mod tsv;
+pub mod whole;
 
 pub use event::{Event, Stamped};
 pub use plan::{FormatVersion, Plan};

@@ -21,6 +21,7 @@ use crate::store::{
     COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
     SELFTEST, SLICES, TICKS,
 };
+use crate::whole::UNFINISHED;
 
 /// The manifest's file.
 pub const MANIFEST: &str = "manifest.jsonl";
@@ -118,5 +119,5 @@ fn walk(
 fn is_beside_the_record(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_report = |path: &str| path.starts_with("report.") || path.starts_with("report-");
-    path == MANIFEST || is_report(path) || (name.starts_with('.') && name.ends_with(".part"))
+    path == MANIFEST || is_report(path) || (name.starts_with('.') && name.ends_with(UNFINISHED))
 }

@@ -145,6 +145,21 @@ pub struct Server {
     pub password_file: Option<PathBuf>,
 }
 
+/// TLS on the way to a server that runs already.
+#[derive(Debug, Args)]
+pub struct Tls {
+    /// How connections use TLS.
+    #[arg(long = "tls", value_enum, default_value_t = LoadTls::Off)]
+    pub mode: LoadTls,
+    /// Certificates of the authority (PEM), for the modes that check the server's.
+    #[arg(
+        long = "tls-ca",
+        value_name = "FILE",
+        required_if_eq_any = [("mode", "verify-ca"), ("mode", "verify-identity")]
+    )]
+    pub ca: Option<PathBuf>,
+}
+
 /// `dbduel history`.
 #[derive(Debug, Args)]
 pub struct History {
@@ -220,7 +235,7 @@ pub struct Load {
     #[arg(long, default_value = "0 s", value_name = "TIME", value_parser = duration, conflicts_with = "rate")]
     pub think_time: Duration,
     /// How long to measure.
-    #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = some_time)]
     pub duration: Duration,
     /// Load before that, which is not counted.
     #[arg(long, default_value = "5 s", value_name = "TIME", value_parser = duration)]
@@ -228,12 +243,9 @@ pub struct Load {
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,
-    /// How the clients use TLS, and the connections that fill and drop tables.
-    #[arg(long, value_enum, default_value_t = LoadTls::Off)]
-    pub tls: LoadTls,
-    /// Certificates of the authority (PEM), for the modes that check the server's.
-    #[arg(long, value_name = "FILE", required_if_eq_any = [("tls", "verify-ca"), ("tls", "verify-identity")])]
-    pub tls_ca: Option<PathBuf>,
+    /// How all connections use TLS.
+    #[command(flatten)]
+    pub tls: Tls,
     /// Create the database and fill the tables before the load.
     #[arg(long)]
     pub prepare: bool,
@@ -477,6 +489,9 @@ pub struct Check {
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,
+    /// How the connection uses TLS.
+    #[command(flatten)]
+    pub tls: Tls,
     /// Check also what holds only before the first transaction.
     #[arg(long)]
     pub fresh: bool,

@@ -2,6 +2,7 @@
 //!
 //! Two halves with one joint: [`lab`] makes records, [`judge`] and [`report`] only read them.
 
+mod chance;
 mod cli;
 mod commands;
 mod console;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dbduel_wire::{LoginError, ServerError, WireError};
+use dbduel_wire::{CommandError, LoginError, ServerError, WireError};
 
 use super::result::RESULT_LIMIT;
 use super::tls::TlsError;
@@ -92,6 +92,14 @@ pub enum QueryError {
     TooMuch {
         /// The beginning of the statement.
         sql: String,
+    },
+    /// A row of values does not fit the statement.
+    #[error("`{sql}`: the values do not fit the statement")]
+    Values {
+        /// The beginning of the statement.
+        sql: String,
+        /// What is wrong with them.
+        source: CommandError,
     },
     /// The content to load cannot be read.
     #[error("`{sql}`: the content to load cannot be read")]

@@ -49,6 +49,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> Sl
         cpu_system_s: cpu.system_s,
         cpu_wait_s: cpu.waited_s,
         lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
+        service_times: (!tally.services().is_empty()).then(|| encode(tally.services())),
         drained_s: drained.as_secs_f64(),
         rolled_back: tally.rolled_back_on_purpose(),
         commits: Vec::new(),

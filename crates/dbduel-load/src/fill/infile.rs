@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
 use super::FillWatch;
+use super::bulk::decode;
 use super::rows::Rows;
 use crate::workloads::Table;
 
@@ -96,9 +97,10 @@ fn append_line(sql: &str, lines: &mut Vec<u8>) {
 /// Appends the bytes that two digits each stand for, with a backslash before what ends a string or means
 /// something in it.
 fn append_bytes(digits: &[u8], lines: &mut Vec<u8>) {
-    let value = |digit: u8| (digit & 0xF) + if digit.is_ascii_alphabetic() { 9 } else { 0 };
-    for pair in digits.chunks_exact(2) {
-        match value(pair[0]) << 4 | value(pair[1]) {
+    let mut bytes = Vec::with_capacity(digits.len() / 2);
+    decode(digits, &mut bytes);
+    for byte in bytes {
+        match byte {
             0 => lines.extend_from_slice(b"\\0"),
             byte @ (b'\'' | b'\\') => lines.extend_from_slice(&[b'\\', byte]),
             byte => lines.push(byte),

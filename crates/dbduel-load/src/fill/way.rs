@@ -1,9 +1,9 @@
-//! How rows travel to a server: as a file that it asks for, or as statements.
+//! How rows travel to a server: as values of a prepared statement, as a file that it asks for, or as statements.
 //!
-//! LOAD DATA LOCAL INFILE takes less of the server's time than multi-row INSERT (`benches/loading.rs`
-//! measures both; figures are in `docs/load-path.md`), so it is taken wherever the server allows it, and
-//! INSERT elsewhere. Either way the rows of a batch, and the line that
-//! says that they are in, are one transaction.
+//! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT
+//! (`benches/loading.rs` measures all of them; figures are in `docs/load-path.md`), so each server gets the first of
+//! these that it knows and allows. Either way the rows of a batch, and the line that says that they are in, are one
+//! transaction.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use dbduel_wire::Capabilities;
 
+use super::bulk::{self, Batch};
 use super::rows::{self, Rows};
 use super::{FillError, FillWatch, infile, insert, ledger};
 use crate::blocking::{Connection, QueryError};
@@ -28,6 +29,14 @@ const PACKET_MARGIN: usize = 1 << 10;
 /// Error numbers with which servers refuse LOAD DATA LOCAL INFILE.
 const NOT_ALLOWED: [u16; 3] = [1148, 3948, 4166];
 
+/// What the ways are called.
+const INSERT: &str = "multi-row INSERT";
+const LOAD_DATA: &str = "LOAD DATA LOCAL INFILE";
+const BULK: &str = "bulk execution";
+
+/// How much longer the values of a bulk execution may be than their text: a digit and its comma become nine bytes.
+const VALUES_PER_TEXT: usize = 5;
+
 /// How rows travel to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -41,20 +50,50 @@ pub enum Way {
         /// Largest INSERT.
         bytes_max: usize,
     },
+    /// One prepared INSERT for many rows of values: MariaDB's bulk execution.
+    Bulk {
+        /// Text of the rows of one request; as values they take at most four and a half times as much.
+        bytes_max: usize,
+    },
+}
+
+/// The way that is wished for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// The one that was found to be the fastest of those that the server allows.
+    Fastest,
+    /// Multi-row INSERT.
+    Insert,
+    /// LOAD DATA LOCAL INFILE.
+    LoadData,
+    /// Bulk execution.
+    Bulk,
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Wish::Fastest => "any way",
+            Wish::Insert => INSERT,
+            Wish::LoadData => LOAD_DATA,
+            Wish::Bulk => BULK,
+        })
+    }
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Way::Insert { .. } => "multi-row INSERT",
-            Way::LoadData { .. } => "LOAD DATA LOCAL INFILE",
+            Way::Insert { .. } => INSERT,
+            Way::LoadData { .. } => LOAD_DATA,
+            Way::Bulk { .. } => BULK,
         })
     }
 }
 
 impl Way {
-    /// The fastest way that the server allows.
-    pub(super) fn of(connection: &mut Connection) -> Result<Self, FillError> {
+    /// The way that is wished for, or the fastest one that the server allows.
+    pub(super) fn of(connection: &mut Connection, wish: Wish) -> Result<Self, FillError> {
         let answer = connection
             .query("SELECT @@max_allowed_packet, @@local_infile")
             .map_err(FillError::Together)?;
@@ -63,15 +102,20 @@ impl Way {
         if bytes < PACKET_BYTES_MIN {
             return Err(FillError::SmallPackets { bytes });
         }
-        let bytes_max = INSERT_BYTES.min(bytes - PACKET_MARGIN);
+        let room = bytes - PACKET_MARGIN;
+        let bytes_max = INSERT_BYTES.min(room);
         let capabilities = connection.login().capabilities;
-        let is_allowed = answer.text(0, 1).as_deref() == Some("1")
+        let may_load = answer.text(0, 1).as_deref() == Some("1")
             && capabilities.contains(Capabilities::LOCAL_FILES);
-        Ok(if is_allowed {
-            Way::LoadData { bytes_max }
-        } else {
-            Way::Insert { bytes_max }
-        })
+        let has_bulk = connection.has_bulk_execution();
+        match wish {
+            Wish::Bulk | Wish::Fastest if has_bulk => Ok(Way::Bulk {
+                bytes_max: INSERT_BYTES.min(room / VALUES_PER_TEXT),
+            }),
+            Wish::LoadData | Wish::Fastest if may_load => Ok(Way::LoadData { bytes_max }),
+            Wish::Insert | Wish::Fastest => Ok(Way::Insert { bytes_max }),
+            way => Err(FillError::NoWay { way }),
+        }
     }
 
     /// Fills these chunks of a table in one transaction, and writes down that they are in.
@@ -111,6 +155,7 @@ impl Way {
                 outcome => outcome,
             },
             Way::Insert { bytes_max } => insert(connection, table, chunks, seed, bytes_max, watch),
+            Way::Bulk { bytes_max } => bulk(connection, table, chunks, seed, bytes_max, watch),
         }
     }
 }
@@ -134,17 +179,29 @@ fn load(
             table: table.name.clone(),
             source,
         })?;
-    // A server that reads a local file makes warnings of what would be errors of an INSERT.
+    let taken = summary.affected_rows;
+    all_taken(table, chunks, taken, summary.warnings)?;
+    Ok(taken)
+}
+
+/// Refuses rows that the server changed or left out. One that reads a local file makes warnings of what would be errors
+/// of an INSERT.
+fn all_taken(
+    table: &Table,
+    chunks: &Range<u64>,
+    taken: u64,
+    warnings: u64,
+) -> Result<(), FillError> {
     let sent = rows::count(table, chunks);
-    if summary.warnings > 0 || summary.affected_rows < sent {
+    if warnings > 0 || taken < sent {
         return Err(FillError::Changed {
             table: table.name.clone(),
             sent,
-            taken: summary.affected_rows,
-            warnings: summary.warnings,
+            taken,
+            warnings,
         });
     }
-    Ok(summary.affected_rows)
+    Ok(())
 }
 
 /// Returns the rows that the server took.
@@ -172,5 +229,40 @@ fn insert(
         watch.rows_done.fetch_add(rows, Ordering::Relaxed);
         Ok(())
     })?;
+    Ok(taken)
+}
+
+/// Returns the rows that the server took.
+fn bulk(
+    connection: &mut Connection,
+    table: &Table,
+    chunks: &Range<u64>,
+    seed: u64,
+    bytes_max: usize,
+    watch: &FillWatch,
+) -> Result<u64, FillError> {
+    let failed = |source| FillError::Statement {
+        table: table.name.clone(),
+        source,
+    };
+    let statement = connection
+        .prepare(&bulk::statement(table))
+        .map_err(failed)?;
+    let mut rows = Rows::new(table, chunks, seed);
+    let mut batch = Batch::new(table);
+    let (mut taken, mut warnings) = (0, 0);
+    while batch.refill(&mut rows, bytes_max) {
+        if watch.cancelled.load(Ordering::Relaxed) {
+            return Err(FillError::Cancelled);
+        }
+        let kinds = batch.kinds();
+        let summary = connection
+            .execute_for_all(&statement, &kinds, batch.values(&kinds))
+            .map_err(failed)?;
+        taken += summary.affected_rows;
+        warnings += summary.warnings;
+        watch.rows_done.fetch_add(batch.rows(), Ordering::Relaxed);
+    }
+    all_taken(table, chunks, taken, warnings)?;
     Ok(taken)
 }

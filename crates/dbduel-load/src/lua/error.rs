@@ -30,12 +30,12 @@ pub enum ScriptError {
         searched: String,
     },
     /// A file cannot be read.
-    #[error("cannot read script `{path}`: {source}")]
+    #[error("cannot read script `{path}`: {why}")]
     Read {
         /// The file.
         path: String,
         /// What the system said.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// The script is no Lua.
     #[error("{message}")]

@@ -121,9 +121,9 @@ impl Script {
 }
 
 fn read(path: &str) -> Result<Vec<u8>, ScriptError> {
-    std::fs::read(path).map_err(|source| ScriptError::Read {
+    std::fs::read(path).map_err(|why| ScriptError::Read {
         path: path.to_owned(),
-        source,
+        why,
     })
 }
 

@@ -130,6 +130,18 @@ impl Slice {
         }
     }
 
+    /// How long the server took for the transaction that just ended well. In a closed loop that is the latency, which is
+    /// counted already.
+    #[inline]
+    pub(super) fn served(&self, service_ns: u64) {
+        if matches!(self.spec.arrival, Arrival::Closed { .. }) {
+            return;
+        }
+        if let Some(tally) = &mut *self.tally.borrow_mut() {
+            tally.served(service_ns);
+        }
+    }
+
     #[inline]
     pub(super) fn lagged(&self, lag_ns: u64) {
         if let Some(tally) = &mut *self.tally.borrow_mut() {

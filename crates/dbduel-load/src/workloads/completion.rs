@@ -61,12 +61,12 @@ pub enum CompletionError {
         key: &'static str,
     },
     /// A file cannot be read.
-    #[error("could not read the configuration file `{}`: {source}", path.display())]
+    #[error("could not read the configuration file `{}`: {why}", path.display())]
     Read {
         /// Which.
         path: PathBuf,
-        /// Why.
-        source: std::io::Error,
+        /// What the system said. Part of the text, since this error is shown without its source too.
+        why: std::io::Error,
     },
     /// A line of a file is wrong.
     #[error("{}:{line}: {why}", path.display())]
@@ -136,9 +136,9 @@ impl Completed {
         workload: &dyn Workload,
         path: &Path,
     ) -> Result<Option<String>, CompletionError> {
-        let text = read(path).map_err(|source| CompletionError::Read {
+        let text = read(path).map_err(|why| CompletionError::Read {
             path: path.to_owned(),
-            source,
+            why,
         })?;
         let wrong = |line, why| CompletionError::File {
             path: path.to_owned(),

@@ -17,6 +17,10 @@ use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::whole::write_whole;
+
+/// Permission of a record's files: whatever the process's mask allows.
+const MODE: u32 = 0o666;
 
 /// Everything that one slice adds to the record.
 #[derive(Debug, Clone, Default)]
@@ -191,7 +195,7 @@ impl RecordWriter {
         let path = contender_dir(&self.dir, contender).join(name);
         let folder = path.parent().unwrap_or(&self.dir);
         fs::create_dir_all(folder).map_err(failed("create", folder))?;
-        write_beside_and_rename(&path, bytes)
+        write_whole(&path, bytes, MODE).map_err(failed("write", &path))
     }
 
     /// Writes or replaces a file of a contender as JSON.
@@ -224,7 +228,8 @@ impl RecordWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn replace(&self, name: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-        write_beside_and_rename(&self.dir.join(name), bytes)
+        let path = self.dir.join(name);
+        write_whole(&path, bytes, MODE).map_err(failed("write", &path))
     }
 
     fn replace_json<T: Serialize>(&self, name: &Path, value: &T) -> Result<(), RecordError> {
@@ -300,25 +305,4 @@ fn end_torn_line(path: &Path) -> Result<(), RecordError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed("read", path)(error)),
     }
-}
-
-fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let beside = path.with_file_name(format!(".{name}.part"));
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let result = written
-        .and_then(|()| fs::rename(&beside, path))
-        .map_err(failed("write", path));
-    if result.is_err() {
-        // Nothing more can be done about a half-written neighbour that cannot be removed either.
-        let _ = fs::remove_file(&beside);
-    }
-    result
 }

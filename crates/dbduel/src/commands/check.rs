@@ -12,7 +12,7 @@ use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
-use super::login::way_in;
+use super::login::{tls, way_in};
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -89,6 +89,7 @@ fn connect(arguments: &cli::Check) -> Result<Connection> {
     let options = ConnectOptions {
         database: Some(arguments.database.clone()),
         statement_deadline: CONDITION_DEADLINE,
+        tls: tls(&arguments.tls),
         ..ConnectOptions::default()
     };
     Ok(Connection::connect(&address, &credentials, &options)?)

@@ -21,7 +21,8 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
-use super::login::way_in;
+use super::login::{tls, way_in};
+use crate::chance::fresh_seed;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -29,14 +30,13 @@ use crate::interrupt::{self, Interrupted, Urgency};
 use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
+use crate::lab::expand::DATASET_SEED;
 use crate::lab::host;
 use crate::lab::login;
 use outcome::Outcome;
 
 /// What the load process calls the server.
 const NAME: &str = "server";
-/// Seed of the content of tables: the one of contests, so that both work on the same rows.
-const DATASET_SEED: u64 = 1;
 /// Parallel connections that fill tables.
 const FILL_CONNECTIONS: u32 = 8;
 /// Time for filling or dropping tables.
@@ -132,7 +132,7 @@ impl Job {
         Ok(Job {
             address,
             credentials,
-            tls: tls(arguments),
+            tls: tls(&arguments.tls),
             database: arguments.database.clone(),
             workload,
             parameters,
@@ -283,6 +283,7 @@ impl Job {
             drain_s: DRAIN_S,
             seed: self.seed,
         };
+        console::complain(&page::live_header(self.arrival));
         let ended = process.slice(order, |tick: &Tick| {
             console::complain(&page::live(tick, self.arrival));
             match interrupt::urgency() {
@@ -327,22 +328,4 @@ fn keep_commits(path: &Path, ranges: Vec<CommitRange>) -> Result<()> {
         .collect();
     fs::write(path, to_csv(&rows)?)
         .with_context(|| format!("could not write the durability log `{}`", path.display()))
-}
-
-/// How much TLS; the command line sees to it that a mode which needs an authority has one.
-fn tls(arguments: &cli::Load) -> TlsMode {
-    let ca = arguments.tls_ca.clone().unwrap_or_default();
-    match arguments.tls {
-        cli::LoadTls::Off => TlsMode::Off,
-        cli::LoadTls::Preferred => TlsMode::Preferred,
-        cli::LoadTls::Required => TlsMode::Required,
-        cli::LoadTls::VerifyCa => TlsMode::VerifyCa { ca },
-        cli::LoadTls::VerifyIdentity => TlsMode::VerifyIdentity { ca },
-    }
-}
-
-/// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
-fn fresh_seed() -> u64 {
-    let now_us = jiff::Timestamp::now().as_microsecond();
-    now_us.unsigned_abs() & ((1 << 53) - 1)
 }

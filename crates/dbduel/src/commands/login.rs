@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use dbduel_load::address::Address;
-use dbduel_load::blocking::Credentials;
+use dbduel_load::blocking::{Credentials, TlsMode};
 
 use crate::cli;
 use crate::lab::login;
@@ -15,4 +15,16 @@ pub fn way_in(server: &cli::Server) -> Result<(Address, Credentials)> {
     let (address, user) = Address::parse_with_user(&server.address)?;
     let credentials = login::credentials(user.as_deref(), server.password_file.as_deref(), None)?;
     Ok((address, credentials))
+}
+
+/// How much TLS; the command line sees to it that a mode which needs an authority has one.
+pub fn tls(asked: &cli::Tls) -> TlsMode {
+    let ca = asked.ca.clone().unwrap_or_default();
+    match asked.mode {
+        cli::LoadTls::Off => TlsMode::Off,
+        cli::LoadTls::Preferred => TlsMode::Preferred,
+        cli::LoadTls::Required => TlsMode::Required,
+        cli::LoadTls::VerifyCa => TlsMode::VerifyCa { ca },
+        cli::LoadTls::VerifyIdentity => TlsMode::VerifyIdentity { ca },
+    }
 }

@@ -15,6 +15,7 @@ use super::fail_if::{self, FailIf};
 use super::metrics;
 use super::selftest::store;
 use super::{sweep, watch};
+use crate::chance::fresh_seed;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -160,19 +161,6 @@ pub fn surroundings() -> Surroundings {
         fresh_seed: fresh_seed(),
         cpus: host::cpus(),
     }
-}
-
-/// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
-fn fresh_seed() -> u64 {
-    let mut bytes = [0; 8];
-    let read = fs::File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
-    // Without the system's chance the clock still makes two runs differ.
-    let seed = match read {
-        Ok(()) => u64::from_le_bytes(bytes),
-        Err(_) => jiff::Timestamp::now().as_microsecond().unsigned_abs(),
-    };
-    seed & ((1 << 53) - 1)
 }
 
 /// Starts a new record below `results`, conducts its contest and shows its report.

@@ -24,6 +24,7 @@ mod script;
 mod server;
 mod table;
 
+use crate::chance::fresh_seed;
 use crate::console;
 use crate::exit::Exit;
 use dbduel_load::lua::options_text;
@@ -153,9 +154,4 @@ fn help() -> String {
         text += &format!("  {} - {}\n", native.name, native.about());
     }
     text + "\nSee 'sysbench <testname> help' for a list of options for each test.\n\n"
-}
-
-/// A seed that nobody chose.
-fn fresh_seed() -> u64 {
-    jiff::Timestamp::now().as_microsecond().unsigned_abs()
 }

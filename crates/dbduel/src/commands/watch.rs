@@ -3,9 +3,7 @@
 //! It only reads the record, so it can be started and stopped at any time. Whoever asks must know the
 //! token in the address; the server listens on 127.0.0.1 alone and answers nothing but reads.
 
-use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,6 +12,7 @@ use anyhow::{Context as _, Result};
 use dbduel_record::Record;
 
 use super::http::{Loopback, Reply, Server};
+use crate::chance::secret;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -25,6 +24,9 @@ use crate::report;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A page is not made anew more often than this: that takes processor time beside the contest.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
+
+/// Length of the token that a reader's address must have: 128 bits.
+const TOKEN_BYTES: usize = 16;
 
 /// Follows the record until the user has enough.
 ///
@@ -49,24 +51,11 @@ pub fn watch(arguments: &cli::Watch) -> Result<Exit> {
 /// When there is no record, or the port cannot be listened on.
 pub fn serve(record: &Path, port: u16) -> Result<String> {
     let pages = Arc::new(Pages::new(record)?);
-    let token = token()?;
+    let token = secret(TOKEN_BYTES)?;
     let server = Server::start(Loopback::port(port), Some(token.clone()), move |path| {
         pages.reply(path)
     })?;
     Ok(format!("http://{}/?token={token}", server.address()))
-}
-
-/// 128 bits that nobody guesses, as hexadecimal digits.
-fn token() -> Result<String> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut bytes))
-        .context("could not read random bytes from `/dev/urandom`")?;
-    let mut token = String::new();
-    for byte in bytes {
-        let _ = write!(token, "{byte:02x}");
-    }
-    Ok(token)
 }
 
 /// The pages of one record.
@@ -160,7 +149,7 @@ fn followed(html: &str) -> String {
 mod tests {
     use super::*;
     use crate::judge::synthetic::Scenario;
-    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
 
     struct Lab {

@@ -30,7 +30,7 @@ pub use extras::more_blocks;
 pub use sweep::{expand_cell, expand_sweep};
 
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
-const DATASET_SEED: u64 = 1;
+pub const DATASET_SEED: u64 = 1;
 /// Most blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
 

@@ -21,6 +21,7 @@ mod view;
 pub mod words;
 
 use dbduel_record::event::Finding;
+pub use terminal::wrap;
 
 use crate::judge::Summary;
 

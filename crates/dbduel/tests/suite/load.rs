@@ -34,14 +34,20 @@ fn a_load_balances_its_account_in_every_output() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}");
     let live: Vec<&str> = said.lines().collect();
-    assert_eq!(live.len(), 2, "{said}");
-    assert!(live[0].contains("warm-up") && live[1].contains("p99"));
+    assert_eq!(live.len(), 3, "{said}");
+    assert!(live[0].contains("p99") && live[1].contains("warm-up"));
+    assert!(live.iter().all(|line| line.chars().count() <= 80), "{said}");
 
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let total = |name: &str| document["total"][name].as_u64().unwrap();
     let ended = ["ok", "failed", "skipped", "unfinished"].map(total);
     assert_eq!(total("due"), ended.iter().sum::<u64>(), "{document}");
     assert!((190..=210).contains(&total("due")), "{document}");
+    let (service, latency) = (&document["service_us"], &document["total"]["latency_us"]);
+    assert!(
+        service["p50"].as_f64() <= latency["p50"].as_f64(),
+        "{document}"
+    );
     assert_eq!(document["schema_version"], 1);
     assert_eq!(document["seed"], 9);
     assert_eq!(document["workload"]["parameters"]["table_size"], 500);
@@ -67,8 +73,12 @@ fn an_interruption_ends_the_load_with_a_summary() {
         .unwrap();
     let mut live = BufReader::new(child.stderr.take().unwrap());
     let mut first = String::new();
-    live.read_line(&mut first).unwrap();
-    assert!(first.contains("/s"), "{first}");
+    // The heads of the columns, and the first second.
+    for _ in 0..2 {
+        first.clear();
+        live.read_line(&mut first).unwrap();
+    }
+    assert!(first.contains("µs") || first.contains("ms"), "{first}");
     kill(
         Pid::from_raw(i32::try_from(child.id()).unwrap()),
         Signal::SIGINT,
@@ -108,8 +118,15 @@ fn what_is_typed_wrong_is_told_from_what_is_broken() {
     let (status, said) = code(0, "load", &["--duration", "5"]);
     assert_eq!(status, Some(2));
     assert!(said.contains("90 s"), "{said}");
+    let (status, said) = code(0, "load", &["--duration", "0s"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("no time at all"), "{said}");
+    let (status, said) = code(0, "load", &["--set", "tables"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("KEY=VALUE"), "{said}");
     let nowhere = format!("unix:{}", directory.path().join("nowhere").display());
     let (status, said) = code(2, &nowhere, &[]);
     assert_eq!(status, Some(1));
     assert!(said.contains("is the server running"), "{said}");
+    assert_eq!(said.matches("os error").count(), 1, "{said}");
 }

@@ -68,6 +68,8 @@ pub struct Document {
     pub classes: Vec<Figures>,
     /// New-Orders, for the order-entry workload.
     pub new_orders: Option<NewOrders>,
+    /// Service times (done − sent) where transactions fall due by a schedule; in a closed loop the latencies are just that.
+    pub service_us: Option<Latency>,
     /// Errors by code, those of retried statements included.
     pub errors: Vec<ErrorCount>,
     /// The load process itself.
@@ -206,6 +208,8 @@ impl Outcome {
             });
         }
         intervals.push(interval(ALL_CLASSES, &merged));
+        let services = answer.service_times.as_deref().map(latency::decode);
+        let services = services.transpose().map_err(|why| anyhow!(why))?;
         let cpu_s = answer.cpu_user_s + answer.cpu_system_s;
         let document = Document {
             schema_version: SCHEMA_VERSION,
@@ -230,6 +234,8 @@ impl Outcome {
                 lag_us_p99: answer.lag_us_p99,
                 drained_s: answer.drained_s,
             },
+            service_us: services
+                .and_then(|times| Latency::of(&times, times.mean() * times.len() as f64 / 1e3)),
             errors: answer.errors,
             ticks: answer.ticks,
             setup,
@@ -324,6 +330,7 @@ pub(super) mod tests {
             cpu_system_s: 1.5,
             cpu_wait_s: 0.1,
             lag_us_p99: 30.0,
+            service_times: None,
             drained_s: 0.2,
             rolled_back: 0,
             commits: Vec::new(),

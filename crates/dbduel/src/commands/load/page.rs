@@ -1,4 +1,4 @@
-//! A load as text for people: a line per second while it runs, and a summary. Pure functions.
+//! A load as text for people: a line per second while it runs, and a summary; 80 columns. Pure functions.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,21 @@ use dbduel_load::fill::FillReport;
 use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
 
-use super::outcome::{Counts, Document, Figures, Latency};
+use super::outcome::{Counts, Document, Latency};
 use crate::report::words::{count, duration, latency, number, sentence, share};
+use crate::report::wrap;
+
+/// Columns of a terminal that nobody has made wider.
+const WIDTH: usize = 80;
+
+/// Where the second column of the summary begins.
+const INDENT: usize = 16;
 
 /// Share of its threads' time from which the load process has nothing to spare.
 const SATURATED: f64 = 0.7;
+
+/// What stands in place of a latency where nothing was committed.
+const NONE: &str = "–";
 
 /// What filling the tables took.
 pub fn filled(report: &FillReport) -> String {
@@ -23,148 +33,208 @@ pub fn filled(report: &FillReport) -> String {
     let way = report
         .way
         .map_or_else(String::new, |way| format!(" by {way}"));
-    format!(
+    let text = format!(
         "filled in {} rows{before} in {:.1} s{way}, {} rows/s over {} connections; then {:.1} s for indexes and statistics",
         count(filled),
         report.rows_s,
         number(per_second),
         report.connections,
         report.finish_s
+    );
+    wrap(&text, WIDTH, 0, 0).join("\n")
+}
+
+/// What stands above the lines of the seconds.
+pub fn live_header(arrival: Arrival) -> String {
+    // How much waits for a free client is told where transactions fall due by a schedule.
+    let first = match arrival {
+        Arrival::Closed { .. } => "mean",
+        Arrival::Constant { .. } | Arrival::Poisson { .. } => "backlog",
+    };
+    live_line(
+        "second",
+        "per second",
+        &[first, "p50", "p95", "p99", "max"],
+        "failed",
     )
 }
 
-/// One second of the load. How much waits for a free client is told where transactions fall due by a
-/// schedule.
+/// One second of the load.
 pub fn live(tick: &Tick, arrival: Arrival) -> String {
     let ends_s = tick.offset_s + tick.length_s;
     // A tick never spans the end of the warm-up.
     let phase = if ends_s < tick.length_s / 2.0 {
-        "warm-up"
+        "warm-up "
     } else {
         ""
     };
-    let mean_us = tick.latency_us_sum / tick.ok.max(1) as f64;
-    let rate = tick.ok as f64 / tick.length_s.max(f64::EPSILON);
+    let quantile = |us| match tick.ok {
+        0 => NONE.to_owned(),
+        _ => latency(us),
+    };
+    let first = match arrival {
+        Arrival::Closed { .. } => quantile(tick.latency_us_sum / tick.ok.max(1) as f64),
+        Arrival::Constant { .. } | Arrival::Poisson { .. } => count(tick.backlog),
+    };
     let columns = [
-        ("mean", mean_us),
-        ("p50", tick.latency_us_p50),
-        ("p95", tick.latency_us_p95),
-        ("p99", tick.latency_us_p99),
-        ("max", tick.latency_us_max),
+        first,
+        quantile(tick.latency_us_p50),
+        quantile(tick.latency_us_p95),
+        quantile(tick.latency_us_p99),
+        quantile(tick.latency_us_max),
     ];
-    let mut line = format!("{ends_s:>6.0} s {phase:<7} {:>9}/s", number(rate));
-    for (name, us) in columns {
-        let text = if tick.ok == 0 {
-            "–".to_owned()
-        } else {
-            latency(us)
-        };
+    let rate = number(tick.ok as f64 / tick.length_s.max(f64::EPSILON));
+    let second = format!("{phase}{ends_s:.0}");
+    live_line(&second, &rate, &columns, &count(tick.failed))
+}
+
+fn live_line(second: &str, rate: &str, columns: &[impl AsRef<str>], failed: &str) -> String {
+    let mut line = format!("{second:>14} {rate:>10}");
+    for text in columns {
         // Writing to a string does not fail.
-        let _ = write!(line, "  {name} {text:>8}");
+        let _ = write!(line, " {:>8}", text.as_ref());
     }
-    if !matches!(arrival, Arrival::Closed { .. }) {
-        let _ = write!(line, "  backlog {:>6}", count(tick.backlog));
-    }
-    let _ = write!(line, "  failed {}", count(tick.failed));
-    line
+    line + &format!(" {failed:>8}")
 }
 
 /// What it all came to.
 pub fn summary(document: &Document) -> String {
+    let mut text = title(document);
+    for (name, what) in accounts(document) {
+        for (index, line) in wrap(&what, WIDTH, INDENT, INDENT).iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "  {name:<14}{line}");
+        }
+    }
+    text + "\n" + &latencies(document)
+}
+
+fn title(document: &Document) -> String {
+    let setup = &document.setup;
+    let mut text = format!(
+        "\n{} on {} ({})\n{} client{}, {}, {} after {} of warm-up{}\n\n",
+        setup.workload.name,
+        setup.server,
+        setup.version,
+        setup.clients,
+        if setup.clients == 1 { "" } else { "s" },
+        arrival(setup.arrival),
+        duration(document.measured_s),
+        duration(setup.warm_up_s),
+        if document.interrupted {
+            ", interrupted"
+        } else {
+            ""
+        },
+    );
+    if let Some(disclaimer) = setup.disclaimer {
+        for line in wrap(&sentence(disclaimer), WIDTH, 2, 2) {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "  {line}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What there is to say beside the latencies: a name, and a text that may be long.
+fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     let Document {
         setup,
         total,
-        classes,
         errors,
         client,
         ..
     } = document;
-    let measured = duration(document.measured_s);
-    let (clients, plural) = (setup.clients, if setup.clients == 1 { "" } else { "s" });
-    let interrupted = if document.interrupted {
-        ", interrupted"
-    } else {
-        ""
-    };
-    let mut text = format!(
-        "\n{} on {} ({}): {clients} client{plural}, {}, {measured} after {} of warm-up{interrupted}\n\n",
-        setup.workload.name,
-        setup.server,
-        setup.version,
-        arrival(setup.arrival),
-        duration(setup.warm_up_s),
-    );
-    if let Some(disclaimer) = setup.disclaimer {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "  {}\n", sentence(disclaimer));
-    }
-    let mut row = |name: &str, what: &str| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "  {name:<14}{what}");
-    };
-    row(
+    let mut rows = vec![(
         "throughput",
-        &format!("{} transactions/s", number(total.per_second)),
-    );
+        format!("{} transactions/s", number(total.per_second)),
+    )];
     if let Some(orders) = &document.new_orders {
         let rolled_back = share(orders.rolled_back as f64 / (orders.count as f64).max(1.0));
         let what = format!(
             "{} New-Orders per minute, {rolled_back} of them rolled back on purpose",
             number(orders.per_minute)
         );
-        row("NOPM", &what);
+        rows.push(("NOPM", what));
     }
-    row("latency", &quantiles(total.latency_us));
-    row("transactions", &account(&total.counts));
-    row(
-        "statements",
-        &format!(
-            "{}, retries {}",
-            count(total.counts.statements),
-            count(total.counts.retries)
-        ),
-    );
-    if classes.len() > 1 {
-        for class in classes {
-            row(&class.class, &of_class(class));
-        }
-    }
+    rows.push(("transactions", account(&total.counts)));
+    let (statements, retries) = (count(total.counts.statements), count(total.counts.retries));
+    rows.push(("statements", format!("{statements}, retries {retries}")));
     if errors.is_empty() {
-        row("errors", "none");
+        rows.push(("errors", "none".to_owned()));
     }
     for error in errors {
         let what = format!("{} × {}: {}", count(error.count), error.code, error.example);
-        row("error", &what);
+        rows.push(("error", what));
     }
-    let per_transaction = client
-        .cpu_us_per_transaction
-        .map_or_else(String::new, |us| {
-            let user =
-                client.cpu_user_s / (client.cpu_user_s + client.cpu_system_s).max(f64::EPSILON);
-            format!(
-                "{} per transaction, {} of it user; ",
-                latency(us),
-                share(user)
-            )
-        });
-    row(
-        "client CPU",
-        &format!(
-            "{per_transaction}{} of {} thread{}; lag p99 {}",
-            share(client.cpu_share),
-            setup.threads,
-            if setup.threads == 1 { "" } else { "s" },
-            latency(client.lag_us_p99)
-        ),
+    if let Some(us) = client.cpu_us_per_transaction {
+        let user = client.cpu_user_s / (client.cpu_user_s + client.cpu_system_s).max(f64::EPSILON);
+        let what = format!(
+            "{} per transaction, {} of it user",
+            latency(us),
+            share(user)
+        );
+        rows.push(("client CPU", what));
+    }
+    let mut what = format!(
+        "{} of {} thread{}; lag p99 {}",
+        share(client.cpu_share),
+        setup.threads,
+        if setup.threads == 1 { "" } else { "s" },
+        latency(client.lag_us_p99)
     );
     if client.cpu_share > SATURATED {
-        row(
-            "",
-            "The load process is busy itself, which shows in the latencies: try more --threads.",
-        );
+        what += "; it is busy itself, which shows in the latencies: try more --threads";
     }
-    row("seed", &setup.seed.to_string());
+    rows.push(("load process", what));
+    rows.push(("seed", setup.seed.to_string()));
+    rows
+}
+
+/// Latencies of all transactions together and of each class, one below the other.
+fn latencies(document: &Document) -> String {
+    let heads = ["mean", "p50", "p95", "p99", "p99.9", "max"];
+    let mut text = table_row("", "", &heads);
+    if document.total.latency_us.is_none() {
+        return "  latency       nothing was committed\n".to_owned();
+    }
+    text += &quantiles("latency", "", document.total.latency_us);
+    if document.service_us.is_some() {
+        text += &quantiles("service time", "", document.service_us);
+    }
+    if document.classes.len() > 1 {
+        for class in &document.classes {
+            let rate = format!("{}/s", number(class.per_second));
+            text += &quantiles(&class.class, &rate, class.latency_us);
+        }
+    }
     text
+}
+
+fn quantiles(name: &str, rate: &str, figures: Option<Latency>) -> String {
+    let Some(figures) = figures else {
+        return table_row(name, rate, &[NONE; 6]);
+    };
+    let Latency {
+        mean,
+        p50,
+        p95,
+        p99,
+        p999,
+        max,
+    } = figures;
+    table_row(name, rate, &[mean, p50, p95, p99, p999, max].map(latency))
+}
+
+fn table_row(name: &str, rate: &str, columns: &[impl AsRef<str>]) -> String {
+    let mut line = format!("  {name:<14}{rate:>10}");
+    for text in columns {
+        // Writing to a string does not fail.
+        let _ = write!(line, " {:>8}", text.as_ref());
+    }
+    line + "\n"
 }
 
 fn arrival(arrival: Arrival) -> String {
@@ -180,31 +250,6 @@ fn arrival(arrival: Arrival) -> String {
     }
 }
 
-fn quantiles(figures: Option<Latency>) -> String {
-    let Some(figures) = figures else {
-        return "nothing was committed".to_owned();
-    };
-    let Latency {
-        mean,
-        p50,
-        p95,
-        p99,
-        p999,
-        max,
-    } = figures;
-    let columns = [
-        ("mean", mean),
-        ("p50", p50),
-        ("p95", p95),
-        ("p99", p99),
-        ("p99.9", p999),
-        ("max", max),
-    ];
-    columns
-        .map(|(name, us)| format!("{name} {}", latency(us)))
-        .join("  ")
-}
-
 fn account(counts: &Counts) -> String {
     format!(
         "{} due = {} ok + {} failed + {} skipped + {} unfinished",
@@ -216,19 +261,16 @@ fn account(counts: &Counts) -> String {
     )
 }
 
-fn of_class(class: &Figures) -> String {
-    let rate = number(class.per_second);
-    format!("{rate:>8}/s  {}", quantiles(class.latency_us))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::outcome::Outcome;
     use super::super::outcome::tests::{answer, setup};
     use super::*;
 
+    const CLOSED: Arrival = Arrival::Closed { think_ms: 0.0 };
+
     #[test]
-    fn a_live_line_has_all_figures() {
+    fn a_live_line_has_all_figures_below_their_names() {
         let tick = Tick {
             offset_s: 2.0,
             length_s: 1.0,
@@ -241,23 +283,26 @@ mod tests {
             latency_us_p99: 2_000.0,
             backlog: 41,
         };
-        let closed = Arrival::Closed { think_ms: 0.0 };
         assert_eq!(
-            live(&tick, closed),
-            "     3 s            12,345/s  mean   800 µs  p50   700 µs  p95  1.50 ms  p99  2.00 ms  max  30.0 ms  failed 2"
+            [live_header(CLOSED), live(&tick, CLOSED)],
+            [
+                "        second per second     mean      p50      p95      p99      max   failed",
+                "             3     12,345   800 µs   700 µs  1.50 ms  2.00 ms  30.0 ms        2"
+            ]
         );
         let before = Tick {
             offset_s: -1.0,
             ..tick
         };
-        assert!(live(&before, closed).starts_with("     0 s warm-up"));
+        assert!(live(&before, CLOSED).starts_with("     warm-up 0 "));
         let scheduled = Arrival::Poisson { per_second: 1e4 };
-        assert!(live(&tick, scheduled).ends_with("  backlog     41  failed 2"));
+        assert!(live_header(scheduled).contains(" backlog "));
+        assert!(live(&tick, scheduled).contains(" 41   700 µs"));
         let silent = Tick {
             length_s: 1.0,
             ..Tick::default()
         };
-        assert!(live(&silent, closed).contains("p99        –"));
+        assert!(live(&silent, CLOSED).ends_with("–        –        –        0"));
     }
 
     #[test]
@@ -265,14 +310,43 @@ mod tests {
         let document = Outcome::of(setup(), answer(), false).unwrap().document;
         let text = summary(&document);
         for part in [
-            "oltp-read-write on unix:/run/db.sock (10.11.1-MariaDB): 16 clients, closed loop",
+            "oltp-read-write on unix:/run/db.sock (10.11.1-MariaDB)\n16 clients, closed loop",
             "100 transactions/s",
             "1,013 due = 1,000 ok + 7 failed + 2 skipped + 4 unfinished",
             "7 × 1213: Deadlock found",
-            "2.00 ms per transaction, 25 % of it user; 10 % of 2 threads",
+            "2.00 ms per transaction, 25 % of it user\n",
+            "10 % of 2 threads",
+            "mean      p50",
         ] {
             assert!(text.contains(part), "`{part}` is not in {text}");
         }
-        assert!(!text.contains("interrupted") && !text.contains("--threads"));
+        for part in ["interrupted", "--threads", "service time"] {
+            assert!(!text.contains(part), "`{part}` is in {text}");
+        }
+    }
+
+    #[test]
+    fn service_times_stand_below_latencies_where_they_differ() {
+        let mut document = Outcome::of(setup(), answer(), false).unwrap().document;
+        document.service_us = document.total.latency_us;
+        let text = summary(&document);
+        assert!(text.contains("\n  service time "), "{text}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        let mut document = Outcome::of(setup(), answer(), true).unwrap().document;
+        document.setup.disclaimer = Some(workloads_longest_sentence());
+        document.client.cpu_share = 0.9;
+        document.errors[0].example = "Lock wait timeout exceeded; ".repeat(5);
+        document.classes[0].per_second = 123_456.0;
+        document.total.per_second = 1e7;
+        for line in summary(&document).lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+    }
+
+    fn workloads_longest_sentence() -> &'static str {
+        "unaudited and derived; not comparable with published results of any kind whatever they are, also when equal"
     }
 }

@@ -5,9 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::facts::SelfTest;
+use dbduel_record::whole::write_whole;
 
 use crate::lab::host;
 use crate::lab::server::Home;
+
+/// Everybody may read it.
+const MODE: u32 = 0o644;
 
 /// Characters of the machine's digest that are kept.
 const DIGEST_CHARACTERS: usize = 16;
@@ -34,10 +38,8 @@ pub fn of_this_host(home: &Home) -> Option<SelfTest> {
 /// When it cannot be written.
 pub fn write(home: &Home, kept: &SelfTest) -> Result<()> {
     let place = path(home);
-    let beside = place.with_extension("json.new");
     fs::create_dir_all(home.root())
-        .and_then(|()| fs::write(&beside, serde_json::to_vec_pretty(kept)?))
-        .and_then(|()| fs::rename(&beside, &place))
+        .and_then(|()| write_whole(&place, &serde_json::to_vec_pretty(kept)?, MODE))
         .with_context(|| format!("could not keep the result in `{}`", place.display()))
 }
 

@@ -368,7 +368,7 @@ fn prepare(
             });
         };
         fill::fill_table(connection, &servers.database, table, CONTENT_SEED, on_stage)
-            .map_err(|error| fatal(&error))
+            .map_err(|error| fatal(&format!("{:#}", anyhow::Error::from(error))))
     })?;
     Ok(0)
 }

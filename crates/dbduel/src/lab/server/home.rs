@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dbduel_record::whole;
+
 use super::process::ProcessIdentity;
 
 /// How the names of unfinished folders begin.
@@ -72,32 +74,12 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
         })
 }
 
-/// Writes a file beside its final place and renames it, so that no reader ever sees half of it.
-///
-/// `mode` is the permission of the new file.
+/// Writes a file as [`whole::write_whole`] does.
 ///
 /// # Errors
 /// The file cannot be written, synced or renamed; the text names it.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".new-{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_data()
-        })
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        // What is left of a failed attempt is of no use to anyone.
-        let _ = fs::remove_file(&beside);
+    whole::write_whole(path, bytes, mode).map_err(|error| {
         io::Error::new(
             error.kind(),
             format!("could not write `{}`: {error}", path.display()),
@@ -130,25 +112,6 @@ pub fn clear_unfinished(parent: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_replaced_whole_and_keeps_its_mode() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("secret");
-        write_whole(&path, b"first", 0o600).unwrap();
-        write_whole(&path, b"second", 0o600).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"second");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        assert_eq!(
-            fs::read_dir(dir.path()).unwrap().count(),
-            1,
-            "nothing is left beside it"
-        );
-    }
 
     #[test]
     fn only_what_dead_processes_left_is_cleared() {

@@ -13,7 +13,7 @@ use dbduel_record::event::{Finding, Severity};
 use super::view::{View, audit_doubts_left, caveats, severity};
 use super::{Format, Options, Rendered, explanation, scaling, words};
 use figures::figures;
-use page::wrap;
+pub use page::wrap;
 pub(super) use page::{Ink, Page, clean};
 use verdicts::verdict_box;
 

@@ -80,7 +80,8 @@ pub(in crate::report) fn clean(text: &str) -> String {
 }
 
 /// Words into lines: the first starts at column `first`, the others at `indent`.
-pub(super) fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
+#[must_use]
+pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut column = first;
     for word in text.split_whitespace() {

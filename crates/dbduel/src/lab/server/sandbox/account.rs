@@ -12,7 +12,7 @@ use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
 
 use super::super::home::write_whole;
-use super::random_hex;
+use crate::chance::secret;
 
 /// The account that the lab works with.
 pub const USER: &str = "dbduel";
@@ -39,7 +39,7 @@ impl Account {
                 password: text.trim().to_owned(),
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let password = random_hex(16)?;
+                let password = secret(16)?;
                 write_whole(&path, password.as_bytes(), 0o600)?;
                 Ok(Account { password })
             }

@@ -11,8 +11,7 @@ pub(super) mod pristine;
 mod running;
 mod start;
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -26,6 +25,7 @@ use super::products::Product;
 use super::progress::Progress;
 use super::settings::Setting;
 use super::throttle::Throttle;
+use crate::chance::secret;
 
 pub use account::DATABASE;
 pub use owner::Owner;
@@ -234,7 +234,7 @@ fn place_socket(folder: &Path, earlier: Option<PathBuf>) -> Result<(PathBuf, Opt
                 .filter(|folder| folder.is_dir());
             runtime
                 .unwrap_or_else(std::env::temp_dir)
-                .join(format!("dbduel-{}", random_hex(6)?))
+                .join(format!("dbduel-{}", secret(6)?))
         }
     };
     let socket = outside.join(NAME);
@@ -246,15 +246,6 @@ fn place_socket(folder: &Path, earlier: Option<PathBuf>) -> Result<(PathBuf, Opt
     }
     create_private_dir(&outside)?;
     Ok((socket, Some(outside)))
-}
-
-/// Random bytes of the system as hexadecimal digits, two for each.
-fn random_hex(bytes: usize) -> Result<String> {
-    let mut buffer = vec![0u8; bytes];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut buffer))
-        .context("could not read `/dev/urandom`")?;
-    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

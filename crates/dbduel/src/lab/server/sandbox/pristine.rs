@@ -16,6 +16,7 @@ use super::super::products::Product;
 use super::super::progress::Progress;
 use super::super::refusal;
 use super::super::settings::Setting;
+use crate::chance::secret;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 /// How much of the digest is in a folder's name.
@@ -79,7 +80,7 @@ pub fn remove_of(home: &Home, id: &str) -> std::io::Result<()> {
 
 fn tempdir(parent: &Path) -> Result<PathBuf> {
     clear_unfinished(parent);
-    let path = unfinished(parent, &super::random_hex(4)?);
+    let path = unfinished(parent, &secret(4)?);
     create_private_dir(&path)?;
     Ok(path)
 }

@@ -1,0 +1,110 @@
+//! The tables themselves: made, found again after an interruption, finished. Knows nothing of how rows travel.
+
+use super::FillError;
+use super::ledger::{self, Done, TABLE_EXISTS};
+use crate::blocking::Connection;
+use crate::workloads::Table;
+
+/// Error numbers for "this index or constraint is there already": of a statement that was interrupted
+/// between its own end and the line about it.
+const DONE_BEFORE: [u16; 2] = [1061, 1826];
+
+/// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
+pub(super) fn prepare(
+    connection: &mut Connection,
+    tables: &[Table],
+    database: &str,
+    recipe: &str,
+) -> Result<Vec<Done>, FillError> {
+    let is_begun = ledger::begin(connection, recipe).map_err(FillError::Together)?;
+    if is_begun && !ledger::is_of(connection, recipe).map_err(FillError::Together)? {
+        return Err(FillError::Unfinished {
+            database: database.to_owned(),
+        });
+    }
+    let mut done = Vec::with_capacity(tables.len());
+    for (index, table) in tables.iter().enumerate() {
+        match run(connection, table, &table.create) {
+            Err(FillError::Statement { source, .. }) if source.code() == Some(TABLE_EXISTS) => {
+                if !is_begun {
+                    forsake(connection, &tables[..index])?;
+                    return Err(exists(table, database));
+                }
+                done.push(take_over(connection, table)?);
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {
+                ledger::forget(connection, table).map_err(FillError::Together)?;
+                done.push(Done::default());
+            }
+        }
+    }
+    Ok(done)
+}
+
+pub(super) fn exists(table: &Table, database: &str) -> FillError {
+    FillError::Exists {
+        table: table.name.clone(),
+        database: database.to_owned(),
+    }
+}
+
+/// Takes back what was created before a table turned out to be in the way.
+fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
+    for table in created {
+        run(connection, table, &format!("DROP TABLE {}", table.name))?;
+    }
+    ledger::end(connection).map_err(FillError::Together)
+}
+
+/// What an earlier attempt has done of a table. One that holds more or fewer rows than were written down
+/// is made anew.
+fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillError> {
+    let statement = |source| FillError::Statement {
+        table: table.name.clone(),
+        source,
+    };
+    let done = ledger::done(connection, table).map_err(statement)?;
+    let count = format!("SELECT COUNT(*) FROM {}", table.name);
+    let answer = connection.query(&count).map_err(statement)?;
+    if answer.text(0, 0) == Some(done.rows.to_string()) {
+        return Ok(done);
+    }
+    ledger::forget(connection, table).map_err(statement)?;
+    connection
+        .execute("SET SESSION foreign_key_checks = 0")
+        .map_err(statement)?;
+    run(connection, table, &format!("DROP TABLE {}", table.name))?;
+    run(connection, table, &table.create)?;
+    connection
+        .execute("SET SESSION foreign_key_checks = 1")
+        .map_err(statement)?;
+    Ok(Done::default())
+}
+
+/// Runs a statement on a table whose rows are in, and writes that down.
+pub(super) fn finish(
+    connection: &mut Connection,
+    table: &Table,
+    place: u64,
+    sql: &str,
+) -> Result<(), FillError> {
+    match run(connection, table, sql) {
+        Err(FillError::Statement { source, .. })
+            if source
+                .code()
+                .is_some_and(|code| DONE_BEFORE.contains(&code)) => {}
+        outcome => outcome?,
+    }
+    ledger::is_finished(connection, table, place).map_err(FillError::Together)
+}
+
+pub(super) fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {
+    match connection.execute(sql) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(FillError::Statement {
+            table: table.name.clone(),
+            source,
+        }),
+    }
+}
