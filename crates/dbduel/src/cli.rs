@@ -78,7 +78,7 @@ pub enum Verb {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Sysbench {
-    /// [options] <test or script> <command>, as sysbench takes them; `--help` lists the options.
+    /// Options, a test or script, and a command, as sysbench takes them; `--help` lists the options.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
