@@ -23,7 +23,6 @@ use crate::ledger::Ledger;
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::tally::Tally;
-use crate::workloads::Workload;
 use input::Input;
 
 /// Time for a command that waits for nothing but the load threads themselves.
@@ -131,7 +130,8 @@ enum Event {
 
 /// A contender whose clients are connected.
 struct OpenContender {
-    workload: &'static dyn Workload,
+    /// Names of the workload's transaction classes.
+    classes: Vec<String>,
     clients: u32,
     retries: u32,
     /// Why its clients are gone, if they are.

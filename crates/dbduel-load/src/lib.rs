@@ -24,6 +24,7 @@ pub mod lua;
 pub mod machine;
 pub mod order;
 pub mod random;
+pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod stand_in;

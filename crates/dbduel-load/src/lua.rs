@@ -2,40 +2,40 @@
 //!
 //! ```text
 //! Script ─► Host (the global state: options, commands, hooks)
-//!             └► Load ─► load threads ─► one Session per client ─► State (LuaJIT) ⇄ Conn
+//!             └► ScriptClients ─► one Session per client ─► State (LuaJIT) ⇄ Conn
 //! ```
 //!
 //! Every client has a state of its own, as every thread of sysbench has. What the script defines runs in a coroutine
 //! that yields wherever it would wait, so a few threads carry all clients. The API that scripts see is the prelude, in
 //! Lua; Rust supplies what it cannot do: connections, random numbers, clocks, counters.
 //!
-//! Knows no command line and prints nothing itself: what a script prints goes to a [`Sink`].
+//! Knows no command line and no load: whoever drives a [`Session`] says when its next event may begin. Prints nothing
+//! itself: what a script prints goes to a [`Sink`].
 
 mod answer;
+mod cancel;
+mod chunks;
 mod connections;
 mod coroutine;
-mod counts;
 mod error;
 mod host;
-mod load;
 mod natives;
 mod options;
-mod pace;
 mod random;
 mod rows;
 mod script;
 mod session;
 mod settings;
+mod solo;
 mod state;
 mod watchdog;
 
-pub use counts::{ClientCounts, Counts};
+pub use cancel::Cancel;
 pub use error::{Place, ScriptError};
-pub use host::{CommandKind, Host};
-pub use load::{Load, LoadSettings};
+pub use host::{CommandKind, Host, ScriptClients};
 pub use options::{DeclaredOption, OptionError, OptionKind, OptionValue, options_text};
 pub use random::Shapes;
 pub use script::{Script, ScriptFile};
 pub(crate) use session::{Event, Resume, Session};
-pub use settings::{IgnoredErrors, Limits, Message, Servers, Settings, Sink};
+pub use settings::{Limits, Message, Servers, Settings, Sink};
 pub(crate) use state::Context;

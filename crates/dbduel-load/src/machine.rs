@@ -10,7 +10,7 @@ pub mod memory;
 pub mod mutex;
 pub mod threads;
 
-use crate::bridge::ledger::Counts;
+use crate::run::Counts;
 
 /// A test, shared by its workers.
 pub trait Machine: Send + Sync {

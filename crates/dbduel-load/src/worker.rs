@@ -5,6 +5,7 @@
 //! transaction costs one clock read: the instant at which it was done is also the instant at which the
 //! next one of a closed loop is due and sent.
 
+mod run;
 mod slice;
 
 use std::cell::{Cell, RefCell};
@@ -17,13 +18,13 @@ use dbduel_record::seed::named_seed;
 use dbduel_wire::{Credentials, ServerError};
 
 use crate::blocking::Tls;
-use crate::bridge::sql::{Crew, live};
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Task, Token, turn};
 use crate::ledger::Commitment;
 use crate::order::OpenOrder;
 use crate::session::Session;
 use crate::tally::{Class, Ended, Outcome};
+pub(crate) use run::{Crew, Left, Rules};
 pub use slice::{Slice, SliceSpec};
 
 /// `ER_CHECKREAD`: the row changed since the transaction's snapshot (MariaDB with
@@ -216,7 +217,7 @@ impl Seat {
     /// The client as a task of its thread's executor. It ends only when its connection is lost.
     pub fn boxed<C: Client>(self, options: C::Options) -> Task<LostError> {
         if let Some(run) = self.group.run.clone() {
-            return Box::pin(live::<C>(run, self, options));
+            return Box::pin(run::live::<C>(run, self, options));
         }
         Box::pin(async move {
             let Err(lost) = self.live::<C>(options).await;

@@ -45,9 +45,10 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Its transaction classes; [`crate::tally::Class`] is an index into them.
-    fn classes(&self) -> &'static [&'static str] {
-        &["transaction"]
+    /// Its transaction classes, for resolved parameters; [`crate::tally::Class`] is an index into them.
+    fn classes(&self, parameters: &Parameters) -> Vec<String> {
+        let _ = parameters;
+        vec!["transaction".to_owned()]
     }
 
     /// Its parameters.
@@ -293,7 +294,8 @@ mod tests {
                 workload.about().ends_with('.'),
                 "`{name}`: about() is a sentence"
             );
-            assert!(!workload.classes().is_empty(), "`{name}` has no class");
+            let classes = workload.classes(&Parameters::new());
+            assert!(!classes.is_empty(), "`{name}` has no class");
         }
     }
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::gate::{Gate, Ticket};
-use super::ledger::{Counts, Ledger};
 use crate::machine::{Machine, Next};
+use crate::run::{Counts, Gate, Ledger, Ticket};
 
 /// How often a sleeping worker looks whether it is still wanted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -115,10 +114,9 @@ fn sleep_until(due: Instant, gate: &Gate) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gate::Limits;
-    use super::super::ledger::Stretch;
     use super::*;
     use crate::machine::Worker;
+    use crate::run::{Limits, Stretch};
 
     /// Sleeps in each event; worker 1 has only three of them.
     struct Sleepers(Duration);

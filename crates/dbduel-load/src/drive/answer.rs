@@ -14,7 +14,7 @@ const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
 /// A slice of all threads, without what the server acknowledged.
-pub(super) fn slice(report: &SliceReport, classes: &[&str], start_ms: u64) -> SliceAnswer {
+pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> SliceAnswer {
     let SliceReport {
         tally,
         cpu,

@@ -57,6 +57,7 @@ impl<O: Write> Desk<O> {
         let deadline = began + Duration::from_nanos(connect_ns);
         let threads = self.threads.len() as u32;
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
+        let classes = workload.classes(&order.workload.parameters);
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
         let tls = Arc::new(Tls::new(order.tls.clone()));
         let opening = Arc::new(Opening {
@@ -102,7 +103,7 @@ impl<O: Write> Desk<O> {
         self.contenders.insert(
             contender.clone(),
             OpenContender {
-                workload,
+                classes,
                 clients,
                 retries,
                 lost: None,

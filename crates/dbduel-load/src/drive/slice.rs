@@ -34,7 +34,7 @@ impl<O: Write> Desk<O> {
                 order.clients, open.clients
             ));
         }
-        let (workload, retries) = (open.workload, open.retries);
+        let (classes, retries) = (open.classes.clone(), open.retries);
         if let Some(why) = open.lost.clone() {
             return self.lose(contender, why);
         }
@@ -47,10 +47,10 @@ impl<O: Write> Desk<O> {
         for thread in 0..threads {
             let tally = match self.spare.pop() {
                 Some(mut tally) => {
-                    tally.restart(workload.classes().len(), stretches.window);
+                    tally.restart(classes.len(), stretches.window);
                     tally
                 }
-                None => Tally::new(workload.classes().len(), stretches.window),
+                None => Tally::new(classes.len(), stretches.window),
             };
             let share = Share {
                 thread,
@@ -91,7 +91,7 @@ impl<O: Write> Desk<O> {
             .as_millis() as u64;
         let answer = SliceAnswer {
             commits: self.take_commits(contender),
-            ..answer::slice(&whole, workload.classes(), start_ms)
+            ..answer::slice(&whole, &classes, start_ms)
         };
         self.spare.push(whole.tally);
         Ok(Answer::Slice(answer))

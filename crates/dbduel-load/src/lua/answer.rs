@@ -7,12 +7,9 @@ use mlua::{LightUserData, MultiValue, Value};
 
 use super::rows::Shape;
 
-/// Stands before everything that the prelude yields, so that a script's own yields are not taken for it.
-static MARK: u8 = 0;
-
-pub(super) fn mark() -> LightUserData {
-    LightUserData(std::ptr::from_ref(&MARK).cast::<c_void>().cast_mut())
-}
+/// A place in memory per operation. Its address is the first word of everything that the prelude yields: it says what is
+/// asked, and a script's own yields are not taken for it.
+static MARKS: [u8; OPS.len()] = [0; OPS.len()];
 
 /// What is asked for. The prelude knows them by these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +34,11 @@ pub(super) enum Op {
     Finished,
     Sleep,
     ExecuteCommand,
+    Class,
 }
 
-/// Every operation with its name; the position is its number.
-pub(super) const OPS: [(Op, &str); 20] = [
+/// Every operation with its name; the position is that of its mark.
+pub(super) const OPS: [(Op, &str); 21] = [
     (Op::Done, "done"),
     (Op::Failed, "failed"),
     (Op::Connect, "connect"),
@@ -61,19 +59,28 @@ pub(super) const OPS: [(Op, &str); 20] = [
     (Op::Finished, "finished"),
     (Op::Sleep, "sleep"),
     (Op::ExecuteCommand, "execute_command"),
+    (Op::Class, "class"),
 ];
 
 /// What the script asked for, with what it said about it; the words of an execution are in its [`Call`].
 pub(super) struct Asked {
     pub(super) op: Op,
-    pub(super) words: MultiValue,
+    /// None for an operation that is asked for without words.
+    words: Option<MultiValue>,
 }
 
 impl Op {
-    /// None when no operation has that number.
+    /// The word that stands for it.
+    pub(super) fn mark(self) -> LightUserData {
+        let place = std::ptr::from_ref(&MARKS[self as usize]);
+        LightUserData(place.cast::<c_void>().cast_mut())
+    }
+
+    /// None when the word stands for no operation.
     #[inline]
-    pub(super) fn from_number(number: f64) -> Option<Self> {
-        OPS.get(number as usize).map(|&(op, _)| op)
+    pub(super) fn from_mark(word: *const c_void) -> Option<Self> {
+        let number = word.addr().wrapping_sub(MARKS.as_ptr().addr());
+        OPS.get(number).map(|&(op, _)| op)
     }
 }
 
@@ -144,26 +151,46 @@ impl Call {
 }
 
 impl Asked {
-    pub(super) fn new(op: Op, words: MultiValue) -> Self {
+    pub(super) fn new(op: Op, words: Option<MultiValue>) -> Self {
         Asked { op, words }
+    }
+
+    fn pop(&mut self) -> Option<Value> {
+        self.words.as_mut()?.pop_front()
+    }
+
+    /// All words that are left.
+    pub(super) fn rest(self) -> MultiValue {
+        self.words.unwrap_or_default()
+    }
+
+    /// True when the word at `index` of those that are left is `true`.
+    pub(super) fn is_true(&self, index: usize) -> bool {
+        let word = self.words.as_ref().and_then(|words| words.get(index));
+        matches!(word, Some(Value::Boolean(true)))
+    }
+
+    /// The next word as text in Lua's own memory, if it is one.
+    pub(super) fn raw_text(&mut self) -> Option<mlua::String> {
+        match self.pop()? {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// The next word as a number that names something; 0, which names nothing, when it is none.
     pub(super) fn id(&mut self) -> usize {
-        number(self.words.pop_front().as_ref()).map_or(0, |number| number as usize)
+        number(self.pop().as_ref()).map_or(0, |number| number as usize)
     }
 
     /// The next word as a number.
     pub(super) fn number(&mut self) -> f64 {
-        number(self.words.pop_front().as_ref()).unwrap_or_default()
+        number(self.pop().as_ref()).unwrap_or_default()
     }
 
     /// The next word as text, if it is one.
     pub(super) fn text(&mut self) -> Option<String> {
-        match self.words.pop_front()? {
-            Value::String(text) => Some(text.to_string_lossy()),
-            _ => None,
-        }
+        self.raw_text().map(|text| text.to_string_lossy())
     }
 }
 
@@ -181,6 +208,13 @@ pub(super) enum Answer {
     Flag(bool),
     /// There are rows.
     Rows(Shape),
+    /// A prepared statement has rows, which are not kept.
+    Skipped {
+        /// How many.
+        rows: u64,
+        /// Tells the result from earlier ones.
+        generation: u32,
+    },
     /// Whatever the operation answers with.
     Words(MultiValue),
 }
@@ -190,9 +224,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_operations_are_their_positions() {
+    fn operations_are_known_by_their_marks() {
         for (number, (op, name)) in OPS.iter().enumerate() {
             assert_eq!(*op as usize, number, "{name}");
+            assert_eq!(Op::from_mark(op.mark().0), Some(*op), "{name}");
         }
+        assert_eq!(Op::from_mark(std::ptr::null()), None);
+        let behind = MARKS.as_ptr_range().end;
+        assert_eq!(Op::from_mark(behind.cast()), None);
     }
 }

@@ -1,28 +1,22 @@
 //! The connections and statements of one client, and what their errors mean to a script.
 
+mod errors;
+
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::{LoginError, ServerError, Summary, Value};
+use dbduel_wire::{ServerError, Summary, Value};
+
+use errors::{connect_error, lost_error};
 
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
 use crate::conn::{Conn, LostError, Statement, StatementError};
-use crate::executor::{Reactor, Token, turn};
-
-/// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
-/// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
-const BROKEN: [u16; 4] = [2006, 2011, 2013, 2055];
-const SERVER_GONE: u16 = 2006;
-const SERVER_LOST: u16 = 2013;
-/// `CR_CONNECTION_ERROR` and `CR_CONN_HOST_ERROR`.
-const NO_SOCKET: u16 = 2002;
-const NO_HOST: u16 = 2003;
-/// `CR_MALFORMED_PACKET`.
-const MALFORMED: u16 = 2027;
+use crate::executor::{Reactor, Token};
+use crate::run::pause;
 
 /// Pause between two attempts to be connected again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
@@ -335,15 +329,18 @@ impl Connections {
             }
         };
         let mut reconnected = false;
-        if BROKEN.contains(&error.code) && self.context.settings.ignored_errors.contains(error.code)
+        if self
+            .context
+            .settings
+            .ignored_errors
+            .reconnects_after(error.code)
         {
             let deadline = Instant::now() + self.context.settings.limits.reconnecting;
             while !reconnected && Instant::now() < deadline {
                 reconnected = self.reconnect(lent, connection).await.is_ok();
-                let again = Instant::now() + RECONNECT_PAUSE;
-                self.reactor.wake_at(self.token, again);
-                while !reconnected && Instant::now() < again {
-                    turn().await;
+                if !reconnected {
+                    let again = Instant::now() + RECONNECT_PAUSE;
+                    pause(&self.reactor, self.token, again).await;
                 }
             }
         }
@@ -367,53 +364,3 @@ fn put<T>(places: &mut Vec<T>, free: &mut Vec<usize>, thing: T) -> usize {
 }
 
 const CLOSED: Failure = Failure::Misuse("attempt to use an already closed connection");
-
-/// The number and text that libmysqlclient would give to a connection that broke.
-fn lost_error(lost: &LostError) -> ServerError {
-    let (code, message) = match lost {
-        LostError::Io(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::BrokenPipe | ErrorKind::NotConnected
-            ) =>
-        {
-            (SERVER_GONE, "MySQL server has gone away".to_owned())
-        }
-        LostError::Io(_) => (
-            SERVER_LOST,
-            "Lost connection to MySQL server during query".to_owned(),
-        ),
-        other => (MALFORMED, other.to_string()),
-    };
-    ServerError {
-        code,
-        sqlstate: *b"HY000",
-        message,
-    }
-}
-
-/// The number and text that libmysqlclient would give to a connection that cannot be made.
-fn connect_error(address: &Address, lost: &LostError) -> ServerError {
-    let (code, message) = match lost {
-        LostError::Login(LoginError::Refused(error)) => return error.clone(),
-        LostError::Io(error) => match address {
-            Address::Unix { path } => (
-                NO_SOCKET,
-                format!(
-                    "Can't connect to local MySQL server through socket '{}' ({error})",
-                    path.display()
-                ),
-            ),
-            Address::Tcp { host, port } => (
-                NO_HOST,
-                format!("Can't connect to MySQL server on '{host}:{port}' ({error})"),
-            ),
-        },
-        other => (SERVER_LOST, other.to_string()),
-    };
-    ServerError {
-        code,
-        sqlstate: *b"HY000",
-        message,
-    }
-}

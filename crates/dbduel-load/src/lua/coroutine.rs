@@ -5,16 +5,16 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr;
 
-use mlua::{Lua, MultiValue, Thread, Value, ffi};
+use mlua::{Lua, Thread, Value, ffi};
 
-use super::answer::{Answer, Asked, Call, Op, mark};
+use super::answer::{Answer, Asked, Call, Op};
 use super::error::ScriptError;
 
 /// More than an answer of few words needs.
 const ROOM: c_int = 8;
 
-/// Words before those that say more about what is asked: the mark, and the number of the operation.
-const HEAD: c_int = 2;
+/// Words before those that say more about what is asked: the operation's mark.
+const HEAD: c_int = 1;
 
 /// One coroutine of a state.
 pub(super) struct Coroutine {
@@ -91,6 +91,11 @@ impl Coroutine {
                     ffi::lua_pushnumber(state, f64::from(shape.generation));
                     4
                 }
+                Answer::Skipped { rows, generation } => {
+                    ffi::lua_pushnumber(state, rows as f64);
+                    ffi::lua_pushnumber(state, f64::from(generation));
+                    2
+                }
                 Answer::Words(words) => {
                     lua.exec_raw::<()>(words, |from| ffi::lua_xmove(from, state, room))?;
                     room
@@ -106,27 +111,21 @@ impl Coroutine {
         // SAFETY: the words are on the stack until it is cleared. Only values of the right type are converted, which
         // leaves them as they are and cannot fail.
         unsafe {
-            if count < HEAD
-                || ffi::lua_type(state, 1) != ffi::LUA_TLIGHTUSERDATA
-                || ffi::lua_touserdata(state, 1) != mark().0
-                || ffi::lua_type(state, 2) != ffi::LUA_TNUMBER
-            {
-                return Ok(None);
-            }
-            let Some(op) = Op::from_number(ffi::lua_tonumber(state, 2)) else {
+            // Null when the first word is no userdata or there is none.
+            let Some(op) = Op::from_mark(ffi::lua_touserdata(state, 1)) else {
                 return Ok(None);
             };
             if op == Op::Execute {
                 read_call(state, count, call);
-                return Ok(Some(Asked::new(op, MultiValue::new())));
+                return Ok(Some(Asked::new(op, None)));
             }
             let words = match count - HEAD {
-                0 => MultiValue::new(),
-                rest => lua.exec_raw((), |to| {
+                0 => None,
+                rest => Some(lua.exec_raw((), |to| {
                     if ffi::lua_checkstack(to, rest) != 0 {
                         ffi::lua_xmove(state, to, rest);
                     }
-                })?,
+                })?),
             };
             Ok(Some(Asked::new(op, words)))
         }

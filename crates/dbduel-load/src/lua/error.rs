@@ -1,7 +1,6 @@
 //! Why a script cannot go on.
 
 use std::fmt;
-use std::time::Duration;
 
 use dbduel_wire::ServerError;
 
@@ -63,15 +62,12 @@ pub enum ScriptError {
         /// The script.
         script: String,
     },
-    /// The clients were not ready in time.
-    #[error("the clients failed to initialize within {} seconds", within.as_secs_f64())]
-    NotReady {
-        /// The time that they had.
-        within: Duration,
-    },
     /// A connection is of no use any more, where nothing else can be used.
     #[error(transparent)]
     Lost(#[from] LostError),
+    /// Nobody wants it any more.
+    #[error("the script was told to end")]
+    Cancelled,
     /// A thread or an event loop cannot be had, or a thread broke.
     #[error("cannot run the script's clients: {0}")]
     System(#[from] std::io::Error),
@@ -98,6 +94,15 @@ impl ScriptError {
         match self {
             ScriptError::Raised { trace, .. } if !trace.trim().is_empty() => Some(trace.trim()),
             _ => None,
+        }
+    }
+
+    /// What went wrong, and below it the calls that led there.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self.trace() {
+            Some(trace) => format!("{self}\n{trace}"),
+            None => self.to_string(),
         }
     }
 }

@@ -1,23 +1,16 @@
-//! A loaded script as its owner sees it: options, commands, hooks, load.
+//! A loaded script as its owner sees it: options, commands, hooks.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use mlua::{IntoLuaMulti, MultiValue, Value};
+use mlua::{MultiValue, Value};
 
-use super::counts::Meter;
 use super::error::ScriptError;
-use super::load::{Load, LoadSettings};
 use super::options::{self, DeclaredOption, OptionError, OptionValue};
-use super::session::Session;
 use super::settings::Settings;
+use super::solo::Solo;
 use super::state::Context;
-use crate::executor::{Executor, Task};
-
-/// The random stream of commands, the same every time, so that data are.
-const COMMAND_SEED: u64 = 1;
 
 /// How a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +21,9 @@ pub enum CommandKind {
     Parallel,
 }
 
-/// What a script's states have in common, in a form that threads can be given.
+/// What a script's states have in common, in a form that threads can be given: its clients are made from it.
 #[derive(Clone)]
-pub(super) struct Shareable {
+pub struct ScriptClients {
     settings: Settings,
     opt: Arc<BTreeMap<String, OptionValue>>,
     globals: Arc<BTreeMap<String, String>>,
@@ -40,8 +33,8 @@ pub(super) struct Shareable {
     driver_used: Arc<AtomicBool>,
 }
 
-impl Shareable {
-    pub(super) fn context(&self) -> Context {
+impl ScriptClients {
+    pub(crate) fn context(&self) -> Context {
         Context {
             settings: self.settings.clone(),
             opt: (*self.opt).clone(),
@@ -53,15 +46,11 @@ impl Shareable {
             driver_used: Arc::clone(&self.driver_used),
         }
     }
-
-    pub(super) fn seed(&self) -> u64 {
-        self.settings.seed
-    }
 }
 
 /// A script in its global state.
 pub struct Host {
-    shareable: Shareable,
+    clients: ScriptClients,
     declared: Option<Vec<DeclaredOption>>,
     solo: Solo,
 }
@@ -72,7 +61,7 @@ impl Host {
     /// # Errors
     /// What is wrong with the script, with file, line and the calls that led there.
     pub fn load(settings: Settings) -> Result<Self, ScriptError> {
-        let shareable = Shareable {
+        let clients = ScriptClients {
             settings,
             opt: Arc::default(),
             globals: Arc::default(),
@@ -81,10 +70,10 @@ impl Host {
             connections: Arc::default(),
             driver_used: Arc::default(),
         };
-        let solo = Solo::new(&shareable, 0)?;
+        let solo = Solo::new(&clients, 0)?;
         let declared = solo.session().state().declared_options()?;
         Ok(Host {
-            shareable,
+            clients,
             declared,
             solo,
         })
@@ -114,7 +103,7 @@ impl Host {
                 text.clone().unwrap_or_else(|| "on".to_owned()),
             );
         }
-        let mut opt = self.shareable.settings.options.clone();
+        let mut opt = self.clients.settings.options.clone();
         for option in resolved.values {
             if let Some(given) = &option.given
                 && !self.solo.session().state().accepts(&option.name, given)
@@ -127,11 +116,11 @@ impl Host {
             }
             opt.insert(option.key, option.value);
         }
-        self.shareable.opt = Arc::new(opt);
-        self.shareable.globals = Arc::new(globals);
-        self.shareable.declared = Arc::new(declared.to_vec());
+        self.clients.opt = Arc::new(opt);
+        self.clients.globals = Arc::new(globals);
+        self.clients.declared = Arc::new(declared.to_vec());
         self.solo
-            .set_context(self.shareable.context())
+            .set_context(self.clients.context())
             .map_err(|error| OptionError::Invalid {
                 name: "options".to_owned(),
                 value: error.to_string(),
@@ -173,17 +162,17 @@ impl Host {
             Some(CommandKind::Parallel) => self.run_in_parallel(name, clients),
             None => Err(ScriptError::Lacks {
                 function: name.to_owned(),
-                script: self.shareable.settings.script.name().to_owned(),
+                script: self.clients.settings.script.name().to_owned(),
             }),
         }
     }
 
     /// A thread for each client, since what commands do may take long without a pause.
     fn run_in_parallel(&self, name: &str, clients: u32) -> Result<bool, ScriptError> {
-        let shareable = &self.shareable;
+        let own = &self.clients;
         // Lua's values stay on their thread.
         let run = |tid| -> Result<bool, ScriptError> {
-            let answer = Solo::new(shareable, tid)?.call("run_command", name)?;
+            let answer = Solo::new(own, tid)?.call("run_command", name)?;
             Ok(is_yes(&answer))
         };
         let outcomes: Vec<Result<bool, ScriptError>> = std::thread::scope(|scope| {
@@ -209,20 +198,19 @@ impl Host {
         Ok(all)
     }
 
-    /// Calls `init` if the script has it, then starts the clients and initialises them. They wait for
-    /// [`Load::begin`].
+    /// Calls `init` if the script has it; what the clients of a run are made from.
     ///
     /// # Errors
-    /// What went wrong first; also when the script has no function `event`.
-    pub fn start(&mut self, load: LoadSettings) -> Result<Load, ScriptError> {
+    /// What the script raises; also when it has no function `event`.
+    pub fn begin(&mut self) -> Result<ScriptClients, ScriptError> {
         if !self.defines("event") {
             return Err(ScriptError::Lacks {
                 function: "event".to_owned(),
-                script: self.shareable.settings.script.name().to_owned(),
+                script: self.clients.settings.script.name().to_owned(),
             });
         }
         self.solo.call("call_global", "init")?;
-        Load::start(&self.shareable, load)
+        Ok(self.clients.clone())
     }
 
     /// Calls `done`, if the script has it.
@@ -263,113 +251,20 @@ impl Host {
     /// What the script raises.
     pub fn reporter(&self) -> Result<Host, ScriptError> {
         Ok(Host {
-            shareable: self.shareable.clone(),
+            clients: self.clients.clone(),
             declared: self.declared.clone(),
-            solo: Solo::new(&self.shareable, 0)?,
+            solo: Solo::new(&self.clients, 0)?,
         })
     }
 
     /// True when the script has asked for a database driver, in any of its states.
     #[must_use]
     pub fn used_driver(&self) -> bool {
-        self.shareable.driver_used.load(Ordering::Relaxed)
+        self.clients.driver_used.load(Ordering::Relaxed)
     }
 }
 
 /// The first value is not `false`.
 fn is_yes(values: &MultiValue) -> bool {
     !matches!(values.front(), Some(Value::Boolean(false)))
-}
-
-/// What a call leaves: the session, and what came of it.
-type Called<T> = (Box<Session>, Result<T, ScriptError>);
-
-/// One session on an event loop of its own, driven by whoever calls.
-struct Solo {
-    executor: Executor<Called<MultiValue>>,
-    session: Option<Box<Session>>,
-}
-
-impl Solo {
-    fn new(shareable: &Shareable, tid: u32) -> Result<Self, ScriptError> {
-        let mut executor = Executor::new()?;
-        // Connections know the task that waits for them by its token: the only one, now and later.
-        let mut token = None;
-        let task: Task<Called<MultiValue>> = Box::pin(std::future::pending());
-        executor.insert(|own| {
-            token = Some(own);
-            task
-        });
-        let Some(token) = token else {
-            return Err(std::io::Error::other("an event loop gave no token").into());
-        };
-        executor.remove(token);
-        let context = Rc::new(shareable.context());
-        let reactor = Rc::clone(executor.reactor());
-        let session = Box::new(Session::new(
-            context,
-            tid,
-            Arc::<Meter>::default(),
-            reactor,
-            token,
-        )?);
-        session.seed(COMMAND_SEED.wrapping_add(u64::from(tid)));
-        let mut solo = Solo {
-            executor,
-            session: Some(session),
-        };
-        solo.run(|mut session| {
-            Box::pin(async move {
-                let outcome = session.load(&mut None).await;
-                (session, outcome.map(|()| MultiValue::new()))
-            })
-        })?;
-        Ok(solo)
-    }
-
-    fn session(&self) -> &Session {
-        self.session
-            .as_ref()
-            .expect("a session is away only while it is called")
-    }
-
-    fn set_context(&mut self, context: Context) -> Result<(), ScriptError> {
-        match &mut self.session {
-            Some(session) => session.set_context(Rc::new(context)),
-            None => Ok(()),
-        }
-    }
-
-    /// Calls a function of the prelude.
-    fn call(&mut self, name: &str, words: impl IntoLuaMulti) -> Result<MultiValue, ScriptError> {
-        let words = words.into_lua_multi(self.session().state().lua())?;
-        let name = name.to_owned();
-        self.run(|mut session| {
-            Box::pin(async move {
-                let outcome = session.call_host(&name, words).await;
-                (session, outcome)
-            })
-        })
-    }
-
-    fn run(
-        &mut self,
-        make: impl FnOnce(Box<Session>) -> Task<Called<MultiValue>>,
-    ) -> Result<MultiValue, ScriptError> {
-        let Some(session) = self.session.take() else {
-            return Err(std::io::Error::other("the script is being called already").into());
-        };
-        let token = self.executor.insert(|_| make(session));
-        let mut called = self.executor.poll(token);
-        let mut ended = Vec::new();
-        while called.is_none() {
-            self.executor.turn(&mut ended)?;
-            called = ended.pop().map(|(_, called)| called);
-        }
-        let Some((session, outcome)) = called else {
-            return Err(std::io::Error::other("a call ended without an outcome").into());
-        };
-        self.session = Some(session);
-        outcome
-    }
 }

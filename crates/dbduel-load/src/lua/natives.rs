@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mlua::{IntoLua, Lua, MultiValue, Table, Value, ffi};
 
-use super::answer::{OPS, mark};
-use super::counts::{Counter, Meter};
+use super::answer::OPS;
+use super::error::ScriptError;
 use super::options::{DeclaredOption, options_text};
 use super::random::{Dice, Which};
 use super::rows::Rows;
 use super::script::Script;
 use super::settings::{Message, Sink};
+use crate::run::{Counts, Meter};
 
 /// A statement of rows is sent before it grows beyond this, bytes; as large as sysbench's.
 const BULK_BYTES: usize = 512 << 10;
@@ -36,7 +37,7 @@ pub(super) struct Shared {
     /// By number of the statement: which parameters are of type double.
     pub(super) doubles: RefCell<Vec<Vec<bool>>>,
     pub(super) unused: RefCell<Vec<Unused>>,
-    pub(super) meter: RefCell<Arc<Meter>>,
+    pub(super) meter: Arc<Meter>,
     pub(super) sink: Sink,
     pub(super) script: Script,
     pub(super) driver_used: Arc<AtomicBool>,
@@ -85,10 +86,9 @@ pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 /// The table that the prelude is given.
 pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
-    host.set("mark", mark())?;
     let op = lua.create_table()?;
-    for (number, (_, name)) in OPS.iter().enumerate() {
-        op.set(*name, number)?;
+    for (question, name) in OPS {
+        op.set(name, question.mark())?;
     }
     host.set("op", op)?;
     host.set("random", random(lua, shared)?)?;
@@ -97,16 +97,16 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     bulk(lua, shared, &host)?;
 
     let own = Rc::clone(shared);
-    let read = move |lua: &Lua, path: String| match own.script.require(&path) {
-        Ok(text) => lua.create_string(text),
+    // None, and why, for what is no Lua.
+    let compile = move |lua: &Lua, path: String| match own.script.required_function(lua, &path) {
+        Ok(function) => Ok((Some(function), None)),
+        Err(ScriptError::Syntax { message }) => Ok((None, Some(message))),
         Err(error) => Err(mlua::Error::runtime(error)),
     };
-    host.set("read", lua.create_function(read)?)?;
+    host.set("compile", lua.create_function(compile)?)?;
     let own = Rc::clone(shared);
     let count = move |_: &Lua, (code, count): (u32, u64)| {
-        if let Some(counter) = Counter::from_code(code) {
-            own.meter.borrow().add(counter, count);
-        }
+        own.meter.add(counted(code, count));
         Ok(())
     };
     host.set("count", lua.create_function(count)?)?;
@@ -117,6 +117,24 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     };
     host.set("driver_used", lua.create_function(driver_used)?)?;
     Ok(host)
+}
+
+/// So many of what the code stands for in sysbench's C interface.
+fn counted(code: u32, count: u64) -> Counts {
+    let mut counts = Counts::NONE;
+    let counter = match code {
+        0 => &mut counts.others,
+        1 => &mut counts.reads,
+        2 => &mut counts.writes,
+        3 => &mut counts.events,
+        4 => &mut counts.errors,
+        5 => &mut counts.reconnects,
+        6 => &mut counts.bytes_read,
+        7 => &mut counts.bytes_written,
+        _ => return counts,
+    };
+    *counter = count;
+    counts
 }
 
 fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
@@ -374,7 +392,7 @@ impl Shared {
             bulks: RefCell::default(),
             doubles: RefCell::default(),
             unused: RefCell::default(),
-            meter: RefCell::new(meter),
+            meter,
             sink,
             script,
             driver_used,

@@ -61,14 +61,20 @@ impl Rows {
         })
     }
 
-    /// The result of a statement whose rows were counted and not kept.
-    pub(super) fn shape_of_skipped(&mut self, rows: usize) -> Shape {
-        self.sets.push(Set::default());
-        Shape {
-            columns: 0,
-            rows,
-            generation: self.generation,
+    /// The result of a statement whose rows were counted and not kept; returns its generation.
+    #[inline]
+    pub(super) fn skip(&mut self) -> u32 {
+        if let [only] = self.sets.as_mut_slice()
+            && only.columns == 0
+        {
+            // As the last one was.
+            self.generation = self.generation.wrapping_add(1);
+            self.freed = false;
+        } else {
+            self.begin(0);
+            self.sets.push(Set::default());
         }
+        self.generation
     }
 
     pub(super) fn has_more_sets(&self) -> bool {

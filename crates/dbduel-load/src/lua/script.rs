@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mlua::{Function, Lua};
+
+use super::chunks::Chunks;
 use super::error::ScriptError;
 
 /// Where packages of sysbench put the scripts that come with it.
@@ -15,6 +18,7 @@ pub struct Script {
     text: Arc<[u8]>,
     search_path: String,
     required: Arc<Mutex<Vec<ScriptFile>>>,
+    chunks: Chunks,
 }
 
 /// A file that belongs to a script.
@@ -72,6 +76,7 @@ impl Script {
             text: text.into(),
             search_path: search_path(directory),
             required: Arc::default(),
+            chunks: Chunks::default(),
         }
     }
 
@@ -87,12 +92,24 @@ impl Script {
     }
 
     /// The text; a first line that begins with `#` is for the shell and is left empty.
-    pub(super) fn code(&self) -> &[u8] {
+    fn code(&self) -> &[u8] {
         without_shebang(&self.text)
     }
 
+    /// The script as a function of a state.
+    pub(super) fn function(&self, lua: &Lua) -> Result<Function, ScriptError> {
+        let text = || Ok(self.code().to_vec());
+        self.chunks.function(lua, &format!("@{}", self.name), text)
+    }
+
+    /// A file that the script asks for, as a function of a state.
+    pub(super) fn required_function(&self, lua: &Lua, path: &str) -> Result<Function, ScriptError> {
+        let text = || self.require(path);
+        self.chunks.function(lua, &format!("@{path}"), text)
+    }
+
     /// Reads a file that the script asks for, and keeps it.
-    pub(super) fn require(&self, path: &str) -> Result<Vec<u8>, ScriptError> {
+    fn require(&self, path: &str) -> Result<Vec<u8>, ScriptError> {
         let mut required = self.required.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = required.iter().find(|file| file.path == path) {
             return Ok(without_shebang(&known.text).to_vec());

@@ -1,28 +1,23 @@
 //! One client: its state and its connections, and the dialogue between them.
 
+mod command;
+mod statements;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::{ServerError, Summary, Value as Wire};
-use mlua::{Function, IntoLuaMulti, MultiValue, Value};
+use dbduel_wire::ServerError;
+use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Call, Op};
-use super::connections::{Connections, Failure, Lent};
-use super::counts::{Counter, Meter};
+use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
-use super::natives::{Unused, at, handle};
-use super::settings::Message;
+use super::natives::Unused;
 use super::state::{Context, State};
-use crate::address::Address;
 use crate::conn::{Conn, LostError};
-use crate::executor::{Reactor, Token, turn};
-
-/// Pause between two looks at a child process of a script.
-const CHILD_PAUSE: Duration = Duration::from_millis(5);
-
-/// Values that fit without allocating.
-const VALUES: usize = 16;
+use crate::executor::{Reactor, Token};
+use crate::run::{Meter, pause};
 
 /// What a script asks of whoever drives the client.
 pub(crate) enum Event {
@@ -38,6 +33,8 @@ pub(crate) enum Event {
     Stop,
     /// The event is not to be counted, and the loop ends.
     Abandon,
+    /// The event is of the class with this number, from 1.
+    Class(usize),
     /// The event is tried again, because of this error. What the transaction did so far has been rolled back, unless it
     /// was on the connection that is lent.
     Restart(Option<ServerError>),
@@ -58,6 +55,8 @@ pub(crate) struct Session {
     token: Token,
     /// What is executed.
     call: Call,
+    /// What the script has asked for and is not done yet.
+    pending: Option<Asked>,
 }
 
 impl Session {
@@ -76,6 +75,7 @@ impl Session {
             reactor,
             token,
             call: Call::default(),
+            pending: None,
         })
     }
 
@@ -84,7 +84,7 @@ impl Session {
         if !self.context.globals.is_empty() {
             self.state.set_options(&self.context)?;
         }
-        let script = self.state.script()?;
+        let script = self.state.shared.script.function(self.state.lua())?;
         self.call(script, (), lent).await?;
         if !self.context.written.is_empty() {
             let completed = self.context.completed(self.state.declared_options()?);
@@ -147,7 +147,47 @@ impl Session {
         self.state.begin(main, tid).map(Resume)
     }
 
-    /// Lets the script go on until it asks for something that is not a matter of this client alone.
+    /// Makes functions of the script say, when they are called, of which class the event is.
+    pub(crate) async fn name_classes(
+        &mut self,
+        names: &[String],
+        lent: &mut Option<&mut Conn>,
+    ) -> Result<(), ScriptError> {
+        let function = self.state.host_function("name_classes")?;
+        self.call(function, names.to_vec(), lent).await.map(drop)
+    }
+
+    /// Lets the script go on up to the first thing that it asks for. When that is none of what an event begins with, it
+    /// is kept and done by [`Session::go_on`], and none is returned. `in_event`: one has begun, so the question for the
+    /// next one is its end.
+    pub(crate) fn look_ahead(
+        &mut self,
+        resume: Resume,
+        in_event: bool,
+    ) -> Result<Option<Event>, ScriptError> {
+        let mut asked = self.ask(resume.0)?;
+        Ok(match asked.op {
+            Op::Next if !in_event => Some(Event::Next),
+            Op::More if !in_event => Some(Event::More),
+            Op::Start => Some(Event::Start),
+            Op::Class => Some(Event::Class(asked.id())),
+            _ => {
+                self.pending = Some(asked);
+                None
+            }
+        })
+    }
+
+    fn ask(&mut self, answer: Answer) -> Result<Asked, ScriptError> {
+        let asked = self.state.resume(answer, &mut self.call)?;
+        if self.context.settings.cancel.is_set() {
+            return Err(ScriptError::Cancelled);
+        }
+        Ok(asked)
+    }
+
+    /// Lets the script go on until it asks for something that is not a matter of this client alone. What was kept comes
+    /// first, and then `resume` is not needed.
     pub(crate) async fn go_on(
         &mut self,
         resume: Resume,
@@ -162,7 +202,10 @@ impl Session {
         lent: &mut Lent<'_>,
     ) -> Result<Event, ScriptError> {
         loop {
-            let mut asked = self.state.resume(answer, &mut self.call)?;
+            let mut asked = match self.pending.take() {
+                Some(asked) => asked,
+                None => self.ask(answer)?,
+            };
             answer = match asked.op {
                 Op::Execute => self.execute(lent).await?,
                 Op::Query => self.query(&mut asked, lent).await?,
@@ -192,7 +235,7 @@ impl Session {
                     return Ok(Event::Failed(Box::new(self.raised(&mut asked))));
                 }
                 Op::Failed => return Err(self.raised(&mut asked)),
-                Op::Done => return Ok(Event::Done(asked.words)),
+                Op::Done => return Ok(Event::Done(asked.rest())),
                 Op::Ready => return Ok(Event::Ready),
                 Op::Next => return Ok(Event::Next),
                 Op::More => return Ok(Event::More),
@@ -200,13 +243,14 @@ impl Session {
                 Op::Stop => return Ok(Event::Stop),
                 Op::Abandon => return Ok(Event::Abandon),
                 Op::Finished => return Ok(Event::Finished),
+                Op::Class => return Ok(Event::Class(asked.id())),
             };
             self.drop_unused(lent).await;
         }
     }
 
     fn raised(&self, asked: &mut Asked) -> ScriptError {
-        let by_server = matches!(asked.words.get(4), Some(Value::Boolean(true)));
+        let by_server = asked.is_true(4);
         let message = asked.text().unwrap_or_default();
         let trace = asked.text().unwrap_or_default();
         let file = asked.text();
@@ -223,215 +267,8 @@ impl Session {
         }
     }
 
-    #[inline]
-    async fn execute(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
-        let statement = self.call.statement();
-        let mut few = [Wire::Null; VALUES];
-        let mut many = Vec::new();
-        let count;
-        {
-            let doubles = self.state.shared.doubles.borrow();
-            let doubles = doubles.get(statement).map_or(&[][..], Vec::as_slice);
-            let values = self.call.values(doubles);
-            count = values.len();
-            if count <= VALUES {
-                for (place, value) in few.iter_mut().zip(values) {
-                    *place = value;
-                }
-            } else {
-                many.extend(values);
-            }
-        }
-        let values = if count <= VALUES {
-            &few[..count]
-        } else {
-            &many
-        };
-        let outcome = self.connections.execute(lent, statement, values).await;
-        let connection = self.connections.connection_of(statement);
-        match outcome {
-            Ok(summary) if summary.result_sets == 0 => {
-                self.count(&summary);
-                Ok(Answer::Flag(true))
-            }
-            Ok(summary) => {
-                self.count(&summary);
-                let shape = {
-                    // The rows were not kept, as in sysbench; the next statement's result is another one all the same.
-                    let mut all = self.state.shared.rows.borrow_mut();
-                    let rows = at(&mut all, connection);
-                    rows.begin(0);
-                    rows.shape_of_skipped(summary.rows as usize)
-                };
-                Ok(Answer::Rows(shape))
-            }
-            Err(failure) => self.failed(failure, "mysql_stmt_execute"),
-        }
-    }
-
-    async fn query(
-        &mut self,
-        asked: &mut Asked,
-        lent: &mut Lent<'_>,
-    ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
-        let Some(Value::String(sql)) = asked.words.pop_front() else {
-            return self.failed(
-                Failure::Misuse("a query must be a text"),
-                "mysql_real_query",
-            );
-        };
-        // Rows are written while others could look, so they are taken out meanwhile.
-        let mut rows = std::mem::take(at(&mut self.state.shared.rows.borrow_mut(), connection));
-        rows.begin(self.context.settings.limits.memory_bytes);
-        let outcome = {
-            let sql = sql.as_bytes();
-            self.connections
-                .query(lent, connection, &sql, &mut rows)
-                .await
-        };
-        let (shape, overflowed) = (rows.shape(), rows.overflowed());
-        *at(&mut self.state.shared.rows.borrow_mut(), connection) = rows;
-        match outcome {
-            Ok(_) if overflowed => self.failed(
-                Failure::Misuse("the result is larger than a script may keep"),
-                "mysql_store_result",
-            ),
-            Ok(summary) => {
-                self.count(&summary);
-                Ok(shape.map_or(Answer::Flag(true), Answer::Rows))
-            }
-            Err(failure) => self.failed(failure, "mysql_drv_query"),
-        }
-    }
-
-    async fn prepare(
-        &mut self,
-        asked: &mut Asked,
-        lent: &mut Lent<'_>,
-    ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
-        let Some(sql) = asked.text() else {
-            return self.failed(
-                Failure::Misuse("a statement must be a text"),
-                "mysql_stmt_prepare",
-            );
-        };
-        match self.connections.prepare(lent, connection, &sql).await {
-            Ok((statement, parameters)) => {
-                let lua = self.state.lua();
-                let handle = handle(lua, &self.state.shared, Unused::Statement(statement))?;
-                Ok(Answer::Words(
-                    (true, statement, parameters, handle).into_lua_multi(lua)?,
-                ))
-            }
-            Err(failure) => self.failed(failure, "mysql_stmt_prepare"),
-        }
-    }
-
-    async fn connect(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
-        match self.connections.connect(lent).await {
-            Ok(connection) => {
-                let lua = self.state.lua();
-                let handle = handle(lua, &self.state.shared, Unused::Connection(connection))?;
-                Ok(Answer::Words((connection, handle).into_lua_multi(lua)?))
-            }
-            Err((address, error)) => {
-                self.tell_unreachable(&address, &error);
-                *self.state.shared.last_error.borrow_mut() = Some((error, "mysql_real_connect"));
-                Ok(Answer::Flag(false))
-            }
-        }
-    }
-
-    fn tell_unreachable(&self, address: &Address, error: &ServerError) {
-        let place = match address {
-            Address::Unix { path } => format!("socket '{}'", path.display()),
-            Address::Tcp { host, port } => format!("host '{host}', port {port}"),
-        };
-        let sink = &self.state.shared.sink;
-        sink.show(Message::Fatal(&format!(
-            "unable to connect to MySQL server on {place}, aborting..."
-        )));
-        sink.show(Message::Fatal(&format!(
-            "error {}: {}",
-            error.code, error.message
-        )));
-    }
-
-    fn disconnect(&mut self, asked: &mut Asked) -> Result<Answer, ScriptError> {
-        let was_open = self.connections.disconnect(asked.id());
-        match was_open {
-            true => Ok(Answer::Flag(true)),
-            false => self.words((false, "attempt to close an already closed connection")),
-        }
-    }
-
-    async fn reconnect(
-        &mut self,
-        asked: &mut Asked,
-        lent: &mut Lent<'_>,
-    ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
-        if !self.connections.is_open(connection) {
-            return self.words((Value::Nil, "attempt to use an already closed connection"));
-        }
-        self.state.shared.meter.borrow().add(Counter::Reconnect, 1);
-        match self.connections.reconnect(lent, connection).await {
-            Ok(()) => Ok(Answer::Flag(true)),
-            Err((address, error)) => {
-                self.tell_unreachable(&address, &error);
-                Ok(Answer::Flag(false))
-            }
-        }
-    }
-
     async fn sleep(&self, length: Duration) {
-        let until = Instant::now() + length;
-        self.reactor.wake_at(self.token, until);
-        while Instant::now() < until {
-            turn().await;
-        }
-    }
-
-    /// A child process, waited for by a thread of its own; what it prints is the script's print.
-    async fn execute_command(&mut self, asked: &mut Asked) -> Result<Answer, ScriptError> {
-        use std::os::unix::process::ExitStatusExt as _;
-        let Some(command) = asked.text() else {
-            return self.words(-1);
-        };
-        let child = std::thread::Builder::new()
-            .name("script-command".to_owned())
-            .spawn(move || {
-                let mut shell = std::process::Command::new("/bin/sh");
-                shell
-                    .args(["-c", &command])
-                    .stdin(std::process::Stdio::null());
-                shell.stderr(std::process::Stdio::inherit()).output()
-            })?;
-        while !child.is_finished() {
-            self.sleep(CHILD_PAUSE).await;
-        }
-        match child.join() {
-            Ok(Ok(output)) => {
-                self.state.shared.sink.show(Message::Print(&output.stdout));
-                self.words(output.status.into_raw())
-            }
-            _ => self.words(-1),
-        }
-    }
-
-    /// A lock wait timeout leaves the transaction open, and what it did before would be committed by the next one.
-    async fn roll_back(&mut self, connection: usize, lent: &mut Lent<'_>) {
-        if self.connections.is_lent(connection) || !self.connections.is_open(connection) {
-            return;
-        }
-        let mut rows = super::rows::Rows::default();
-        // One that fails leaves a connection that says so at its next statement.
-        let _ = self
-            .connections
-            .query(lent, connection, b"ROLLBACK", &mut rows)
-            .await;
+        pause(&self.reactor, self.token, Instant::now() + length).await;
     }
 
     /// Gives up what Lua's collector found unused.
@@ -449,40 +286,6 @@ impl Session {
                 Unused::Connection(connection) => self.connections.forget(connection),
             }
         }
-    }
-
-    #[inline]
-    fn count(&self, summary: &Summary) {
-        let counter = if summary.result_sets > 0 {
-            Counter::Read
-        } else if summary.affected_rows > 0 {
-            Counter::Write
-        } else {
-            Counter::Other
-        };
-        self.state.shared.meter.borrow().add(counter, 1);
-    }
-
-    #[cold]
-    fn failed(&self, failure: Failure, function: &'static str) -> Result<Answer, ScriptError> {
-        let (error, reconnected) = match failure {
-            Failure::Misuse(why) => {
-                *self.state.shared.last_error.borrow_mut() = None;
-                return self.words((Value::Nil, why));
-            }
-            Failure::Error { error, reconnected } => (error, reconnected),
-        };
-        let ignorable = reconnected || self.context.settings.ignored_errors.contains(error.code);
-        let counter = if reconnected {
-            Counter::Reconnect
-        } else {
-            Counter::Error
-        };
-        self.state.shared.meter.borrow().add(counter, 1);
-        let state = String::from_utf8_lossy(&error.sqlstate).into_owned();
-        let answer = self.words((false, error.code, state, error.message.as_str(), ignorable));
-        *self.state.shared.last_error.borrow_mut() = Some((error, function));
-        answer
     }
 
     fn words(&self, words: impl IntoLuaMulti) -> Result<Answer, ScriptError> {

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use dbduel_wire::Credentials;
 
+use super::cancel::Cancel;
 use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 use crate::address::Address;
 use crate::blocking::Tls;
 use crate::conn::Protocol;
+use crate::run::IgnoredErrors;
 
 /// What a script is run with.
 #[derive(Clone)]
@@ -40,6 +42,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// Bounds.
     pub limits: Limits,
+    /// Ends commands.
+    pub cancel: Cancel,
     /// Where the script's prints and the messages about its statements go.
     pub sink: Sink,
 }
@@ -55,24 +59,6 @@ pub struct Servers {
     pub database: String,
     /// How much TLS.
     pub tls: Arc<Tls>,
-}
-
-/// Errors after which an event is tried again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IgnoredErrors {
-    /// Every error.
-    All,
-    /// Errors with these numbers; the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
-    Codes(Vec<u16>),
-}
-
-impl IgnoredErrors {
-    pub(crate) fn contains(&self, code: u16) -> bool {
-        match self {
-            IgnoredErrors::All => true,
-            IgnoredErrors::Codes(codes) => codes.contains(&code),
-        }
-    }
 }
 
 /// Bounds for what a script may take.

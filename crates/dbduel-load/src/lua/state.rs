@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use std::sync::{Arc, LazyLock};
 
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use super::answer::{Answer, Asked, Call};
+use super::cancel::Cancel;
+use super::chunks::Chunks;
 use super::coroutine::Coroutine;
-use super::counts::Meter;
 use super::error::ScriptError;
 use super::natives::{self, Shared};
 use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
 use super::settings::Settings;
 use super::watchdog::Watch;
+use crate::run::Meter;
 
 /// The prelude, in the order in which the parts need each other.
 const PRELUDE: [(&str, &str); 6] = [
@@ -26,6 +28,9 @@ const PRELUDE: [(&str, &str); 6] = [
     ("legacy", include_str!("prelude/legacy.lua")),
     ("report", include_str!("prelude/report.lua")),
 ];
+
+/// The prelude as byte code.
+static COMPILED: LazyLock<Chunks> = LazyLock::new(Chunks::default);
 
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
@@ -62,6 +67,15 @@ impl Context {
             connections: Arc::default(),
             driver_used: Arc::default(),
         }
+    }
+
+    pub(super) fn cancel(&self) -> &Cancel {
+        &self.settings.cancel
+    }
+
+    /// Root of the clients' random streams.
+    pub(crate) fn seed(&self) -> u64 {
+        self.settings.seed
     }
 
     /// With a sequence that others draw from as well.
@@ -143,7 +157,8 @@ impl State {
         };
         state.describe_command_line(settings, tid)?;
         for (name, text) in PRELUDE {
-            let chunk = state.lua.load(text).set_name(format!("=dbduel {name}"));
+            let text = || Ok::<_, ScriptError>(text.as_bytes().to_vec());
+            let chunk = COMPILED.function(&state.lua, &format!("=dbduel {name}"), text)?;
             chunk.call::<()>(&state.host)?;
         }
         let package: Table = state.lua.globals().get("package")?;
@@ -193,16 +208,6 @@ impl State {
         }
         (*self.shared.declared.borrow_mut()).clone_from(&context.declared);
         Ok(())
-    }
-
-    /// The script's text as a function.
-    pub(super) fn script(&self) -> Result<Function, ScriptError> {
-        let script = &self.shared.script;
-        let chunk = self
-            .lua
-            .load(script.code())
-            .set_name(format!("@{}", script.name()));
-        Ok(chunk.set_mode(mlua::ChunkMode::Text).into_function()?)
     }
 
     /// A function of the prelude.

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::{Machine, Next, Worker};
-use crate::bridge::ledger::Counts;
+use crate::run::Counts;
 
 /// The test: an event looks at every number from 3 to below `max_prime`.
 #[derive(Debug, Clone, Copy)]

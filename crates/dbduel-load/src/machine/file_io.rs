@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Machine, Next, Worker};
-use crate::bridge::ledger::Counts;
 use crate::distributions::Shape;
+use crate::run::Counts;
 use access::{Access, Buffer};
 use files::Files;
 pub use files::{Created, FileError, Making, create, remove};

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 use dbduel_record::seed::named_seed;
 
 use super::{Machine, Next, Worker};
-use crate::bridge::ledger::Counts;
 use crate::distributions::{Distribution, Shape};
 use crate::random::Random;
+use crate::run::Counts;
 
 /// Bytes of a word, the unit of access.
 pub const WORD: u64 = size_of::<usize>() as u64;

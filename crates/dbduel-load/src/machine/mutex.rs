@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use dbduel_record::seed::named_seed;
 
 use super::{Machine, Next, Worker};
-use crate::bridge::ledger::Counts;
 use crate::random::Random;
+use crate::run::Counts;
 
 /// The test: each worker has a single event.
 #[derive(Debug)]

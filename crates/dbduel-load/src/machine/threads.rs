@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
 use super::{Machine, Next, Worker};
-use crate::bridge::ledger::Counts;
+use crate::run::Counts;
 
 /// The test.
 #[derive(Debug)]

@@ -69,8 +69,8 @@ impl Workload for LinkBench {
         "A social graph after Facebook's LinkBench: nodes, links and their counts, mostly lists of newest links."
     }
 
-    fn classes(&self) -> &'static [&'static str] {
-        mix::CLASSES
+    fn classes(&self, _parameters: &Parameters) -> Vec<String> {
+        mix::CLASSES.iter().map(ToString::to_string).collect()
     }
 
     fn parameters(&self) -> Vec<ParameterSpec> {

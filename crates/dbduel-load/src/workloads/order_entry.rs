@@ -64,8 +64,11 @@ impl Workload for OrderEntry {
         Some(constraints::DISCLAIMER)
     }
 
-    fn classes(&self) -> &'static [&'static str] {
+    fn classes(&self, _parameters: &Parameters) -> Vec<String> {
         constraints::CLASSES
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     fn parameters(&self) -> Vec<ParameterSpec> {

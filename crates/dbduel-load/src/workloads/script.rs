@@ -7,10 +7,10 @@ mod client;
 mod data;
 mod settings;
 
-use dbduel_record::plan::Parameters;
+use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 use serde_json::Value;
 
-use super::parameters::{Default, Kind, ParameterError, ParameterSpec, check_all};
+use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
 use super::{OwnData, Table, Workload};
 use crate::conn::LostError;
 use crate::executor::Task;
@@ -19,7 +19,7 @@ use crate::worker::Seat;
 use client::{ClientOptions, ScriptClient};
 pub use settings::OPTION;
 pub use settings::digest;
-use settings::{find, settings};
+use settings::{classes, find, ignored_errors, settings};
 
 /// Name of the workload; an experiment names the script instead.
 pub const NAME: &str = "script";
@@ -71,6 +71,11 @@ impl Workload for Script {
                 default: Default::Integer(1),
                 about: "What the script is told as the number of clients.",
             },
+            text(
+                "classes",
+                "",
+                "Functions of the script, each a class of transactions: those in which it is called.",
+            ),
             text(
                 "ignore_errors",
                 "1213,1020,1205",
@@ -131,6 +136,10 @@ impl Workload for Script {
             why,
             nearest: None,
         };
+        ignored_errors(Resolved(&resolved)).map_err(|word| {
+            let why = format!("holds `{word}`; it takes numbers of errors, or `all`");
+            refuse("ignore_errors", why)
+        })?;
         let script = find(&resolved)
             .map_err(|error| refuse("script", format!("cannot be used: {error}")))?;
         let broken = |error: ScriptError| refuse("script", format!("cannot be used: {error}"));
@@ -141,6 +150,12 @@ impl Workload for Script {
                 "script",
                 "has no function `event`, so it has no transactions".to_owned(),
             ));
+        }
+        for name in classes(&resolved) {
+            if !host.defines(&name) {
+                let why = format!("names `{name}`, which is no global function of the script");
+                return Err(refuse("classes", why));
+            }
         }
         let written: Vec<(String, Option<String>)> = options
             .iter()
@@ -193,6 +208,17 @@ impl Workload for Script {
         Vec::new()
     }
 
+    /// Without functions that are classes there is one class. With them, `other` is for transactions that call none.
+    fn classes(&self, parameters: &Parameters) -> Vec<String> {
+        let named = classes(parameters);
+        let rest = if named.is_empty() {
+            "transaction"
+        } else {
+            "other"
+        };
+        std::iter::once(rest.to_owned()).chain(named).collect()
+    }
+
     fn own_data(&self) -> Option<&dyn OwnData> {
         Some(self)
     }
@@ -211,6 +237,14 @@ pub fn files(parameters: &Parameters) -> Result<Vec<ScriptFile>, ScriptError> {
     let script = find(parameters)?;
     Host::load(settings(parameters, script.clone(), "run", None))?;
     Ok(script.files())
+}
+
+/// The name of the script's file, without directories; none for another workload.
+#[must_use]
+pub fn file_name(workload: &PlannedWorkload) -> Option<&str> {
+    let path = workload.parameters.get("script")?.as_str()?;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    (workload.name == NAME).then_some(name)
 }
 
 /// An option's value as a command line has it.

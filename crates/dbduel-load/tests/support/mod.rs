@@ -5,6 +5,7 @@
 
 pub mod database;
 pub mod script;
+pub mod script_server;
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
 use std::thread::JoinHandle;

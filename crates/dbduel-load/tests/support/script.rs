@@ -2,16 +2,19 @@
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dbduel_load::blocking::{Credentials, Tls, TlsMode};
+use dbduel_load::bridge::LoadThreads;
+use dbduel_load::bridge::script::start;
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
-    Counts, Host, IgnoredErrors, Limits, LoadSettings, Message, OptionValue, Script, ScriptError,
-    Servers, Settings, Shapes, Sink,
+    Cancel, Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
 };
+use dbduel_load::run::{Gate, IgnoredErrors, Ledger, Limits as RunLimits, Share, Stretch};
 
 pub const CLIENTS: u32 = 2;
+const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Not a print macro, whose output the test harness would keep to itself.
 pub fn say(text: &str) {
@@ -43,6 +46,7 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
         ignored_errors: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
         protocol: Protocol::Prepared,
         dry_run: false,
+        cancel: Cancel::default(),
         limits: Limits {
             computing: Duration::from_secs(60),
             ..Limits::default()
@@ -58,15 +62,25 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
     }
 }
 
-pub fn load_of(events: u64) -> LoadSettings {
-    LoadSettings {
+/// How many clients, on how many threads, and for how long.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub clients: u32,
+    pub threads: u32,
+    pub limits: RunLimits,
+}
+
+pub fn load_of(events: u64) -> Size {
+    Size {
         clients: CLIENTS,
         threads: 1,
-        events,
-        time: Some(Duration::from_secs(60)),
-        warmup: Duration::ZERO,
-        rate: None,
-        init_timeout: Duration::from_secs(30),
+        limits: RunLimits {
+            events: Some(events),
+            time: Some(Duration::from_secs(60)),
+            per_second: None,
+            warm_up: Duration::ZERO,
+            seed: 7,
+        },
     }
 }
 
@@ -77,10 +91,73 @@ pub fn given(options: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-pub fn run(host: &mut Host, load: LoadSettings) -> Result<Counts, ScriptError> {
-    let load = host.start(load)?;
-    load.begin();
-    let counts = load.finish()?;
-    host.done()?;
-    Ok(counts)
+/// Clients that are ready to begin.
+pub struct Ready {
+    gate: Arc<Gate>,
+    ledger: Arc<Ledger>,
+    threads: LoadThreads,
+}
+
+/// What a run brought.
+#[derive(Debug)]
+pub struct Done {
+    pub stretch: Stretch,
+    pub shares: Vec<Share>,
+}
+
+/// Starts the clients and waits until they are ready.
+pub fn ready(host: &mut Host, size: Size) -> Result<Ready, String> {
+    let clients = host.begin().map_err(|error| error.to_string())?;
+    let gate = Arc::new(Gate::new(size.limits, size.clients));
+    let ledger = Arc::new(Ledger::new(size.clients, size.threads));
+    let threads = start(clients, size.clients, size.threads, &gate, &ledger).unwrap();
+    let is_ready = gate.wait_until_ready(size.clients, Instant::now() + DEADLINE);
+    match gate.failure() {
+        Some(why) => Err(why),
+        None if !is_ready => Err("the clients were not ready in time".to_owned()),
+        None => Ok(Ready {
+            gate,
+            ledger,
+            threads,
+        }),
+    }
+}
+
+impl Ready {
+    pub fn begin(&self) {
+        self.gate.open();
+        self.threads.ring();
+    }
+
+    pub fn running(&self) -> u32 {
+        self.gate.running()
+    }
+
+    /// What was counted since the last look.
+    pub fn look(&self) -> Stretch {
+        let mut fresh = Stretch::default();
+        self.ledger.take(&mut fresh);
+        fresh
+    }
+
+    /// Waits for the end.
+    pub fn finish(self) -> Result<Done, String> {
+        let ended = self.gate.wait_until_finished(Instant::now() + DEADLINE);
+        if let Some(why) = self.gate.failure() {
+            return Err(why);
+        }
+        assert!(ended.is_some(), "the run did not end");
+        Ok(Done {
+            stretch: self.look(),
+            shares: self.ledger.shares(),
+        })
+    }
+}
+
+pub fn run(host: &mut Host, size: Size) -> Result<Done, String> {
+    let ready = ready(host, size)?;
+    ready.begin();
+    let done = ready.finish()?;
+    host.done().map_err(|error| error.to_string())?;
+    Ok(done)
 }

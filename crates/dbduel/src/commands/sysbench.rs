@@ -15,6 +15,7 @@ mod course;
 mod file_io;
 mod general;
 mod given;
+mod load;
 mod machine;
 mod native;
 mod page;

@@ -141,9 +141,6 @@ fn default_question(contenders: &[Contender], workload: &Workload) -> String {
         .iter()
         .map(|contender| contender.name.as_str())
         .collect();
-    format!(
-        "Which is faster on {}: {}?",
-        workload.name,
-        names.join(", ")
-    )
+    let work = script::file_name(workload).unwrap_or(&workload.name);
+    format!("Which is faster on {work}: {}?", names.join(", "))
 }

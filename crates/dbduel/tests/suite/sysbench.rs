@@ -1,6 +1,6 @@
 //! `dbduel sysbench` as people's scripts meet it, beside sysbench itself where that is installed.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -202,6 +202,41 @@ fn what_is_wrong_ends_with_the_exit_code_of_sysbench() {
     assert!(text(&output).contains("Number of unfinished transactions on forced shutdown: 1"));
     let misspelt = ours(folder.path(), &["oltp_read_only", "--table-sise=3", "run"]);
     assert!(String::from_utf8_lossy(&misspelt.stderr).contains("did you mean --table-size?"));
+}
+
+#[test]
+fn an_interrupted_run_says_what_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("slow.lua"),
+        "local ffi = require('ffi') ffi.cdef 'int usleep(unsigned)' function event() ffi.C.usleep(20000) end",
+    )
+    .unwrap();
+    for test in ["cpu", "slow.lua"] {
+        let mut process = program()
+            .args(["sysbench", test, "--time=300", "run"])
+            .current_dir(folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
+        let is_running = lines.any(|line| line.unwrap() == "Threads started!");
+        assert!(is_running, "{test}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let id = nix::unistd::Pid::from_raw(i32::try_from(process.id()).unwrap());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        assert_eq!(process.wait().unwrap().code(), Some(130), "{test}");
+        let events = rest
+            .iter()
+            .find_map(|line| line.trim().strip_prefix("total number of events:"));
+        let events: u64 = events
+            .unwrap_or_else(|| panic!("{rest:?}"))
+            .trim()
+            .parse()
+            .unwrap();
+        assert!(events > 0, "{test}: {rest:?}");
+    }
 }
 
 #[test]

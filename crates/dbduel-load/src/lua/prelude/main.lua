@@ -6,16 +6,20 @@
 local host = ...
 local yield, raw_resume, create = coroutine.yield, coroutine.resume, coroutine.create
 local running = coroutine.running
-local MARK = host.mark
+-- What can be asked, by name; nothing else in a state is equal to one of these.
 local op = host.op
+local is_ours = {}
+for _, question in pairs(op) do
+   is_ours[question] = true
+end
 
 -- A script may have coroutines of its own. What they ask is passed on to whoever resumed them, up to the one that Rust
 -- resumes; a plain yield ends there as always.
-local function pass(co, ok, mark, ...)
-   while ok and mark == MARK do
-      return pass(co, raw_resume(co, yield(MARK, ...)))
+local function pass(co, ok, question, ...)
+   if ok and is_ours[question] then
+      return pass(co, raw_resume(co, yield(question, ...)))
    end
-   return ok, mark, ...
+   return ok, question, ...
 end
 
 function coroutine.resume(co, ...)
@@ -78,7 +82,7 @@ end
 
 local function finish(ok, ...)
    if ok then
-      return MARK, op.done, ...
+      return op.done, ...
    end
    local err = ...
    if err.dbduel_trace == nil then
@@ -86,7 +90,7 @@ local function finish(ok, ...)
       err = { dbduel_trace = "", text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno),
                                                       tostring(err.sql_state), tostring(err.sql_errmsg)) }
    end
-   return MARK, op.failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)
+   return op.failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)
 end
 
 -- What Rust makes a coroutine of.
@@ -98,7 +102,7 @@ end
 local raw_require = require
 
 local function compile(path)
-   local chunk, why = loadstring(host.read(path), "@" .. path)
+   local chunk, why = host.compile(path)
    if not chunk then
       error(why, 0)
    end
@@ -127,32 +131,51 @@ function dofile(path)
    return compile(path)()
 end
 
--- The loop of events, which a script may replace.
+-- The loop of events, which a script may replace. An error leaves the inner function, which is why it is told whether it
+-- goes on with an event that has begun.
+local NEXT = op.next
+
+local function events(thread_id, has_begun)
+   while has_begun or yield(NEXT) do
+      has_begun = false
+      if event(thread_id) then
+         yield(op.abandon)
+         return
+      end
+   end
+end
+
 function thread_run(thread_id)
-   while yield(MARK, op.next) do
-      local ok, result
-      repeat
-         ok, result = xpcall(event, describe, thread_id)
-         if not ok then
-            if result.errcode ~= sysbench.error.RESTART_EVENT or result.dbduel_trace ~= nil then
-               if not yield(MARK, op.event_failed, result.text, result.dbduel_trace, result.file, result.line,
-                            by_server(result.text)) then
-                  error(result.text, 0)
-               end
-               -- The owner wants to go on with the next event.
-               ok, result = true, nil
-            else
-               yield(MARK, op.restart, result.connection and result.connection.id or 0)
-               local hook = sysbench.hooks.before_restart_event
-               if hook then
-                  hook(result)
-               end
-            end
+   local ok, err = xpcall(events, describe, thread_id, false)
+   while not ok do
+      local restarts = err.errcode == sysbench.error.RESTART_EVENT and err.dbduel_trace == nil
+      if restarts then
+         if not yield(op.restart, err.connection and err.connection.id or 0) then
+            -- The run is over, and this event would not end.
+            yield(op.abandon)
+            return
          end
-      until ok
-      if result then
-         yield(MARK, op.abandon)
-         break
+         local hook = sysbench.hooks.before_restart_event
+         if hook then
+            hook(err)
+         end
+      elseif not yield(op.event_failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)) then
+         error(err.text, 0)
+      end
+      ok, err = xpcall(events, describe, thread_id, restarts)
+   end
+end
+
+-- A global function of the script that is the name of a class says so before it does its work.
+function host.name_classes(names)
+   for number, name in ipairs(names) do
+      local work = _G[name]
+      if type(work) ~= "function" then
+         error("class " .. name .. ": the script has no global function of that name", 0)
+      end
+      _G[name] = function(...)
+         yield(op.class, number)
+         return work(...)
       end
    end
 end
@@ -161,9 +184,9 @@ function host.thread_main(thread_id)
    if thread_init then
       thread_init(thread_id)
    end
-   yield(MARK, op.ready)
+   yield(op.ready)
    thread_run(thread_id)
-   yield(MARK, op.finished)
+   yield(op.finished)
    if thread_done then
       thread_done(thread_id)
    end
@@ -218,24 +241,24 @@ function c.sb_counter_inc(_, kind)
 end
 
 function c.sb_more_events()
-   return yield(MARK, op.more)
+   return yield(op.more)
 end
 
 function c.sb_event_start()
-   yield(MARK, op.start)
+   yield(op.start)
 end
 
 function c.sb_event_stop()
-   yield(MARK, op.stop)
+   yield(op.stop)
 end
 
 function c.usleep(microseconds)
-   yield(MARK, op.sleep, tonumber(microseconds) / 1e6)
+   yield(op.sleep, tonumber(microseconds) / 1e6)
    return 0
 end
 
 function c.sleep(seconds)
-   yield(MARK, op.sleep, tonumber(seconds))
+   yield(op.sleep, tonumber(seconds))
    return 0
 end
 
@@ -251,8 +274,8 @@ function os.execute(command)
    end
    local seconds = command:match("^%s*sleep%s+([%d.]+)%s*$")
    if seconds then
-      yield(MARK, op.sleep, tonumber(seconds))
+      yield(op.sleep, tonumber(seconds))
       return 0
    end
-   return yield(MARK, op.execute_command, command)
+   return yield(op.execute_command, command)
 end

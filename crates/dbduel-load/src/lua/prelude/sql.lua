@@ -1,7 +1,7 @@
 -- Drivers, connections, statements and results.
 
 local host = ...
-local yield, MARK, op = coroutine.yield, host.mark, host.op
+local yield, op = coroutine.yield, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, EXECUTE, CLOSE = op.prepare, op.execute, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
@@ -43,7 +43,7 @@ function driver:name()
 end
 
 function driver:connect()
-   local id, handle = yield(MARK, CONNECT)
+   local id, handle = yield(CONNECT)
    if not id then
       error("connection creation failed", 2)
    end
@@ -90,7 +90,7 @@ function connection:check_error(rs, query)
 end
 
 function connection:disconnect()
-   local ok, why = yield(MARK, DISCONNECT, self.id)
+   local ok, why = yield(DISCONNECT, self.id)
    if not ok then
       host.alert(why)
    end
@@ -98,7 +98,7 @@ function connection:disconnect()
 end
 
 function connection:reconnect()
-   local ok, why = yield(MARK, RECONNECT, self.id)
+   local ok, why = yield(RECONNECT, self.id)
    if ok == nil then
       host.alert(why)
    end
@@ -106,7 +106,7 @@ function connection:reconnect()
 end
 
 function connection:query(query)
-   return settle(self, query, yield(MARK, QUERY, self.id, query))
+   return settle(self, query, yield(QUERY, self.id, query))
 end
 
 function connection:query_row(query)
@@ -137,7 +137,7 @@ end
 local function flush(self)
    local query = host.bulk_take(self.id)
    if query then
-      settle(self, query, yield(MARK, QUERY, self.id, query))
+      settle(self, query, yield(QUERY, self.id, query))
    end
    return true
 end
@@ -162,12 +162,15 @@ function connection:bulk_insert_done()
 end
 
 function connection:prepare(query)
-   local ok, a, b, c, d = yield(MARK, PREPARE, self.id, query)
+   local ok, a, b, c, d = yield(PREPARE, self.id, query)
    if ok ~= true then
       return settle(self, query, ok, a, b, c, d)
    end
    self.error = 0
-   return setmetatable({ id = a, placeholders = b, handle = c, connection = self, binds = {}, count = 0 }, statement_mt)
+   return setmetatable({ id = a, placeholders = b, handle = c, connection = self, binds = {}, count = 0,
+                         execute = statement.execute,
+                         result = setmetatable({ nfields = 0, nrows = 0, generation = 0, con = self }, result_mt) },
+                       statement_mt)
 end
 
 -- Numbers travel as BIGINT or DOUBLE, text as VARCHAR.
@@ -182,7 +185,9 @@ function statement:bind_create(kind, max_len)
    if sent == TEXT and type(max_len) ~= "number" then
       error("bind_create() of a text needs its greatest length", 2)
    end
-   return setmetatable({ type = sent, max_len = sent == TEXT and max_len or 8 }, param_mt)
+   -- The methods stand in the object, which saves the way over its metatable at each call.
+   return setmetatable({ type = sent, max_len = sent == TEXT and max_len or 8, set = param.set,
+                         set_rand_str = param.set_rand_str }, param_mt)
 end
 
 function param:set(value)
@@ -241,20 +246,38 @@ function statement:bind_param(...)
    return 0
 end
 
+-- What an execution answers with: true when there are no rows, their number and their generation when there are, and
+-- otherwise an error as any other. Rows of prepared statements are not kept, so their result is one object for all
+-- executions of a statement, as in sysbench.
+local function executed(self, rows, a, b, c, d)
+   local con = self.connection
+   if rows == true then
+      con.error = 0
+      return nil
+   end
+   if rows then
+      con.error = 0
+      local rs = self.result
+      rs.nrows, rs.generation = rows, a
+      return rs
+   end
+   return settle(con, "<prepared statement>", rows, a, b, c, d)
+end
+
 function statement:execute()
-   local b, n, con = self.binds, self.count, self.connection
-   if n == 0 then
-      return settle(con, "<prepared statement>", yield(MARK, EXECUTE, self.id))
-   elseif n == 1 then
-      return settle(con, "<prepared statement>", yield(MARK, EXECUTE, self.id, b[1].value))
+   local b, n = self.binds, self.count
+   if n == 1 then
+      return executed(self, yield(EXECUTE, self.id, b[1].value))
    elseif n == 2 then
-      return settle(con, "<prepared statement>", yield(MARK, EXECUTE, self.id, b[1].value, b[2].value))
+      return executed(self, yield(EXECUTE, self.id, b[1].value, b[2].value))
+   elseif n == 0 then
+      return executed(self, yield(EXECUTE, self.id))
    end
    local values = {}
    for i = 1, n do
       values[i] = b[i].value
    end
-   return settle(con, "<prepared statement>", yield(MARK, EXECUTE, self.id, unpack(values, 1, n)))
+   return executed(self, yield(EXECUTE, self.id, unpack(values, 1, n)))
 end
 
 function statement:next_result()
@@ -264,7 +287,7 @@ end
 function statement:close()
    if not self.closed then
       self.closed = true
-      yield(MARK, CLOSE, self.id)
+      yield(CLOSE, self.id)
    end
    return 0
 end

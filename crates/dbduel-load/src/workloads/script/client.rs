@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 
 use dbduel_record::plan::Parameters;
 
-use super::settings::{Server, find, settings, written_options};
+use super::settings::{Server, classes, find, settings, written_options};
 use crate::blocking::Credentials;
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Token};
@@ -14,9 +14,13 @@ use crate::lua::{Context, Event, Resume, ScriptError, Session};
 use crate::tally::Class;
 use crate::worker::{Begin, Client, Seat};
 
+/// The class of transactions in which no function of a class was called.
+const UNNAMED: usize = 0;
+
 /// What a client needs to begin.
 pub(super) struct ClientOptions {
     context: Result<Context, ScriptError>,
+    classes: Vec<String>,
     number: u32,
     reactor: Rc<Reactor>,
     token: Token,
@@ -40,6 +44,7 @@ impl ClientOptions {
         });
         ClientOptions {
             context,
+            classes: classes(parameters),
             number: seat.client,
             reactor: Rc::clone(&seat.reactor),
             token: seat.token,
@@ -54,6 +59,10 @@ pub(super) struct ScriptClient {
     resume: Option<Resume>,
     /// An event has begun, so the next question for one means that it is done.
     in_event: bool,
+    /// Some of the script's functions are classes.
+    has_classes: bool,
+    /// What went wrong when the class was looked for.
+    failure: Option<ScriptError>,
 }
 
 impl Client for ScriptClient {
@@ -66,6 +75,7 @@ impl Client for ScriptClient {
     ) -> Result<Self, StatementError> {
         let ClientOptions {
             context,
+            classes,
             number,
             reactor,
             token,
@@ -74,6 +84,9 @@ impl Client for ScriptClient {
         let opening = async {
             let mut session = Session::new(context?, number, Arc::default(), reactor, token)?;
             session.load(&mut Some(&mut *conn)).await?;
+            session
+                .name_classes(&classes, &mut Some(&mut *conn))
+                .await?;
             let mut resume = session.begin(number)?;
             while !matches!(
                 session.go_on(resume, &mut Some(&mut *conn)).await?,
@@ -88,6 +101,8 @@ impl Client for ScriptClient {
                 session,
                 resume: Some(Resume::with(true)),
                 in_event: false,
+                has_classes: !classes.is_empty(),
+                failure: None,
             }),
             Err(ScriptError::Lost(lost)) => Err(lost.into()),
             Err(error) => Err(script(&error)),
@@ -98,14 +113,36 @@ impl Client for ScriptClient {
         self.session.seed(begin.seed);
     }
 
+    /// Lets the script compute up to its first statement, or up to the function that is the name of a class.
     fn draw(&mut self) -> Class {
-        Class(0)
+        if !self.has_classes {
+            return Class(UNNAMED);
+        }
+        while let Some(resume) = self.resume.take() {
+            match self.session.look_ahead(resume, self.in_event) {
+                Ok(Some(Event::Class(number))) => {
+                    self.resume = Some(Resume::with(true));
+                    return Class(number);
+                }
+                Ok(Some(event)) => {
+                    self.in_event |= matches!(event, Event::Next | Event::Start);
+                    self.resume = Some(Resume::with(true));
+                }
+                Ok(None) => {}
+                Err(error) => self.failure = Some(error),
+            }
+        }
+        Class(UNNAMED)
     }
 
     async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
         let mut resume = self.resume.take().unwrap_or_else(|| Resume::with(true));
         loop {
-            let event = match self.session.go_on(resume, &mut Some(&mut *conn)).await {
+            let went_on = match self.failure.take() {
+                Some(error) => Err(error),
+                None => self.session.go_on(resume, &mut Some(&mut *conn)).await,
+            };
+            let event = match went_on {
                 Ok(event) => event,
                 // Nothing is left that could go on.
                 Err(error) => {
@@ -128,7 +165,7 @@ impl Client for ScriptClient {
                     return Ok(());
                 }
                 Event::Next | Event::Start => self.in_event = true,
-                Event::More | Event::Stop | Event::Ready => {}
+                Event::More | Event::Stop | Event::Ready | Event::Class(_) => {}
                 Event::Restart(error) => {
                     self.resume = Some(resume);
                     return Err(match (self.session.take_lost(), error) {
@@ -167,11 +204,7 @@ impl ScriptClient {
 }
 
 fn script(error: &ScriptError) -> StatementError {
-    let why = match error.trace() {
-        Some(trace) => format!("{error}\n{trace}"),
-        None => error.to_string(),
-    };
-    LostError::Script { why }.into()
+    LostError::Script { why: error.told() }.into()
 }
 
 fn ended(what: &str) -> StatementError {

@@ -1,7 +1,7 @@
 //! The script's own commands make its tables and take them away.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
@@ -15,6 +15,9 @@ use crate::workloads::parameters::Resolved;
 
 /// Pause between two looks at whether the work is still wanted.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest wait for a command that was told to end.
+const ENDING: Duration = Duration::from_secs(10);
 
 impl OwnData for Script {
     fn fill(
@@ -44,8 +47,9 @@ impl OwnData for Script {
     }
 }
 
-/// Runs a command on a thread of its own, which is left alone when time is up or the work is not wanted any more: it
-/// ends when its server does.
+/// Runs a command on a thread of its own. When time is up or the work is not wanted any more, nothing is sent to the
+/// server any more and the connections are closed before this returns, so that what comes next meets no half of it; only a
+/// script that computes without asking for anything is left behind.
 fn run(
     command: &'static str,
     parameters: &Parameters,
@@ -54,10 +58,7 @@ fn run(
 ) -> Result<(), FillError> {
     let failed = |error: &ScriptError| FillError::Script {
         command,
-        why: match error.trace() {
-            Some(trace) => format!("{error}\n{trace}"),
-            None => error.to_string(),
-        },
+        why: error.told(),
     };
     let script = find(parameters).map_err(|error| failed(&error))?;
     let server = Server {
@@ -67,6 +68,11 @@ fn run(
         tls: place.tls,
     };
     let settings = settings(parameters, script, command, Some(&server));
+    let cancel = settings.cancel.clone();
+    let give_up = |receiver: &Receiver<Result<bool, ScriptError>>| {
+        cancel.cancel();
+        let _ = receiver.recv_timeout(ENDING);
+    };
     let options = written_options(parameters);
     let clients = Resolved(parameters).count("threads") as u32;
     let (sender, receiver) = channel();
@@ -97,9 +103,11 @@ fn run(
                 return Err(FillError::Script { command, why });
             }
             Err(RecvTimeoutError::Timeout) if watch.cancelled.load(Ordering::Relaxed) => {
+                give_up(&receiver);
                 return Err(FillError::Cancelled);
             }
             Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                give_up(&receiver);
                 return Err(FillError::TimeUp {
                     seconds: place.deadline.as_secs_f64(),
                 });

@@ -10,9 +10,10 @@ use crate::blocking::{Credentials, Tls, TlsMode};
 use crate::conn::Protocol;
 use crate::distributions::Shape;
 use crate::lua::{
-    IgnoredErrors, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers,
-    Settings, Shapes, Sink,
+    Cancel, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings,
+    Shapes, Sink,
 };
+use crate::run::IgnoredErrors;
 use crate::workloads::parameters::Resolved;
 
 /// What the names of the script's own options begin with among the parameters.
@@ -100,13 +101,15 @@ pub(super) fn settings(
         },
         shapes: shapes(resolved),
         seed: 0,
-        ignored_errors: ignored_errors(resolved.text("ignore_errors")),
+        // Parameters whose list cannot be read are refused when they are resolved.
+        ignored_errors: ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
         protocol: match resolved.text("statements") {
             "text" => Protocol::Text,
             _ => Protocol::Prepared,
         },
         dry_run: false,
         limits: Limits::default(),
+        cancel: Cancel::default(),
         sink: Sink::new(to_standard_error),
     }
 }
@@ -153,15 +156,22 @@ fn shapes(resolved: Resolved<'_>) -> Shapes {
     }
 }
 
-fn ignored_errors(text: &str) -> IgnoredErrors {
-    if text.trim() == "all" {
-        return IgnoredErrors::All;
-    }
-    IgnoredErrors::Codes(
-        text.split(',')
-            .filter_map(|code| code.trim().parse().ok())
-            .collect(),
-    )
+/// The functions of the script that are classes of transactions.
+pub(super) fn classes(parameters: &Parameters) -> Vec<String> {
+    let text = Resolved(parameters).text("classes");
+    let names = text.split(',').map(str::trim);
+    names
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The errors after which an event is tried again.
+///
+/// # Errors
+/// The word that is no number of an error.
+pub(super) fn ignored_errors(resolved: Resolved<'_>) -> Result<IgnoredErrors, String> {
+    IgnoredErrors::read(resolved.text("ignore_errors").split(','))
 }
 
 /// The script's own options, as a command line would have them.

@@ -2,55 +2,42 @@
 
 use std::time::{Duration, Instant};
 
-use dbduel_load::bridge::ledger::{Share, Stretch};
+use dbduel_load::run::Stretch;
 
 use super::Stop;
 use super::general::General;
+use super::load::Load;
 use super::page::{self, Style, View};
+use crate::console;
+use crate::interrupt::{self, Urgency};
 
 /// The exit code of a run that was forced to end, or did not get ready.
 const TIMED_OUT: u8 = 2;
-/// Longest time without a look at the run.
-const PAUSE: Duration = Duration::from_secs(60);
+/// The exit code of a run that the user ended.
+const INTERRUPTED: u8 = 130;
+/// Longest time without a look at the run, and at whether the user still wants it.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Longest wait for running events when the user wants an end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A load that is ready to begin.
-pub trait Load {
-    /// Lets it begin.
-    fn begin(&mut self);
-
-    /// Waits until it has ended or failed, but not longer than `until`; true when it has.
-    fn wait(&mut self, until: Instant) -> bool;
-
-    /// Begins no event any more.
-    fn stop(&mut self);
-
-    /// Why it failed, if it did.
-    fn failure(&mut self) -> Option<String>;
-
-    /// Moves what was counted since the last call into `fresh`.
-    fn take(&mut self, fresh: &mut Stretch);
-
-    /// What each client did since the last reset.
-    fn shares(&mut self) -> Vec<Share>;
-
-    /// Begins the shares anew.
-    fn reset_shares(&mut self);
-
-    /// Clients that have not ended.
-    fn running(&mut self) -> u32;
-
-    /// Events that are due and not begun after so long, and those that are running.
-    fn queue(&mut self, elapsed: Duration) -> (u64, u32);
-
-    /// Which lines the reports have.
+/// Who prints the reports of a run.
+pub trait Reports {
+    /// Which lines they have.
     fn style(&self) -> Style;
 
-    /// Gives a report to whoever wants to print it instead; false when nobody does.
+    /// Takes a report to print it in its own way; false when it is to be printed as always.
     ///
     /// # Errors
     /// What a script raises.
-    fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop> {
-        let _ = (kind, stat);
+    fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop>;
+}
+
+impl Reports for Style {
+    fn style(&self) -> Style {
+        *self
+    }
+
+    fn report(&mut self, _kind: Report, _stat: &[(&str, f64)]) -> Result<bool, Stop> {
         Ok(false)
     }
 }
@@ -70,7 +57,9 @@ pub enum Report {
 ///
 /// # Errors
 /// Why it failed. There are no final figures then, since they would be those of another run than was asked for.
-pub fn run(general: &General, load: &mut dyn Load) -> Result<u8, Stop> {
+pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Result<u8, Stop> {
+    interrupt::install()
+        .map_err(|error| Stop::Fatal(format!("cannot install the handler of signals: {error}")))?;
     general.voice.notice("Threads started!\n");
     let warm_up = general.limits.warm_up;
     if !warm_up.is_zero() {
@@ -84,6 +73,7 @@ pub fn run(general: &General, load: &mut dyn Load) -> Result<u8, Stop> {
     let mut course = Course {
         general,
         load,
+        reports,
         began,
         interval: Stretch::default(),
         interval_began: began,
@@ -96,7 +86,8 @@ pub fn run(general: &General, load: &mut dyn Load) -> Result<u8, Stop> {
 
 struct Course<'a> {
     general: &'a General,
-    load: &'a mut dyn Load,
+    load: &'a mut Load,
+    reports: &'a mut dyn Reports,
     began: Instant,
     interval: Stretch,
     interval_began: Instant,
@@ -118,10 +109,13 @@ impl Course<'_> {
         let shutdown = general.forced_shutdown.map(|after| began + after);
         loop {
             let dues = [warm_up_end, next_interval, next_checkpoint, shutdown];
-            let due = dues.into_iter().flatten().min();
-            let until = due.unwrap_or_else(|| Instant::now() + PAUSE);
+            let look = Instant::now() + PAUSE;
+            let until = dues.into_iter().flatten().fold(look, Instant::min);
             if self.load.wait(until) {
                 break;
+            }
+            if interrupt::urgency() > Urgency::None {
+                return self.interrupt();
             }
             let now = Instant::now();
             let is_due = |at: Option<Instant>| at.is_some_and(|at| now >= at);
@@ -144,7 +138,7 @@ impl Course<'_> {
                 self.intermediate(now)?;
             }
         }
-        if let Some(why) = self.load.failure() {
+        if let Some(why) = self.load.gate.failure() {
             return Err(Stop::Fatal(why));
         }
         self.end(Instant::now(), None)?;
@@ -178,7 +172,7 @@ impl Course<'_> {
 
     fn intermediate(&mut self, now: Instant) -> Result<(), Stop> {
         self.collect();
-        let running = self.load.running();
+        let running = self.load.gate.running();
         let queue = self.load.queue(now - self.began);
         let queue = self.general.limits.per_second.map(|_| queue);
         let view = View {
@@ -194,8 +188,8 @@ impl Course<'_> {
             ("queue_length", length as f64),
             ("concurrency", f64::from(busy)),
         ]);
-        if !self.load.report(Report::Intermediate, &stat)? {
-            let text = page::interval(self.load.style(), &view, queue);
+        if !self.reports.report(Report::Intermediate, &stat)? {
+            let text = page::interval(self.reports.style(), &view, queue);
             self.general.voice.notice(text.trim_end_matches('\n'));
         }
         self.interval.clear();
@@ -236,7 +230,7 @@ impl Course<'_> {
     fn block(&mut self, now: Instant, kind: Report, unfinished: Option<u32>) -> Result<(), Stop> {
         let running = match kind {
             Report::Final => 0,
-            _ => self.load.running(),
+            _ => self.load.gate.running(),
         };
         let view = View {
             stretch: &self.whole,
@@ -245,14 +239,36 @@ impl Course<'_> {
             running,
             percentile: self.general.percentile,
         };
-        if !self.load.report(kind, &stat(&view))? {
+        if !self.reports.report(kind, &stat(&view))? {
             let shares = self.load.shares();
-            let text = page::cumulative(self.load.style(), &view, &shares, unfinished);
+            let text = page::cumulative(self.reports.style(), &view, &shares, unfinished);
             // The voice ends the last line itself.
             let text = text.strip_suffix('\n').unwrap_or(&text);
             self.general.voice.notice(text);
         }
         Ok(())
+    }
+
+    /// The user wants an end: running events are finished if they do not take long, and what was done is reported.
+    fn interrupt(&mut self) -> Result<u8, Stop> {
+        self.load.stop();
+        console::complain("dbduel: interrupted; a second signal ends at once");
+        let deadline = Instant::now() + PATIENCE;
+        while !self.load.wait(deadline.min(Instant::now() + PAUSE)) {
+            if interrupt::urgency() >= Urgency::Stop {
+                return Ok(INTERRUPTED);
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+        }
+        if let Some(why) = self.load.gate.failure() {
+            return Err(Stop::Fatal(why));
+        }
+        let now = Instant::now();
+        let (_, busy) = self.load.queue(now - self.began);
+        self.end(now, Some(busy).filter(|busy| *busy > 0))?;
+        Ok(INTERRUPTED)
     }
 
     fn force_end(&mut self, now: Instant) -> Result<u8, Stop> {

@@ -2,16 +2,15 @@
 //!
 //! A script that is named by its path is run as a script, also when it is one of these.
 
+mod tables;
+
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
+use dbduel_load::blocking::{Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
-use dbduel_load::bridge::sql::SqlRun;
-use dbduel_load::executor::policy::threads_beside_a_server;
-use dbduel_load::fill::{self, Stage};
+use dbduel_load::bridge::workload::WorkloadRun;
 use dbduel_load::lua::Script;
 use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_load::workloads::{self, Workload, parameters};
@@ -22,14 +21,6 @@ use super::given::{Given, Written};
 use super::server::Servers;
 use super::table::{self, Spec};
 use super::{Job, Stop, no_command, run as runs, test_help};
-use crate::lab::host;
-
-/// The seed of the content of tables: a prepared table is the same every time.
-const CONTENT_SEED: u64 = 1;
-/// Time for one statement of a command that measures nothing.
-const STATEMENT: Duration = Duration::from_secs(24 * 3600);
-/// Bytes that a temporary table may have in memory while a table is read in.
-const WARM_UP_BYTES: u64 = 2 << 30;
 
 /// A test.
 #[derive(Debug)]
@@ -164,10 +155,10 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
         .unwrap_or(workload);
     let servers = Servers::read(&job.given, job.general.voice)?;
     match command {
-        "prepare" => prepare(native, job, &given, &servers),
-        "prewarm" => warm_up(job, &given, &servers, "Prewarming"),
-        "warmup" => warm_up(job, &given, &servers, "Preloading"),
-        "cleanup" => cleanup(native, job, &given, &servers),
+        "prepare" => tables::prepare(native, job, &given, &servers),
+        "prewarm" => tables::warm_up(job, &given, &servers, "Prewarming"),
+        "warmup" => tables::warm_up(job, &given, &servers, "Preloading"),
+        "cleanup" => tables::cleanup(native, job, &given, &servers),
         "run" => {
             let workload =
                 workloads::find(workload).map_err(|error| Stop::Fatal(error.to_string()))?;
@@ -278,161 +269,6 @@ fn parameters_of(
     parameters::resolve(workload, &wanted.collect()).map_err(|error| Stop::Fatal(error.to_string()))
 }
 
-fn options() -> ConnectOptions {
-    ConnectOptions {
-        statement_deadline: STATEMENT,
-        ..ConnectOptions::default()
-    }
-}
-
-fn fatal(error: &dyn std::fmt::Display) -> Stop {
-    Stop::Fatal(error.to_string())
-}
-
-/// Does the work for all tables, each client every so many of them, as its number says. The first error ends it.
-fn for_tables(
-    job: &Job,
-    servers: &Servers,
-    tables: u64,
-    work: impl Fn(&mut Connection, u64) -> Result<(), Stop> + Sync,
-) -> Result<(), Stop> {
-    let workers = u64::from(job.general.threads).min(tables);
-    if job.general.threads > 1 {
-        job.general.voice.notice("Initializing worker threads...\n");
-    }
-    let first_error = Mutex::new(None);
-    let is_over = || {
-        let error = first_error.lock().unwrap_or_else(PoisonError::into_inner);
-        error.is_some()
-    };
-    let member = |worker: u64| -> Result<(), Stop> {
-        let mut connection = servers.connect(worker as usize, &options())?;
-        for number in (worker + 1..=tables).step_by(workers.max(1) as usize) {
-            if is_over() {
-                break;
-            }
-            work(&mut connection, number)?;
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let (member, first_error) = (&member, &first_error);
-            scope.spawn(move || {
-                if let Err(error) = member(worker) {
-                    let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
-                    first.get_or_insert(error);
-                }
-            });
-        }
-    });
-    let first = first_error
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    first.map_or(Ok(()), Err)
-}
-
-fn prepare(
-    native: &'static Native,
-    job: &Job,
-    given: &Given,
-    servers: &Servers,
-) -> Result<u8, Stop> {
-    // The scripts with one table prepare as many as they are told to.
-    let workload = match native.is_random_select() {
-        true => workloads::find("oltp-read-only").map_err(|error| fatal(&error))?,
-        false => native.as_workload()?,
-    };
-    let parameters = parameters_of(workload, job, given, servers.is_prepared)?;
-    let voice = job.general.voice;
-    let tables = Mutex::new(
-        workload
-            .tables(&parameters)
-            .into_iter()
-            .map(Some)
-            .collect::<Vec<_>>(),
-    );
-    let count = tables.lock().unwrap_or_else(PoisonError::into_inner).len();
-    for_tables(job, servers, count as u64, |connection, number| {
-        let taken = {
-            let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-            tables[number as usize - 1].take()
-        };
-        let Some(table) = taken else { return Ok(()) };
-        let (name, rows) = (table.name.clone(), table.rows);
-        let on_stage = |stage| {
-            voice.notice(&match stage {
-                Stage::Creating => format!("Creating table '{name}'..."),
-                Stage::Filling => format!("Inserting {rows} records into '{name}'"),
-                Stage::Finishing => format!("Creating a secondary index on '{name}'..."),
-            });
-        };
-        fill::fill_table(connection, &servers.database, table, CONTENT_SEED, on_stage)
-            .map_err(|error| fatal(&format!("{:#}", anyhow::Error::from(error))))
-    })?;
-    Ok(0)
-}
-
-/// Reads all rows and the secondary index of each table.
-fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Result<u8, Stop> {
-    let (tables, rows) = (given.count("tables")?, given.count("table-size")?);
-    let key = match given.switch("secondary") {
-        true => "",
-        false => " FORCE KEY (PRIMARY)",
-    };
-    for_tables(job, servers, tables, |connection, number| {
-        job.general
-            .voice
-            .notice(&format!("{verb} table sbtest{number}"));
-        for sql in [
-            format!("SET tmp_table_size = {WARM_UP_BYTES}"),
-            format!("SET max_heap_table_size = {WARM_UP_BYTES}"),
-        ] {
-            connection.execute(&sql).map_err(|error| fatal(&error))?;
-        }
-        for sql in [
-            format!("ANALYZE TABLE sbtest{number}"),
-            format!("SELECT AVG(id) FROM (SELECT * FROM sbtest{number}{key} LIMIT {rows}) t"),
-            format!(
-                "SELECT COUNT(*) FROM (SELECT * FROM sbtest{number} WHERE k LIKE '%0%' LIMIT {rows}) t"
-            ),
-        ] {
-            connection.execute(&sql).map_err(|error| fatal(&error))?;
-        }
-        Ok(())
-    })?;
-    Ok(0)
-}
-
-fn cleanup(
-    native: &'static Native,
-    job: &Job,
-    given: &Given,
-    servers: &Servers,
-) -> Result<u8, Stop> {
-    let tables = given.count("tables")?;
-    if native.is_random_select() && tables > 1 {
-        return Err(Stop::Fatal(format!(
-            "{}: this benchmark does not support --tables > 1; oltp_read_only cleanup drops them all",
-            native.name
-        )));
-    }
-    drop_tables(job, servers, tables)
-}
-
-fn drop_tables(job: &Job, servers: &Servers, tables: u64) -> Result<u8, Stop> {
-    let mut connection = servers.connect(0, &options())?;
-    for number in 1..=tables {
-        job.general
-            .voice
-            .notice(&format!("Dropping table 'sbtest{number}'..."));
-        connection
-            .execute(&format!("DROP TABLE IF EXISTS sbtest{number}"))
-            .map_err(|error| fatal(&error))?;
-    }
-    Ok(0)
-}
-
 /// The test whose tables belong to clients; it takes no options, and like its script it lets all pass.
 fn bulk_insert(job: &Job) -> Result<u8, Stop> {
     let name = "bulk_insert";
@@ -441,21 +277,21 @@ fn bulk_insert(job: &Job) -> Result<u8, Stop> {
         return Err(no_command(name, command));
     }
     let servers = Servers::read(&job.given, job.general.voice)?;
-    let tables = job.general.threads;
+    let count = job.general.threads;
     match command {
         "prepare" => {
-            let mut connection = servers.connect(0, &options())?;
-            for number in 1..=tables {
+            let mut connection = servers.connect(0, &tables::options())?;
+            for number in 1..=count {
                 job.general
                     .voice
                     .notice(&format!("Creating table 'sbtest{number}'..."));
                 connection
                     .execute(&bulk_insert::create_table(number))
-                    .map_err(|error| fatal(&error))?;
+                    .map_err(|error| tables::fatal(&error))?;
             }
             Ok(0)
         }
-        "cleanup" => drop_tables(job, &servers, u64::from(tables)),
+        "cleanup" => tables::drop_tables(job, &servers, u64::from(count)),
         _ => drive(job, servers, &BulkInsert, Parameters::new(), 0),
     }
 }
@@ -476,7 +312,7 @@ fn drive(
         is_prepared: _,
         is_dry,
     } = servers;
-    let mut run = SqlRun {
+    let mut run = WorkloadRun {
         workload,
         parameters,
         addresses,
@@ -498,14 +334,9 @@ fn drive(
         run.addresses = vec![stand_in.insert(started).address()];
         run.tls = Arc::new(Tls::new(TlsMode::Off));
     }
-    let outcome = runs::sql(&job.general, run, load_threads(job.general.threads), is_dry);
+    let outcome = runs::workload(&job.general, run, is_dry);
     drop(stand_in);
     outcome
-}
-
-/// Threads of the system that carry so many clients.
-pub fn load_threads(clients: u32) -> u32 {
-    threads_beside_a_server(host::cpus()).clamp(1, clients)
 }
 
 #[cfg(test)]

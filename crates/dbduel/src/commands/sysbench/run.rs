@@ -1,17 +1,20 @@
-//! Runs that go through a gate: machine tests and native workloads.
+//! Starts the workers of a run and follows it: machine tests, native workloads and scripts.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dbduel_load::bridge::gate::{Gate, Queue};
-use dbduel_load::bridge::ledger::{Ledger, Share, Stretch};
-use dbduel_load::bridge::{sql, threads};
+use dbduel_load::bridge::workload::{self, WorkloadRun};
+use dbduel_load::bridge::{script, threads};
+use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_load::lua::ScriptClients;
 use dbduel_load::machine::Machine;
 
 use super::Stop;
-use super::course::{self, Load};
+use super::course::{self, Reports};
 use super::general::General;
+use super::load::Load;
 use super::page::{self, Style};
+use crate::lab::host;
 
 /// The exit code of clients that did not get ready in time.
 const TIMED_OUT: u8 = 2;
@@ -22,7 +25,7 @@ const TIMED_OUT: u8 = 2;
 /// Why it failed.
 pub fn machine(
     general: &General,
-    style: Style,
+    mut style: Style,
     about: &str,
     make: impl FnOnce() -> Result<Arc<dyn Machine>, Stop>,
 ) -> Result<u8, Stop> {
@@ -32,32 +35,45 @@ pub fn machine(
     }
     let test = make()?;
     general.voice.notice("Initializing worker threads...\n");
-    let mut load = GateLoad::new(general, style, general.threads);
+    let mut load = Load::new(general, general.threads);
     let (workers, stack) = (general.threads, general.stack_bytes);
     threads::start(&test, workers, stack, &load.gate, &load.ledger)
         .map_err(|error| Stop::Fatal(format!("cannot start {workers} worker threads: {error}")))?;
-    load.drive(general)
+    follow(general, &mut load, &mut style)
 }
 
-/// Runs a native workload on so many threads; returns the exit code.
+/// Runs a native workload; returns the exit code.
 ///
 /// # Errors
 /// Why it failed.
-pub fn sql(
-    general: &General,
-    clients: sql::SqlRun,
-    thread_count: u32,
-    is_dry: bool,
-) -> Result<u8, Stop> {
+pub fn workload(general: &General, clients: WorkloadRun, is_dry: bool) -> Result<u8, Stop> {
     announce(general);
     general.voice.notice("Initializing worker threads...\n");
-    let mut load = GateLoad::new(general, Style::Sql, thread_count);
+    let thread_count = load_threads(general.threads);
+    let mut load = Load::new(general, thread_count);
     load.is_dry = is_dry;
-    let threads = sql::start(clients, thread_count, &load.gate, &load.ledger).map_err(|error| {
-        Stop::Fatal(format!("cannot start {thread_count} load threads: {error}"))
-    })?;
+    let threads = workload::start(clients, thread_count, &load.gate, &load.ledger)
+        .map_err(|error| no_threads(thread_count, &error))?;
     load.threads = Some(threads);
-    load.drive(general)
+    follow(general, &mut load, &mut Style::Sql)
+}
+
+/// Runs the clients of a script, after [`announce`]; returns the exit code.
+///
+/// # Errors
+/// Why it failed.
+pub fn script(
+    general: &General,
+    clients: ScriptClients,
+    reports: &mut dyn Reports,
+) -> Result<u8, Stop> {
+    let thread_count = load_threads(general.threads);
+    let mut load = Load::new(general, thread_count);
+    let (gate, ledger) = (&load.gate, &load.ledger);
+    let threads = script::start(clients, general.threads, thread_count, gate, ledger)
+        .map_err(|error| no_threads(thread_count, &error))?;
+    load.threads = Some(threads);
+    follow(general, &mut load, reports)
 }
 
 /// What was asked for.
@@ -68,101 +84,28 @@ pub fn announce(general: &General) {
         .notice(text.strip_suffix('\n').unwrap_or(&text));
 }
 
-/// A load behind a gate.
-struct GateLoad {
-    gate: Arc<Gate>,
-    ledger: Arc<Ledger>,
-    threads: Option<sql::Threads>,
-    queue: Option<Queue>,
-    style: Style,
-    /// Nothing reached a server, so nothing was read or written.
-    is_dry: bool,
+/// Threads of the system that carry so many clients.
+fn load_threads(clients: u32) -> u32 {
+    threads_beside_a_server(host::cpus()).clamp(1, clients)
 }
 
-impl GateLoad {
-    fn new(general: &General, style: Style, threads: u32) -> Self {
-        GateLoad {
-            gate: Arc::new(Gate::new(general.limits, general.threads)),
-            ledger: Arc::new(Ledger::new(general.threads, threads)),
-            threads: None,
-            queue: Queue::new(&general.limits),
-            style,
-            is_dry: false,
-        }
-    }
-
-    /// Waits until everyone is ready, and follows the run.
-    fn drive(&mut self, general: &General) -> Result<u8, Stop> {
-        let deadline = Instant::now() + general.init_timeout;
-        if !self.gate.wait_until_ready(general.threads, deadline) {
-            if let Some(why) = self.gate.failure() {
-                general.voice.fatal(&why);
-                return Err(Stop::Fatal("Thread initialization failed!".to_owned()));
-            }
-            let seconds = general.init_timeout.as_secs();
-            general.voice.fatal(&format!(
-                "Worker threads failed to initialize within {seconds} seconds!"
-            ));
-            return Ok(TIMED_OUT);
-        }
-        course::run(general, self)
-    }
-
-    fn ring(&self) {
-        if let Some(threads) = &self.threads {
-            threads.ring();
-        }
-    }
+fn no_threads(count: u32, error: &std::io::Error) -> Stop {
+    Stop::Fatal(format!("cannot start {count} load threads: {error}"))
 }
 
-impl Load for GateLoad {
-    fn begin(&mut self) {
-        self.gate.open();
-        self.ring();
-    }
-
-    fn wait(&mut self, until: Instant) -> bool {
-        self.gate.wait_until_finished(until).is_some() || self.gate.failure().is_some()
-    }
-
-    fn stop(&mut self) {
-        self.gate.close();
-        self.ring();
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        self.gate.failure()
-    }
-
-    fn take(&mut self, fresh: &mut Stretch) {
-        self.ledger.take(fresh);
-        if self.is_dry {
-            let counts = &mut fresh.counts;
-            counts.others += std::mem::take(&mut counts.reads) + std::mem::take(&mut counts.writes);
+/// Waits until everyone is ready, and follows the run.
+fn follow(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Result<u8, Stop> {
+    let deadline = Instant::now() + general.init_timeout;
+    if !load.gate.wait_until_ready(general.threads, deadline) {
+        if let Some(why) = load.gate.failure() {
+            general.voice.fatal(&why);
+            return Err(Stop::Fatal("Thread initialization failed!".to_owned()));
         }
+        let seconds = general.init_timeout.as_secs();
+        general.voice.fatal(&format!(
+            "Worker threads failed to initialize within {seconds} seconds!"
+        ));
+        return Ok(TIMED_OUT);
     }
-
-    fn shares(&mut self) -> Vec<Share> {
-        self.ledger.shares()
-    }
-
-    fn reset_shares(&mut self) {
-        self.ledger.reset_shares();
-    }
-
-    fn running(&mut self) -> u32 {
-        self.gate.running()
-    }
-
-    fn queue(&mut self, elapsed: Duration) -> (u64, u32) {
-        let waiting = match &mut self.queue {
-            Some(queue) => queue.length(elapsed, &self.gate),
-            None => 0,
-        };
-        (waiting, self.gate.busy())
-    }
-
-    fn style(&self) -> Style {
-        self.style
-    }
+    course::run(general, load, reports)
 }

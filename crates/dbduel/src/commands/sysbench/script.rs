@@ -3,28 +3,22 @@
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use dbduel_load::blocking::Tls;
-use dbduel_load::bridge::ledger::{Counts, Share, Stretch};
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
-    self, CommandKind, Host, Limits, LoadSettings, Message, Script, ScriptError, Settings, Sink,
+    self, Cancel, CommandKind, Host, Limits, Message, Script, ScriptError, Settings, Sink,
     options_text,
 };
 
-use super::course::{self, Load, Report};
+use super::course::{Report, Reports};
 use super::general::General;
 use super::given::Written;
-use super::native::load_threads;
 use super::page::Style;
-use super::run::announce;
 use super::say::Voice;
 use super::server::Servers;
-use super::{Job, Stop, no_command};
+use super::{Job, Stop, no_command, run as runs};
 
-/// The exit code of clients that did not get ready in time.
-const TIMED_OUT: u8 = 2;
 /// The largest script that is read from standard input, bytes.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
@@ -93,10 +87,7 @@ fn find(name: &str) -> Result<Script, Stop> {
 
 /// An error with the calls that led to it.
 fn told(error: &ScriptError) -> Stop {
-    match error.trace() {
-        Some(trace) if !trace.is_empty() => Stop::Fatal(format!("{error}\n{trace}")),
-        _ => Stop::Fatal(error.to_string()),
-    }
+    Stop::Fatal(error.told())
 }
 
 fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
@@ -131,6 +122,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
         },
         dry_run: servers.is_dry,
         limits: Limits::default(),
+        cancel: Cancel::default(),
         sink: Sink::new(move |message| show(voice, message)),
     })
 }
@@ -163,158 +155,28 @@ fn show(voice: Voice, message: Message<'_>) {
 }
 
 fn drive(host: &mut Host, general: &General) -> Result<u8, Stop> {
-    announce(general);
+    runs::announce(general);
     general.voice.notice("Initializing worker threads...\n");
-    let limits = &general.limits;
-    let started = host.start(LoadSettings {
-        clients: general.threads,
-        threads: load_threads(general.threads),
-        events: limits.events.unwrap_or(0),
-        time: limits.time,
-        warmup: limits.warm_up,
-        rate: limits.per_second,
-        init_timeout: general.init_timeout,
-    });
-    let load = match started {
-        Ok(load) => load,
-        Err(ScriptError::NotReady { .. }) => {
-            let seconds = general.init_timeout.as_secs();
-            general.voice.fatal(&format!(
-                "Worker threads failed to initialize within {seconds} seconds!"
-            ));
-            return Ok(TIMED_OUT);
-        }
-        Err(error @ ScriptError::Lacks { .. }) => return Err(told(&error)),
-        Err(error) => {
-            let (Stop::Usage(text) | Stop::Fatal(text)) = told(&error);
-            general.voice.fatal(&text);
-            return Err(Stop::Fatal("Thread initialization failed!".to_owned()));
-        }
-    };
-    let counts = load.counts();
-    let mut running = ScriptLoad {
+    let clients = host.begin().map_err(|error| told(&error))?;
+    let mut reports = Hooks {
         host,
-        load: Some(load),
         reporter: None,
-        base: counts.clone(),
-        last: counts,
-        ended: None,
-        failure: None,
     };
-    let code = course::run(general, &mut running)?;
+    let code = runs::script(general, clients, &mut reports)?;
     if code == 0 {
-        running.host.done().map_err(|error| told(&error))?;
+        reports.host.done().map_err(|error| told(&error))?;
     }
     Ok(code)
 }
 
-/// The clients of a script.
-struct ScriptLoad<'a> {
+/// The hooks of a script that print reports.
+struct Hooks<'a> {
     host: &'a mut Host,
-    /// None when it has ended.
-    load: Option<lua::Load>,
     /// The state that intermediate reports are printed by.
     reporter: Option<Host>,
-    /// At the last reset of the shares.
-    base: lua::Counts,
-    /// At the last look.
-    last: lua::Counts,
-    /// All that it did, once it has ended.
-    ended: Option<lua::Counts>,
-    failure: Option<String>,
 }
 
-impl ScriptLoad<'_> {
-    fn counts(&self) -> Option<lua::Counts> {
-        match &self.load {
-            Some(load) => Some(load.counts()),
-            None => self.ended.clone(),
-        }
-    }
-}
-
-/// The difference between two looks.
-fn stretch(counts: &lua::Counts, into: &mut Stretch) {
-    into.clear();
-    into.counts = Counts {
-        events: counts.events,
-        reads: counts.reads,
-        writes: counts.writes,
-        others: counts.other,
-        errors: counts.errors,
-        reconnects: counts.reconnects,
-        bytes_read: counts.bytes_read,
-        bytes_written: counts.bytes_written,
-    };
-    into.latency_ns_sum = counts.latency_ns_sum;
-    if !counts.latencies.is_empty() {
-        into.latency_ns_min = counts.latencies.min();
-        into.latency_ns_max = counts.latencies.max();
-    }
-    into.latencies = counts.latencies.clone();
-}
-
-impl Load for ScriptLoad<'_> {
-    fn begin(&mut self) {
-        if let Some(load) = &self.load {
-            load.begin();
-        }
-    }
-
-    fn wait(&mut self, until: Instant) -> bool {
-        self.load.as_mut().is_none_or(|load| load.wait(until))
-    }
-
-    fn stop(&mut self) {
-        if let Some(load) = &self.load {
-            load.stop();
-        }
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        // Asked when the load has ended, so this waits for nobody.
-        match self.load.take().map(lua::Load::finish) {
-            Some(Ok(counts)) => self.ended = Some(counts),
-            Some(Err(error)) => {
-                let (Stop::Usage(text) | Stop::Fatal(text)) = told(&error);
-                self.failure = Some(text);
-            }
-            None => {}
-        }
-        self.failure.clone()
-    }
-
-    fn take(&mut self, fresh: &mut Stretch) {
-        let Some(now) = self.counts() else {
-            return fresh.clear();
-        };
-        stretch(&now.since(&self.last), fresh);
-        self.last = now;
-    }
-
-    fn shares(&mut self) -> Vec<Share> {
-        let since = self.last.since(&self.base);
-        let share = |client: &lua::ClientCounts| Share {
-            events: client.events,
-            ns: client.busy_ns,
-            ..Share::default()
-        };
-        since.clients.iter().map(share).collect()
-    }
-
-    fn reset_shares(&mut self) {
-        self.base = self.last.clone();
-    }
-
-    fn running(&mut self) -> u32 {
-        self.counts().map_or(0, |counts| counts.running)
-    }
-
-    fn queue(&mut self, _elapsed: Duration) -> (u64, u32) {
-        self.counts()
-            .map_or((0, 0), |counts| (counts.queue_length, counts.concurrency))
-    }
-
+impl Reports for Hooks<'_> {
     fn style(&self) -> Style {
         match self.host.used_driver() {
             true => Style::Sql,

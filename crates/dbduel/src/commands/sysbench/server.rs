@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::lua::IgnoredErrors;
+use dbduel_load::run::IgnoredErrors;
 
 use super::Stop;
 use super::given::Given;
@@ -166,18 +166,12 @@ fn tls(given: &Given) -> Result<TlsMode, Stop> {
 }
 
 fn ignored(given: &Given) -> Result<IgnoredErrors, Stop> {
-    let list = given.list("mysql-ignore-errors");
-    if list.iter().any(|word| word == "all") {
-        return Ok(IgnoredErrors::All);
-    }
-    let codes = list.iter().map(|text| {
-        text.parse::<u16>().map_err(|_| {
-            Stop::Fatal(format!(
-                "Invalid value for --mysql-ignore-errors: '{text}'; it takes error numbers, or all"
-            ))
-        })
-    });
-    Ok(IgnoredErrors::Codes(codes.collect::<Result<_, _>>()?))
+    let words = given.list("mysql-ignore-errors").iter().map(String::as_str);
+    IgnoredErrors::read(words).map_err(|word| {
+        Stop::Fatal(format!(
+            "Invalid value for --mysql-ignore-errors: '{word}'; it takes error numbers, or all"
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use dbduel_wire::server::{Act, Answer};
 use super::*;
 use crate::blocking::TlsMode;
 use crate::bridge::bulk_insert::BulkInsert;
-use crate::bridge::gate::Limits;
-use crate::bridge::ledger::Stretch;
+use crate::run::{Counts, Limits, Stretch};
 use crate::stand_in::{Role, StandIn};
 use crate::workloads::{find, parameters};
 
@@ -24,8 +23,8 @@ impl Bench {
         }
     }
 
-    fn run_of(&self, workload: &'static dyn Workload, clients: u32) -> SqlRun {
-        SqlRun {
+    fn run_of(&self, workload: &'static dyn Workload, clients: u32) -> WorkloadRun {
+        WorkloadRun {
             workload,
             parameters: parameters::resolve(workload, &Parameters::new()).unwrap(),
             addresses: vec![self.server.address()],
@@ -51,7 +50,7 @@ fn events(count: u64) -> Limits {
 }
 
 /// What came of the run, or why it failed.
-fn drive(run: SqlRun, limits: Limits) -> Result<(Counts, Vec<u64>), String> {
+fn drive(run: WorkloadRun, limits: Limits) -> Result<(Counts, Vec<u64>), String> {
     let (clients, threads) = (run.clients, 2);
     let gate = Arc::new(Gate::new(limits, clients));
     let ledger = Arc::new(Ledger::new(clients, threads));
@@ -131,7 +130,7 @@ fn any_other_error_ends_the_run() {
         "{why}"
     );
     assert!(!why.contains("s3cret"), "{why}");
-    let all = SqlRun {
+    let all = WorkloadRun {
         ignored: IgnoredErrors::All,
         ..bench.run_of(workload("oltp-point-select"), 1)
     };
@@ -153,7 +152,7 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
     let run = bench.run_of(workload("oltp-point-select"), 1);
     let why = drive(run, events(40)).unwrap_err();
     assert!(why.contains("on socket"), "{why}");
-    let listed = SqlRun {
+    let listed = WorkloadRun {
         ignored: IgnoredErrors::Codes(vec![2013]),
         ..bench.run_of(workload("oltp-point-select"), 1)
     };
@@ -167,7 +166,7 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
 #[test]
 fn a_client_connects_anew_after_so_many_events() {
     let bench = Bench::new(Role::Null);
-    let run = SqlRun {
+    let run = WorkloadRun {
         reconnect_every: 5,
         ..bench.run_of(workload("oltp-point-select"), 1)
     };
@@ -212,7 +211,7 @@ fn rows_that_were_kept_back_are_sent_at_the_end() {
 #[test]
 fn a_server_that_is_not_there_is_said_before_the_run_begins() {
     let bench = Bench::new(Role::Null);
-    let nowhere = SqlRun {
+    let nowhere = WorkloadRun {
         addresses: vec![Address::Unix {
             path: "/nonexistent/s.sock".into(),
         }],

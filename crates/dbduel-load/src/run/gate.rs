@@ -6,12 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use dbduel_record::seed::named_seed;
-
-use crate::random::Random;
-
-/// The most arrivals that are counted one by one for a queue length; beyond that the rate tells it well enough.
-const COUNTED_ARRIVALS_MAX: u64 = 1_000_000;
+use super::arrivals::Arrivals;
 
 /// When a run is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +47,8 @@ pub struct Gate {
     busy: AtomicU32,
     /// No more tickets.
     closed: AtomicBool,
+    /// There is a failure in the state, for those who ask often.
+    failed: AtomicBool,
     arrivals: Option<Mutex<Arrivals>>,
     state: Mutex<State>,
     changed: Condvar,
@@ -83,6 +80,7 @@ impl Gate {
             begun: AtomicU64::new(0),
             busy: AtomicU32::new(0),
             closed: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
             arrivals,
             state: Mutex::new(State {
                 running: workers,
@@ -118,7 +116,7 @@ impl Gate {
     /// Leave for a worker that is free now; none when the run is over.
     #[inline]
     pub fn take(&self, now: Instant) -> Option<Ticket> {
-        if self.closed.load(Ordering::Relaxed) || self.end().is_some_and(|end| now >= end) {
+        if self.is_over(now) {
             return None;
         }
         let started = *self.started.get()?;
@@ -154,6 +152,12 @@ impl Gate {
         self.closed.load(Ordering::Relaxed)
     }
 
+    /// True when nothing is begun any more at `now`, so that an event which cannot end is not tried again.
+    #[must_use]
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.is_closed() || self.end().is_some_and(|end| now >= end)
+    }
+
     /// A worker begins an event.
     #[inline]
     pub fn begin(&self) {
@@ -187,7 +191,15 @@ impl Gate {
     pub fn fail(&self, why: String) {
         self.close();
         self.state().failure.get_or_insert(why);
+        self.failed.store(true, Ordering::Release);
         self.changed.notify_all();
+    }
+
+    /// True when [`Gate::failure`] has something to say.
+    #[inline]
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
     }
 
     /// Why the run has failed, if it has.
@@ -271,63 +283,6 @@ impl Gate {
     }
 }
 
-/// How many events have fallen due, told from the same random stream as their instants.
-#[derive(Debug)]
-pub struct Queue {
-    arrivals: Arrivals,
-    arrived: u64,
-    next: Duration,
-}
-
-impl Queue {
-    /// The queue of a run with a rate.
-    #[must_use]
-    pub fn new(limits: &Limits) -> Option<Self> {
-        let mut arrivals = Arrivals::new(limits.per_second?, limits.seed);
-        let next = arrivals.next();
-        Some(Queue {
-            arrivals,
-            arrived: 0,
-            next,
-        })
-    }
-
-    /// Events that are due `elapsed` after the start and have not been begun.
-    pub fn length(&mut self, elapsed: Duration, gate: &Gate) -> u64 {
-        let mut counted = 0;
-        while self.next <= elapsed && counted < COUNTED_ARRIVALS_MAX {
-            self.arrived += 1;
-            counted += 1;
-            self.next = self.arrivals.next();
-        }
-        let missing = elapsed.saturating_sub(self.next).as_secs_f64() * self.arrivals.per_second;
-        (self.arrived + missing as u64).saturating_sub(gate.begun())
-    }
-}
-
-/// The instants of a Poisson process, as times since the start.
-#[derive(Debug)]
-struct Arrivals {
-    random: Random,
-    per_second: f64,
-    at_s: f64,
-}
-
-impl Arrivals {
-    fn new(per_second: f64, seed: u64) -> Self {
-        Arrivals {
-            random: Random::new(named_seed(seed, "arrivals")),
-            per_second,
-            at_s: 0.0,
-        }
-    }
-
-    fn next(&mut self) -> Duration {
-        self.at_s += self.random.exponential() / self.per_second;
-        Duration::try_from_secs_f64(self.at_s).unwrap_or(Duration::MAX)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,48 +338,6 @@ mod tests {
         assert!(after(4.9).is_some());
         assert!(after(4.9).is_none(), "one event was asked for");
         assert!(after(5.0).is_none());
-    }
-
-    #[test]
-    fn arrivals_keep_their_rate_and_the_queue_knows_them() {
-        let limits = Limits {
-            per_second: Some(1_000.0),
-            time: Some(Duration::from_secs(10)),
-            ..ENDLESS
-        };
-        let gate = Gate::new(limits, 1);
-        let start = gate.open();
-        let dues: Vec<Instant> =
-            std::iter::from_fn(|| gate.take(start).and_then(|ticket| ticket.due)).collect();
-        assert!((9_600..10_400).contains(&dues.len()), "{}", dues.len());
-        assert!(dues.is_sorted());
-        let mut queue = Queue::new(&limits).unwrap();
-        let due_by = |seconds| {
-            let by = start + Duration::from_secs(seconds);
-            dues.iter().filter(|due| **due <= by).count() as u64
-        };
-        assert_eq!(queue.length(Duration::from_secs(4), &gate), due_by(4));
-        for _ in 0..due_by(4) {
-            gate.begin();
-        }
-        assert_eq!(queue.length(Duration::from_secs(4), &gate), 0);
-        assert_eq!(
-            queue.length(Duration::from_secs(6), &gate),
-            due_by(6) - due_by(4)
-        );
-    }
-
-    #[test]
-    fn a_huge_rate_costs_no_huge_count() {
-        let limits = Limits {
-            per_second: Some(2e9),
-            ..ENDLESS
-        };
-        let gate = Gate::new(limits, 1);
-        let length = Queue::new(&limits)
-            .unwrap()
-            .length(Duration::from_secs(60), &gate);
-        assert!((length as f64 / 1.2e11 - 1.0).abs() < 0.01, "{length}");
     }
 
     #[test]

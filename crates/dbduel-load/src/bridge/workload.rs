@@ -1,0 +1,208 @@
+//! Runs the clients of a workload until the gate gives out no more tickets.
+//!
+//! What a client does is in [`crate::worker`]; here are its connections: which client goes where, and when one that was
+//! lost is made again.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+
+use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
+
+use super::load_threads::{self, Clients, LoadThreads};
+use crate::address::Address;
+use crate::blocking::{Credentials, Tls};
+use crate::conn::LostError;
+use crate::executor::{Executor, Token};
+use crate::order::OpenOrder;
+use crate::run::{Gate, IgnoredErrors, Ledger};
+use crate::worker::{Crew, Group, Left, Opening, Rules, Seat};
+use crate::workloads::Workload;
+
+/// Time in which a lost connection must be made again.
+const RECONNECT_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the clients are to do. No debug output, because it holds a password.
+pub struct WorkloadRun {
+    /// What they do.
+    pub workload: &'static dyn Workload,
+    /// Its resolved parameters.
+    pub parameters: Parameters,
+    /// Where servers listen; client n goes to address n modulo their number.
+    pub addresses: Vec<Address>,
+    /// Account.
+    pub credentials: Credentials,
+    /// How much TLS.
+    pub tls: Arc<Tls>,
+    /// Database with the tables.
+    pub database: String,
+    /// Connections.
+    pub clients: u32,
+    /// Errors after which an event is begun again; any other ends the run.
+    pub ignored: IgnoredErrors,
+    /// Events of a client after which it connects anew; 0 for never.
+    pub reconnect_every: u64,
+    /// Root of the random streams.
+    pub seed: u64,
+}
+
+/// Starts so many threads with the clients on them; they wait until the gate opens.
+///
+/// # Errors
+/// When the system gives no thread or no event loop.
+pub fn start(
+    run: WorkloadRun,
+    threads: u32,
+    gate: &Arc<Gate>,
+    ledger: &Arc<Ledger>,
+) -> io::Result<LoadThreads> {
+    let threads = threads.clamp(1, run.clients.max(1));
+    let (run, sequence) = (Arc::new(run), Arc::new(AtomicU32::new(0)));
+    let (own_gate, ledger) = (Arc::clone(gate), Arc::clone(ledger));
+    load_threads::start(threads, gate, move |thread| {
+        let rules = Rules {
+            clients: run.clients,
+            ignored: run.ignored.clone(),
+            reconnect_every: run.reconnect_every,
+            seed: run.seed,
+        };
+        let (gate, ledger) = (Arc::clone(&own_gate), Arc::clone(&ledger));
+        WorkloadClients {
+            run: Arc::clone(&run),
+            crew: Crew::new(rules, gate, ledger, thread, threads),
+            sequence: Arc::clone(&sequence),
+        }
+    })
+}
+
+/// The clients of one thread.
+struct WorkloadClients {
+    run: Arc<WorkloadRun>,
+    crew: Rc<Crew>,
+    sequence: Arc<AtomicU32>,
+}
+
+impl WorkloadClients {
+    /// Makes a task of the client at `place`.
+    fn seat_at(&self, place: usize, executor: &mut Executor<LostError>) -> Token {
+        let client = self.crew.states.borrow()[place].client;
+        let group = Group::for_run(Arc::new(self.opening(client)), Rc::clone(&self.crew));
+        let reactor = Rc::clone(executor.reactor());
+        let WorkloadRun {
+            workload,
+            parameters,
+            ..
+        } = &*self.run;
+        let token = executor.insert(|token| {
+            workload.client(
+                parameters,
+                Seat {
+                    client,
+                    token,
+                    reactor,
+                    group,
+                },
+            )
+        });
+        self.crew.states.borrow_mut()[place].token = Some(token);
+        token
+    }
+
+    fn opening(&self, client: u32) -> Opening {
+        let WorkloadRun {
+            workload,
+            parameters,
+            addresses,
+            credentials,
+            tls,
+            database,
+            clients,
+            ..
+        } = &*self.run;
+        Opening {
+            order: OpenOrder {
+                contender: String::new(),
+                address: addresses[client as usize % addresses.len()].clone(),
+                user: credentials.user.clone(),
+                password: credentials.password.clone(),
+                tls: tls.mode().clone(),
+                database: database.clone(),
+                workload: PlannedWorkload {
+                    name: workload.name().to_owned(),
+                    parameters: parameters.clone(),
+                },
+                clients: *clients,
+                retries: 0,
+                connect_s: 0.0,
+            },
+            sequence: Arc::clone(&self.sequence),
+            tls: Arc::clone(tls),
+        }
+    }
+
+    /// The place of the client whose task has ended, if it is to have another one.
+    fn place_to_fill(&self, token: Token, why: &LostError) -> Option<usize> {
+        let mut states = self.crew.states.borrow_mut();
+        let place = states.iter().position(|state| state.token == Some(token))?;
+        let state = &mut states[place];
+        state.token = None;
+        match state.left.take() {
+            Some(Left::ForGood) => return None,
+            Some(Left::ToConnectAnew) => return Some(place),
+            None => {}
+        }
+        let may_return = state.is_ready
+            && self.run.ignored.reconnects()
+            && matches!(
+                why,
+                LostError::Io(_) | LostError::Wire(_) | LostError::Login(_)
+            );
+        let lost_at = *state.lost_at.get_or_insert_with(Instant::now);
+        if may_return && lost_at.elapsed() <= RECONNECT_PATIENCE {
+            return Some(place);
+        }
+        let address = &self.run.addresses[state.client as usize % self.run.addresses.len()];
+        self.crew.gate.fail(explain(why, address));
+        None
+    }
+}
+
+impl Clients for WorkloadClients {
+    type End = LostError;
+
+    fn count(&self) -> usize {
+        self.crew.states.borrow().len()
+    }
+
+    fn seat(&mut self, executor: &mut Executor<LostError>) -> Vec<Token> {
+        let places = 0..self.count();
+        places.map(|place| self.seat_at(place, executor)).collect()
+    }
+
+    fn ended(
+        &mut self,
+        token: Token,
+        end: LostError,
+        executor: &mut Executor<LostError>,
+    ) -> Option<Token> {
+        let place = self.place_to_fill(token, &end)?;
+        Some(self.seat_at(place, executor))
+    }
+}
+
+/// What went wrong with a connection, in words that begin as sysbench's do.
+fn explain(why: &LostError, address: &Address) -> String {
+    let place = match address {
+        Address::Unix { path } => format!("on socket '{}'", path.display()),
+        Address::Tcp { host, port } => format!("on host '{host}', port {port}"),
+    };
+    match why {
+        LostError::Prepare(_) | LostError::Data { .. } | LostError::Command(_) => why.to_string(),
+        _ => format!("unable to connect to MySQL server {place}, aborting: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Which errors do not end a run.
+
+/// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
+/// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
+const BROKEN: [u16; 4] = [2006, 2011, 2013, 2055];
+
+/// Errors after which an event is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IgnoredErrors {
+    /// Every error.
+    All,
+    /// Errors with these numbers; the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
+    Codes(Vec<u16>),
+}
+
+impl IgnoredErrors {
+    /// Reads a list as `mysql-ignore-errors` has it: numbers, or `all`.
+    ///
+    /// # Errors
+    /// The word that is neither.
+    pub fn read<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut codes = Vec::new();
+        for word in words.into_iter().map(str::trim) {
+            match word.parse() {
+                _ if word == "all" => return Ok(IgnoredErrors::All),
+                _ if word.is_empty() => {}
+                Ok(code) => codes.push(code),
+                Err(_) => return Err(word.to_owned()),
+            }
+        }
+        Ok(IgnoredErrors::Codes(codes))
+    }
+
+    pub(crate) fn contains(&self, code: u16) -> bool {
+        match self {
+            IgnoredErrors::All => true,
+            IgnoredErrors::Codes(codes) => codes.contains(&code),
+        }
+    }
+
+    /// True for the number of a broken connection that is to be made again.
+    pub(crate) fn reconnects_after(&self, code: u16) -> bool {
+        BROKEN.contains(&code) && self.contains(code)
+    }
+
+    /// True when lost connections are made again, whatever they were lost by.
+    pub(crate) fn reconnects(&self) -> bool {
+        BROKEN.iter().any(|code| self.contains(*code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_named_and_not_left_out() {
+        let read = |text: &'static str| IgnoredErrors::read(text.split(','));
+        assert_eq!(
+            read("1213, 1205"),
+            Ok(IgnoredErrors::Codes(vec![1213, 1205]))
+        );
+        assert_eq!(read(""), Ok(IgnoredErrors::Codes(Vec::new())));
+        assert_eq!(read("1213,all"), Ok(IgnoredErrors::All));
+        assert_eq!(read("1213,deadlock"), Err("deadlock".to_owned()));
+        assert_eq!(read("-1"), Err("-1".to_owned()));
+    }
+
+    #[test]
+    fn connections_are_made_again_only_after_errors_of_connections() {
+        let ignored = IgnoredErrors::Codes(vec![1213, 2013]);
+        assert!(ignored.reconnects() && ignored.reconnects_after(2013));
+        assert!(!ignored.reconnects_after(2006) && !ignored.reconnects_after(1213));
+        assert!(!IgnoredErrors::Codes(vec![1213]).reconnects());
+        assert!(IgnoredErrors::All.reconnects_after(2055));
+    }
+}

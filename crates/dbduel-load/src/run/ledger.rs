@@ -1,0 +1,162 @@
+//! What the workers of a run count, readable while they run.
+//!
+//! A meter per worker and a page of latencies per thread, so that two threads never wait for each other; whoever reports
+//! takes what is new and adds it up itself. Knows no clock and no text.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::counts::{Counts, Meter};
+use super::stretch::{Share, Stretch};
+
+/// What the workers count.
+#[derive(Debug)]
+pub struct Ledger {
+    /// By number of the worker.
+    meters: Vec<Arc<Meter>>,
+    pages: Vec<Mutex<Page>>,
+    /// What the meters showed at the last look.
+    taken: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Page {
+    /// Events and their latencies alone.
+    fresh: Stretch,
+    /// Of the workers `page`, `page + pages`, …
+    shares: Vec<Share>,
+}
+
+impl Ledger {
+    /// An empty ledger for so many workers on so many threads; worker n is on thread n mod `threads`.
+    #[must_use]
+    pub fn new(workers: u32, threads: u32) -> Self {
+        let (workers, threads) = (workers as usize, threads.max(1) as usize);
+        let pages = (0..threads)
+            .map(|page| {
+                let shares = (page..workers).step_by(threads).count();
+                Mutex::new(Page {
+                    fresh: Stretch::default(),
+                    shares: vec![Share::default(); shares],
+                })
+            })
+            .collect();
+        Ledger {
+            meters: (0..workers).map(|_| Arc::default()).collect(),
+            pages,
+            taken: Mutex::default(),
+        }
+    }
+
+    /// What a worker counts with between the ends of its events.
+    #[must_use]
+    pub fn meter(&self, worker: u32) -> Arc<Meter> {
+        let meter = self.meters.get(worker as usize);
+        meter.map_or_else(Arc::default, Arc::clone)
+    }
+
+    fn page(&self, worker: u32) -> MutexGuard<'_, Page> {
+        let page = &self.pages[worker as usize % self.pages.len()];
+        page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker has done an event; `counts` is what it has not yet counted, without the event itself.
+    #[inline]
+    pub fn event(&self, worker: u32, counts: Counts, latency_ns: u64) {
+        self.add(worker, counts);
+        let share = worker as usize / self.pages.len();
+        let mut page = self.page(worker);
+        page.fresh.count(latency_ns);
+        if let Some(share) = page.shares.get_mut(share) {
+            share.count(latency_ns);
+        }
+    }
+
+    /// A worker has counted something outside of an event.
+    #[inline]
+    pub fn add(&self, worker: u32, counts: Counts) {
+        if let Some(meter) = self.meters.get(worker as usize) {
+            meter.add(counts);
+        }
+    }
+
+    /// What was counted since the last call, moved into `fresh`, which is emptied first.
+    pub fn take(&self, fresh: &mut Stretch) {
+        fresh.clear();
+        for page in &self.pages {
+            let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+            fresh.merge(&page.fresh);
+            page.fresh.clear();
+        }
+        let mut shown = Counts::NONE;
+        for meter in &self.meters {
+            shown += meter.counts();
+        }
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        fresh.counts += shown - std::mem::replace(&mut *taken, shown);
+    }
+
+    /// The workers' shares, by their number.
+    #[must_use]
+    pub fn shares(&self) -> Vec<Share> {
+        let mut shares = vec![Share::default(); self.meters.len()];
+        for (number, page) in self.pages.iter().enumerate() {
+            let page = page.lock().unwrap_or_else(PoisonError::into_inner);
+            for (slot, share) in shares[number.min(self.meters.len())..]
+                .iter_mut()
+                .step_by(self.pages.len())
+                .zip(&page.shares)
+            {
+                *slot = *share;
+            }
+        }
+        shares
+    }
+
+    /// Begins the shares anew.
+    pub fn reset_shares(&self) {
+        for page in &self.pages {
+            let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+            page.shares.fill(Share::default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_what_was_counted_since() {
+        let ledger = Ledger::new(3, 2);
+        let read = Counts {
+            reads: 2,
+            ..Counts::default()
+        };
+        ledger.event(0, read, 5_000_000);
+        ledger.event(2, read, 1_000_000);
+        let mut fresh = Stretch::default();
+        ledger.take(&mut fresh);
+        assert_eq!((fresh.counts.events, fresh.counts.reads), (2, 4));
+        assert_eq!(
+            (fresh.latency_ns_min, fresh.latency_ns_max),
+            (1_000_000, 5_000_000)
+        );
+        ledger.event(1, Counts::default(), 7);
+        ledger.add(1, read);
+        ledger.take(&mut fresh);
+        assert_eq!((fresh.counts.events, fresh.counts.reads), (1, 2));
+        assert_eq!(fresh.latency_ns_sum, 7);
+        let events: Vec<u64> = ledger.shares().iter().map(|share| share.events).collect();
+        assert_eq!(events, [1, 1, 1]);
+        ledger.reset_shares();
+        assert_eq!(ledger.shares(), vec![Share::default(); 3]);
+    }
+
+    #[test]
+    fn more_threads_than_workers_do_no_harm() {
+        let ledger = Ledger::new(1, 4);
+        ledger.event(0, Counts::default(), 1);
+        assert_eq!(ledger.shares().len(), 1);
+        assert_eq!(ledger.shares()[0].events, 1);
+    }
+}

@@ -1,0 +1,257 @@
+//! What every test takes.
+
+use dbduel_load::lua::OptionKind::{Bool, Double, File, Int, List, Size, String as Text};
+
+use super::{Section, bare, spec};
+
+/// What every test takes.
+pub const GENERAL: &[Section] = &[
+    Section {
+        title: "General options:",
+        options: &[
+            spec(
+                "threads",
+                Int,
+                "1",
+                "clients, each with one event at a time",
+            ),
+            spec(
+                "events",
+                Int,
+                "0",
+                "most events of all clients together; 0 for no limit",
+            ),
+            spec(
+                "time",
+                Int,
+                "10",
+                "seconds after which no event is begun; 0 for no limit",
+            ),
+            spec(
+                "warmup-time",
+                Int,
+                "0",
+                "seconds before that whose events are not counted",
+            ),
+            spec(
+                "forced-shutdown",
+                Text,
+                "off",
+                "seconds after --time at which the run ends whatever is running, a share of --time as N%, or off",
+            ),
+            spec(
+                "thread-stack-size",
+                Size,
+                "64K",
+                "stack of each thread of a machine test",
+            ),
+            spec(
+                "thread-init-timeout",
+                Int,
+                "30",
+                "seconds in which all clients must be connected",
+            ),
+            spec(
+                "rate",
+                Int,
+                "0",
+                "events that fall due per second; 0 for as many as there can be",
+            ),
+            spec(
+                "report-interval",
+                Int,
+                "0",
+                "seconds from one intermediate line to the next; 0 for none",
+            ),
+            spec(
+                "report-checkpoints",
+                List,
+                "",
+                "seconds after the start at which a full report is printed and counting begins anew",
+            ),
+            spec("debug", Bool, "off", "say more of what happens"),
+            spec(
+                "validate",
+                Bool,
+                "off",
+                "look whether files hold what was written (fileio)",
+            ),
+            spec("help", Bool, "off", "print this and end"),
+            spec("version", Bool, "off", "print the version and end"),
+            bare(
+                "config-file",
+                File,
+                "file with more options, one `name = value` per line",
+            ),
+            spec("tx-rate", Int, "0", "old name of --rate"),
+            spec("max-requests", Int, "0", "old name of --events"),
+            spec("max-time", Int, "0", "old name of --time"),
+            spec("num-threads", Int, "1", "old name of --threads"),
+            bare("test", Text, "old way to name the test"),
+            spec(
+                "luajit-cmd",
+                Text,
+                "",
+                "accepted for the sake of scripts; nothing is compiled whatever it says",
+            ),
+        ],
+    },
+    Section {
+        title: "Options of random numbers:",
+        options: &[
+            spec(
+                "rand-type",
+                Text,
+                "special",
+                "how ids are drawn {uniform, gaussian, special, pareto, zipfian}",
+            ),
+            spec(
+                "rand-spec-iter",
+                Int,
+                "12",
+                "uniform numbers summed up by gaussian and special",
+            ),
+            spec(
+                "rand-spec-pct",
+                Int,
+                "1",
+                "width of the hot band of special, percent",
+            ),
+            spec(
+                "rand-spec-res",
+                Int,
+                "75",
+                "draws of special that fall into its hot band, percent",
+            ),
+            spec(
+                "rand-seed",
+                Int,
+                "0",
+                "root of the random streams; 0 for a new one every time",
+            ),
+            spec("rand-pareto-h", Double, "0.2", "parameter h of pareto"),
+            spec("rand-zipfian-exp", Double, "0.8", "exponent of zipfian"),
+        ],
+    },
+    Section {
+        title: "Options of messages:",
+        options: &[
+            spec(
+                "verbosity",
+                Int,
+                "3",
+                "how much to say, from 0 (fatal messages) to 5 (debugging)",
+            ),
+            spec(
+                "percentile",
+                Int,
+                "95",
+                "percentile of the latencies to print, 1 to 100; 0 for none",
+            ),
+            spec(
+                "histogram",
+                Bool,
+                "off",
+                "print a histogram of the latencies",
+            ),
+        ],
+    },
+    Section {
+        title: "Options of databases:",
+        options: &[
+            spec("db-driver", Text, "mysql", "the only one is mysql"),
+            spec(
+                "db-ps-mode",
+                Text,
+                "auto",
+                "whether statements are prepared {auto, disable}",
+            ),
+            spec(
+                "db-debug",
+                Bool,
+                "off",
+                "say more about statements that fail",
+            ),
+        ],
+    },
+    Section {
+        title: "Options of MySQL and MariaDB:",
+        options: &[
+            spec("mysql-host", List, "localhost", "hosts of the servers"),
+            spec("mysql-port", List, "3306", "ports of the servers"),
+            bare(
+                "mysql-socket",
+                List,
+                "sockets of the servers; hosts and ports do not count then",
+            ),
+            spec("mysql-user", Text, "sbtest", "account"),
+            spec(
+                "mysql-password",
+                Text,
+                "",
+                "its password; the variable MYSQL_PWD keeps it out of lists of processes",
+            ),
+            spec("mysql-db", Text, "sbtest", "database"),
+            spec(
+                "mysql-ssl",
+                Text,
+                "off",
+                "TLS {off, on, disabled, preferred, required, verify_ca, verify_identity}",
+            ),
+            spec(
+                "mysql-ssl-ca",
+                Text,
+                "",
+                "PEM file with the authority that signs the servers' certificates",
+            ),
+            spec(
+                "mysql-ssl-key",
+                Text,
+                "",
+                "not supported: clients do not show a certificate",
+            ),
+            spec(
+                "mysql-ssl-cert",
+                Text,
+                "",
+                "not supported: clients do not show a certificate",
+            ),
+            spec(
+                "mysql-ssl-cipher",
+                Text,
+                "",
+                "not supported: the TLS library chooses",
+            ),
+            spec(
+                "mysql-compression",
+                Bool,
+                "off",
+                "not supported: packets are never compressed",
+            ),
+            spec(
+                "mysql-compression-algorithms",
+                Text,
+                "",
+                "not supported: packets are never compressed",
+            ),
+            spec(
+                "mysql-debug",
+                Bool,
+                "off",
+                "accepted for the sake of scripts; there is no client library to trace",
+            ),
+            spec(
+                "mysql-ignore-errors",
+                List,
+                "1213,1020,1205",
+                "errors after which an event is begun again, or all",
+            ),
+            spec(
+                "mysql-dry-run",
+                Bool,
+                "off",
+                "statements go to a stand-in that answers at once",
+            ),
+        ],
+    },
+];
