@@ -17,6 +17,7 @@
 //! ```
 
 mod access;
+mod arithmetic;
 mod check;
 mod client;
 mod consistency;
@@ -74,7 +75,7 @@ impl Workload for LinkBench {
     }
 
     fn parameters(&self) -> Vec<ParameterSpec> {
-        specs::SPECS.to_vec()
+        specs::specs()
     }
 
     fn own_parameters(&self) -> &'static [&'static str] {

@@ -2,9 +2,11 @@
 
 use dbduel_record::plan::Parameters;
 
+use super::arithmetic::{AccessFunction, DegreeFunction};
 use super::degrees::Model;
+use super::graph::Law;
 use super::mix::OPERATIONS;
-use super::settings::{Bugs, model, percentages, short};
+use super::settings::{Bugs, access_function, law, percentages, short};
 use crate::workloads::parameters::{ParameterError, Resolved, nearest};
 
 /// The access functions, as short names.
@@ -14,9 +16,25 @@ const FUNCTIONS: &[&str] = &[
     "GeometricDistribution",
     "REAL",
     "ROUND_ROBIN",
+    "RECIPROCAL",
+    "MULTIPLE",
+    "POWER",
+    "PERFECT_POWER",
 ];
 const GENERATORS: &[&str] = &["MotifDataGenerator", "UniformDataGenerator"];
-const DEGREE_FUNCTIONS: &[&str] = &["REAL", "FITTED", "CONST"];
+const DEGREE_FUNCTIONS: &[&str] = &[
+    "REAL",
+    "FITTED",
+    "CONST",
+    "ZipfDistribution",
+    "UniformDistribution",
+    "GeometricDistribution",
+    "RECIPROCAL",
+    "MULTIPLES",
+    "PERFECT_SQUARES",
+    "PERFECT_POWERS",
+    "EXPONENTIAL",
+];
 const MULTIGET_FUNCTIONS: &[&str] = &["GeometricDistribution", "UniformDistribution"];
 
 /// Prefixes of the access functions, and of the payload generators.
@@ -65,6 +83,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
             );
         }
     }
+    check_rules(resolved, start, end)?;
     let (min, max) = (
         resolved.count("link_multiget_dist_min"),
         resolved.count("link_multiget_dist_max"),
@@ -76,8 +95,8 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
         );
     }
     let below = resolved.count("randomid2max");
-    let most = match model(resolved) {
-        Some(Model::Constant(all)) => all,
+    let most = match law(resolved) {
+        Some(Law::ByRank(Model::Constant(all))) => all.min(resolved.count("nlinks_max")),
         _ => resolved.count("nlinks_max"),
     };
     if below > 0 && below < most {
@@ -96,6 +115,34 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     }
     check_tables(resolved)?;
     check_mix(resolved)
+}
+
+/// Rules about ids, whose parameter means something else for each.
+fn check_rules(resolved: Resolved<'_>, start: u64, end: u64) -> Result<(), ParameterError> {
+    for prefix in ACCESSES {
+        let name = format!("{prefix}_config");
+        match access_function(resolved, prefix) {
+            Some(AccessFunction::Power(0 | 1)) => {
+                let why = "cannot be 1, whose powers are all 1; a base is 2 or more";
+                return refuse(&name, why.to_owned());
+            }
+            Some(AccessFunction::Multiple(of)) if (end - 1) / of == (start - 1) / of => {
+                let why = format!(
+                    "cannot be {of}, because no id from {start} to {} is a multiple of it",
+                    end - 1
+                );
+                return refuse(&name, why);
+            }
+            _ => {}
+        }
+    }
+    match law(resolved) {
+        Some(Law::ById(DegreeFunction::Exponential(0 | 1), _)) => refuse(
+            "nlinks_config",
+            "cannot be 1, whose powers are all 1; a base is 2 or more".to_owned(),
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn check_words(resolved: Resolved<'_>) -> Result<(), ParameterError> {
@@ -202,10 +249,18 @@ mod tests {
                 "read_function",
             ),
             (
-                vec![("node_read_function", "RECIPROCAL".into())],
+                vec![("node_read_function", "RECIPROCALS".into())],
                 "node_read_function",
             ),
-            (vec![("nlinks_func", "EXPONENTIAL".into())], "nlinks_func"),
+            (vec![("nlinks_func", "EXPONENTIAL".into())], "nlinks_config"),
+            (vec![("read_function", "POWER".into())], "read_config"),
+            (
+                vec![
+                    ("node_update_function", "MULTIPLE".into()),
+                    ("node_update_config", 20_000_000.into()),
+                ],
+                "node_update_config",
+            ),
             (
                 vec![("link_up_datagen_endbyte", 9.into())],
                 "link_up_datagen_endbyte",

@@ -3,7 +3,10 @@
 //! The published sample (about 3·10⁸ nodes) is known here by what was fitted to it: 28 knots between
 //! which the logarithm of the tail probability is a straight line over the logarithm of the degree, or a
 //! closed form with seven parameters. A degree is not drawn: the rank decides, so that the hottest node
-//! has the largest degree of the sample whatever the size of the graph.
+//! has the largest degree of the sample whatever the size of the graph. In the place of the sample a
+//! distribution may stand: a rank's degree is then how often it would be drawn, rounded.
+
+use super::access::zeta;
 
 /// The largest degree of the sample, which the hottest node always gets.
 pub(super) const DEGREE_MAX: u64 = 961_963;
@@ -45,24 +48,60 @@ const KNOTS: [(f64, f64); 28] = [
 const FITTED_FROM: u64 = 5;
 
 /// Where degrees come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Model {
-    /// The knots.
+    /// The sample, by its knots.
     Knots,
-    /// The closed form above the first knots.
+    /// The sample, by the closed form above the first knots.
     Fitted,
     /// The same degree for all.
     Constant(u64),
+    /// In proportion to rank^-shape, so many in the mean.
+    Zipf { shape: f64, mean: f64 },
+    /// Each rank has this share less than the one before; so many in the mean.
+    Geometric { less: f64, mean: f64 },
 }
 
 impl Model {
-    /// P(degree ≥ `degree`), for `degree` of at least 1.
-    pub(super) fn tail(self, degree: u64) -> f64 {
+    fn is_sample(self) -> bool {
+        matches!(self, Model::Knots | Model::Fitted)
+    }
+
+    /// P(degree ≥ `degree`) of the sample, for `degree` of at least 1.
+    fn tail(self, degree: u64) -> f64 {
         match self {
-            Model::Knots => interpolate(&KNOTS, degree as f64),
-            Model::Fitted if degree < FITTED_FROM => interpolate(&KNOTS, degree as f64),
-            Model::Fitted => closed_form(degree as f64),
-            Model::Constant(all) => f64::from(u8::from(degree <= all)),
+            Model::Fitted if degree >= FITTED_FROM => closed_form(degree as f64),
+            _ => interpolate(&KNOTS, degree as f64),
+        }
+    }
+
+    /// How many of `nodes` ranks have at least the degree that is asked for, which is at least 1.
+    fn ranks_with(self, nodes: u64) -> impl Fn(u64) -> u64 {
+        let count = nodes as f64;
+        let sum = match self {
+            Model::Zipf { shape, .. } => zeta(nodes, shape),
+            _ => 1.0,
+        };
+        move |degree| {
+            // From here on the degree is rounded up to.
+            let least = degree as f64 - 0.5;
+            let ranks = match self {
+                // A rank has at least this degree when its place from the top lies within the tail.
+                Model::Knots | Model::Fitted => (count * self.tail(degree)).ceil().max(1.0),
+                Model::Constant(all) => count * f64::from(u8::from(degree <= all)),
+                Model::Zipf { shape, mean } => {
+                    (count * mean / sum / least).powf(1.0 / shape).floor()
+                }
+                Model::Geometric { less, mean } => {
+                    let hottest = count * mean * less;
+                    if hottest < least {
+                        0.0
+                    } else {
+                        ((least / hottest).ln() / (1.0 - less).ln()).floor() + 1.0
+                    }
+                }
+            };
+            (ranks as u64).min(nodes)
         }
     }
 }
@@ -113,19 +152,18 @@ pub(super) struct Stair {
 impl Degrees {
     /// For `nodes` nodes, none with more links than `most`.
     pub(super) fn new(model: Model, nodes: u64, most: u64) -> Self {
-        let most = match model {
-            Model::Constant(all) => all.min(most),
-            Model::Knots | Model::Fitted => most,
-        };
+        let ranks_with = model.ranks_with(nodes);
         let mut steps: Vec<Step> = Vec::new();
         for degree in 1..=most {
-            // A rank has at least this degree when its place from the top lies within the tail.
-            let ranks = ((nodes as f64 * model.tail(degree)).ceil() as u64).clamp(1, nodes);
+            let ranks = ranks_with(degree);
+            if ranks == 0 {
+                break;
+            }
             match steps.last_mut() {
                 Some(last) if ranks >= last.ranks => last.degree = degree,
                 _ => steps.push(Step { ranks, degree }),
             }
-            if ranks == 1 {
+            if ranks == 1 && model.is_sample() {
                 // The hottest node alone is left, and has them all.
                 steps.pop();
                 steps.push(Step {
@@ -250,5 +288,30 @@ mod tests {
         assert!((0..1_000).all(|rank| constant.of_rank(rank) == 3));
         let none = Degrees::new(Model::Constant(0), 1_000, DEGREE_MAX);
         assert_eq!(none.of_rank(0), 0);
+    }
+
+    #[test]
+    fn distributions_give_each_rank_what_it_would_be_drawn() {
+        let nodes = 20_000_u64;
+        let (shape, less, mean) = (1.2, 0.001, 4.1);
+        let sum = zeta(nodes, shape);
+        let all = mean * nodes as f64;
+        let zipf = |rank: u64| all / ((rank + 1) as f64).powf(shape) / sum;
+        let geometric = |rank: u64| all * less * (1.0 - less).powf(rank as f64);
+        let check = |model, drawn: &dyn Fn(u64) -> f64| {
+            let degrees = Degrees::new(model, nodes, DEGREE_MAX);
+            for rank in (0..200).chain((200..nodes).step_by(97)) {
+                // Half a link from the border either neighbour is right.
+                let distance = (degrees.of_rank(rank) as f64 - drawn(rank)).abs();
+                assert!(distance < 0.5 + 1e-6, "{model:?}, {rank}: {distance}");
+            }
+        };
+        check(Model::Zipf { shape, mean }, &zipf);
+        check(Model::Geometric { less, mean }, &geometric);
+        let flat = Model::Geometric { less: 1.0, mean };
+        assert_eq!(Degrees::new(flat, nodes, DEGREE_MAX).of_rank(0), 82_000);
+        assert_eq!(Degrees::new(flat, nodes, DEGREE_MAX).of_rank(1), 0);
+        let capped = Degrees::new(Model::Zipf { shape, mean }, nodes, 50);
+        assert_eq!(capped.of_rank(0), 50);
     }
 }

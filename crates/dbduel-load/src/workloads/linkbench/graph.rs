@@ -4,11 +4,21 @@
 
 use std::sync::OnceLock;
 
-use super::degrees::{Degrees, Model};
+use super::arithmetic::{DegreeFunction, DegreeRule};
+use super::degrees::{Degrees, Model, Stair};
 use super::shuffle::Shuffle;
 
 /// Ids between two sums.
 const BLOCK: u64 = 256;
+
+/// How many links a node has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Law {
+    /// By its rank, which a permutation gives it.
+    ByRank(Model),
+    /// By its id; so many at least.
+    ById(DegreeFunction, u64),
+}
 
 /// What decides how large the graph is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +27,7 @@ pub(super) struct Shape {
     pub start: u64,
     pub nodes: u64,
     pub link_types: u64,
-    pub model: Model,
+    pub law: Law,
     pub degree_max: u64,
     /// Seed of the ranking by degree.
     pub seed: u64,
@@ -29,9 +39,15 @@ pub(super) struct Shape {
 #[derive(Debug)]
 pub(super) struct Graph {
     shape: Shape,
-    degrees: Degrees,
-    ranking: Shuffle,
+    outgoing: Outgoing,
     sums: OnceLock<Vec<Sums>>,
+}
+
+/// The law, made ready.
+#[derive(Debug)]
+enum Outgoing {
+    ByRank { degrees: Degrees, ranking: Shuffle },
+    ById(DegreeRule),
 }
 
 /// What stands before a block of ids.
@@ -55,9 +71,28 @@ pub(super) struct List {
 
 impl Graph {
     pub(super) fn new(shape: Shape) -> Self {
+        let Shape {
+            start,
+            nodes,
+            degree_max: most,
+            seed,
+            ..
+        } = shape;
+        let outgoing = match shape.law {
+            Law::ByRank(model) => Outgoing::ByRank {
+                degrees: Degrees::new(model, nodes, most),
+                ranking: Shuffle::new(seed, nodes),
+            },
+            Law::ById(function, least) => Outgoing::ById(DegreeRule {
+                function,
+                start,
+                nodes,
+                least,
+                most,
+            }),
+        };
         Graph {
-            degrees: Degrees::new(shape.model, shape.nodes, shape.degree_max),
-            ranking: Shuffle::new(shape.seed, shape.nodes),
+            outgoing,
             shape,
             sums: OnceLock::new(),
         }
@@ -66,10 +101,11 @@ impl Graph {
     /// Links of the node, all types together, before they are split.
     #[inline]
     pub(super) fn degree(&self, id: u64) -> u64 {
-        self.degrees.of_rank(
-            self.ranking
-                .rank((id - self.shape.start) % self.shape.nodes),
-        )
+        let index = (id - self.shape.start) % self.shape.nodes;
+        match &self.outgoing {
+            Outgoing::ByRank { degrees, ranking } => degrees.of_rank(ranking.rank(index)),
+            Outgoing::ById(rule) => rule.of(self.shape.start + index),
+        }
     }
 
     /// Links that a node of this degree has in type number `kind`.
@@ -108,10 +144,11 @@ impl Graph {
                 .map(|kind| of_list(self.share(degree, kind)))
                 .sum::<u64>()
         };
-        self.degrees
-            .stairs()
-            .map(|stair| stair.ranks * of_node(stair.degree))
-            .sum()
+        let of_stair = |stair: Stair| stair.ranks * of_node(stair.degree);
+        match &self.outgoing {
+            Outgoing::ByRank { degrees, .. } => degrees.stairs().map(of_stair).sum(),
+            Outgoing::ById(rule) => rule.stairs().into_iter().map(of_stair).sum(),
+        }
     }
 
     fn sums(&self) -> &[Sums] {
@@ -237,7 +274,7 @@ mod tests {
             start: 5,
             nodes,
             link_types: 2,
-            model: Model::Knots,
+            law: Law::ByRank(Model::Knots),
             degree_max: DEGREE_MAX,
             seed: 3,
             split_bug,
@@ -261,6 +298,26 @@ mod tests {
             );
             let largest = lists.iter().map(|list| list.links).max();
             assert_eq!(largest, Some(DEGREE_MAX / 2 + 1));
+        }
+    }
+
+    #[test]
+    fn a_graph_by_ids_has_the_links_of_its_rule() {
+        for function in [
+            DegreeFunction::Reciprocal,
+            DegreeFunction::Multiples(10),
+            DegreeFunction::PerfectPowers(2),
+            DegreeFunction::Exponential(3),
+        ] {
+            let graph = Graph::new(Shape {
+                law: Law::ById(function, 0),
+                ..graph(3_000, false).shape
+            });
+            let lists: Vec<List> = graph.lists_from(0).collect();
+            assert_eq!(lists.len() as u64, graph.lists(), "{function:?}");
+            let links: u64 = lists.iter().map(|list| list.links).sum();
+            assert_eq!(links, graph.links(), "{function:?}");
+            assert!(links > 0);
         }
     }
 

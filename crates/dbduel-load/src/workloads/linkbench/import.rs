@@ -3,7 +3,7 @@
 //! Every key of theirs is known. Most are parameters; some say how many clients there are and how fast they
 //! go; the others have no meaning here, each for a reason that stands beside it.
 
-use super::specs::SPECS;
+use super::specs::specs;
 use crate::workloads::completion::{Import, ImportError};
 use crate::workloads::parameters::nearest;
 
@@ -55,50 +55,11 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
         "MySQL_disable_binlog_load",
         "settings of a server are the contender's",
     ),
-    (
-        "nlinks_config",
-        "the degree functions that read it are not offered",
-    ),
-    (
-        "nlinks_shape",
-        "the degree functions that read it are not offered",
-    ),
-    (
-        "nlinks_mean",
-        "the degree functions that read it are not offered",
-    ),
-    (
-        "read_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "read_uncorr_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "write_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "write_uncorr_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "node_read_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "node_update_config",
-        "the access functions that read it are not offered",
-    ),
-    (
-        "node_delete_config",
-        "the access functions that read it are not offered",
-    ),
 ];
 
 /// Reads a file of properties.
 pub(super) fn import(text: &str) -> Result<Import, ImportError> {
+    let specs = specs();
     let mut import = Import::default();
     for Property { key, value, line } in properties(text)? {
         let wrong = |why| ImportError { line, why };
@@ -122,13 +83,13 @@ pub(super) fn import(text: &str) -> Result<Import, ImportError> {
                 let rate = number()?;
                 import.rate_each = (rate > 0.0).then_some(rate);
             }
-            key if SPECS.iter().any(|spec| spec.name == key) => {
+            key if specs.iter().any(|spec| spec.name == key) => {
                 import.parameters.push((key.to_owned(), value.into(), line));
             }
             key if WITHOUT_EFFECT.iter().any(|(known, _)| *known == key) => {}
             key => {
                 let others = ["workload_file", "requesters", "requestrate"];
-                let meant = nearest(key, SPECS.iter().map(|spec| spec.name).chain(others));
+                let meant = nearest(key, specs.iter().map(|spec| spec.name).chain(others));
                 let meant = meant
                     .map(|name| format!("; did you mean `{name}`?"))
                     .unwrap_or_default();
@@ -207,7 +168,7 @@ mod tests {
     #[test]
     fn no_key_has_two_meanings() {
         for (key, why) in WITHOUT_EFFECT {
-            assert!(SPECS.iter().all(|spec| spec.name != *key), "{key}");
+            assert!(specs().iter().all(|spec| spec.name != *key), "{key}");
             assert!(!why.is_empty());
         }
     }

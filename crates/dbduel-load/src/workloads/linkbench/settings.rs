@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dbduel_record::plan::Parameters;
 
 use super::access::{
-    Access, GrayZipf, LINK_READS, LINK_WRITES, NODE_READS, NODE_WRITES, Ranked, Ranks,
+    Access, Accesses, GrayZipf, LINK_READS, LINK_WRITES, NODE_READS, NODE_WRITES, Ranked, Ranks,
 };
+use super::arithmetic::{AccessFunction, AccessRule, DegreeFunction};
 use super::degrees::Model;
-use super::graph::{Graph, Shape};
+use super::graph::{Graph, Law, Shape};
 use super::mix::{Mix, OPERATIONS};
 use super::payload::{LINK_MAX, NODE_MAX, PayloadRule};
 use super::shuffle::Shuffle;
@@ -126,7 +127,7 @@ impl Settings {
             start,
             nodes,
             link_types,
-            model: model(resolved).unwrap_or(Model::Knots),
+            law: law(resolved).unwrap_or(Law::ByRank(Model::Knots)),
             degree_max: resolved.count("nlinks_max"),
             seed: DEGREE_SEED,
             split_bug: bugs.degree_split,
@@ -218,11 +219,44 @@ pub(super) fn short(name: &str) -> String {
         .to_ascii_lowercase()
 }
 
-pub(super) fn model(resolved: Resolved<'_>) -> Option<Model> {
-    match short(resolved.text("nlinks_func")).as_str() {
-        "real" => Some(Model::Knots),
-        "fitted" => Some(Model::Fitted),
-        "const" => Some(Model::Constant(resolved.count("nlinks_default"))),
+/// How many links nodes have; none when there is no function of that name.
+pub(super) fn law(resolved: Resolved<'_>) -> Option<Law> {
+    let (default, config) = (
+        resolved.count("nlinks_default"),
+        resolved.count("nlinks_config"),
+    );
+    let mean = resolved.number("nlinks_mean");
+    let by_id = |function| Law::ById(function, default);
+    Some(match short(resolved.text("nlinks_func")).as_str() {
+        "real" => Law::ByRank(Model::Knots),
+        "fitted" => Law::ByRank(Model::Fitted),
+        "const" => Law::ByRank(Model::Constant(default)),
+        "uniformdistribution" => Law::ByRank(Model::Constant(mean.round() as u64)),
+        "zipfdistribution" => Law::ByRank(Model::Zipf {
+            shape: resolved.number("nlinks_shape"),
+            mean,
+        }),
+        "geometricdistribution" => Law::ByRank(Model::Geometric {
+            less: resolved.number("nlinks_prob"),
+            mean,
+        }),
+        "reciprocal" => by_id(DegreeFunction::Reciprocal),
+        "multiples" => by_id(DegreeFunction::Multiples(config)),
+        // The program knows the first name, its documentation the second.
+        "perfect_squares" | "perfect_powers" => by_id(DegreeFunction::PerfectPowers(config)),
+        "exponential" => by_id(DegreeFunction::Exponential(config)),
+        _ => return None,
+    })
+}
+
+/// The rule about ids that this access function is; none when it is a distribution.
+pub(super) fn access_function(resolved: Resolved<'_>, prefix: &str) -> Option<AccessFunction> {
+    let config = resolved.count(&format!("{prefix}_config"));
+    match short(resolved.text(&format!("{prefix}_function"))).as_str() {
+        "reciprocal" => Some(AccessFunction::Reciprocal),
+        "multiple" => Some(AccessFunction::Multiple(config)),
+        "power" => Some(AccessFunction::Power(config)),
+        "perfect_power" => Some(AccessFunction::PerfectPower(config)),
         _ => None,
     }
 }
@@ -238,8 +272,15 @@ struct Rankings<'a> {
 }
 
 impl Rankings<'_> {
-    fn ranks(&self, prefix: &str, trace: super::access::Accesses) -> Ranks {
+    fn ranks(&self, prefix: &str, trace: Accesses) -> Ranks {
         let count = self.nodes;
+        if let Some(function) = access_function(self.resolved, prefix) {
+            return Ranks::Arithmetic(AccessRule {
+                function,
+                start: self.start,
+                nodes: count,
+            });
+        }
         let number = |name: &str| self.resolved.number(&format!("{prefix}_{name}"));
         match short(self.resolved.text(&format!("{prefix}_function"))).as_str() {
             "uniformdistribution" => Ranks::Uniform { count },
@@ -253,7 +294,7 @@ impl Rankings<'_> {
         }
     }
 
-    fn of_links(&self, prefix: &str, blend: &str, trace: super::access::Accesses) -> Access {
+    fn of_links(&self, prefix: &str, blend: &str, trace: Accesses) -> Access {
         let percent = self.resolved.number(&format!("{blend}_uncorr_blend"));
         let other = Ranked {
             ranks: self.ranks(&format!("{blend}_uncorr"), trace),
@@ -269,7 +310,7 @@ impl Rankings<'_> {
         }
     }
 
-    fn of_nodes(&self, prefix: &str, trace: super::access::Accesses) -> Access {
+    fn of_nodes(&self, prefix: &str, trace: Accesses) -> Access {
         Access {
             start: self.start,
             main: Ranked {
@@ -284,6 +325,7 @@ impl Rankings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use crate::workloads::parameters::ParameterError;
     use crate::workloads::{find, parameters::resolve};
     use serde_json::Value;
@@ -315,6 +357,29 @@ mod tests {
         assert_eq!(settings.read.main.ranks, Ranks::Uniform { count: 1000 });
         assert_eq!(settings.link_add.uniqueness, 1.0);
         assert_eq!(settings.link_update.uniqueness, 0.225);
+    }
+
+    #[test]
+    fn rules_about_ids_choose_and_connect_the_nodes_that_they_name() {
+        let given = [
+            ("startid1", 10.into()),
+            ("maxid1", 1010.into()),
+            ("nlinks_func", "PERFECT_SQUARES".into()),
+            ("nlinks_config", 2.into()),
+            ("nlinks_default", 1.into()),
+            ("read_function", "MULTIPLE".into()),
+            ("read_config", 100.into()),
+            ("read_uncorr_blend", 0.into()),
+            ("node_delete_function", "round_robin".into()),
+        ];
+        let settings = Settings::new(&resolved(&given).unwrap());
+        let (mut random, mut previous) = (Random::new(5), 0);
+        let mut draw = |access: &Access| access.draw(&mut random, &mut previous);
+        assert!((0..1_000).all(|_| draw(&settings.read).is_multiple_of(100)));
+        assert_eq!([(); 3].map(|()| draw(&settings.node_delete)), [11, 12, 13]);
+        // One link each, and 2·k − 1 for the square of k: of 4 to 31.
+        assert_eq!(settings.graph.links(), 1_000 + 31 * 31 - 3 * 3);
+        assert_eq!(settings.graph.degree(900), 1 + 59);
     }
 
     #[test]

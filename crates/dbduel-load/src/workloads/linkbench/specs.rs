@@ -8,18 +8,9 @@ const fn percent(name: &'static str, default: f64, about: &'static str) -> Param
     number(name, 0.0, 100.0, default, about)
 }
 
-const fn shape(name: &'static str, default: f64) -> ParameterSpec {
-    number(
-        name,
-        0.0,
-        10.0,
-        default,
-        "Exponent of this Zipf distribution; 1 is the classical law.",
-    )
-}
-
 const FUNCTION: &str = "How ids are chosen for this: ZipfDistribution, UniformDistribution, GeometricDistribution \
-                        (class names of the original are understood), REAL or ROUND_ROBIN.";
+                        (class names of the original are understood), REAL, ROUND_ROBIN, or, by a rule about ids, \
+                        RECIPROCAL, MULTIPLE, POWER or PERFECT_POWER.";
 const GENERATOR: &str = "How these payloads are made: MotifDataGenerator or UniformDataGenerator.";
 const FIRST_BYTE: &str = "First byte of the alphabet of these payloads.";
 const LAST_BYTE: &str = "Last byte of the alphabet of these payloads.";
@@ -27,13 +18,87 @@ const UNIQUENESS: &str = "Share of pieces of these payloads that are new and not
 const MOTIF: &str = "Length of the text that pieces of these payloads are copied from, bytes.";
 const PROBABILITY: &str = "Success probability of this geometric distribution.";
 
-/// Which functions there are is checked later, so that the names of classes can be given.
-const fn function(name: &'static str, default: &'static str) -> ParameterSpec {
-    text(name, default, FUNCTION)
+const SHAPE: &str = "Exponent of this Zipf distribution; anything but 1.";
+const CONFIG: &str = "Of these multiples, to this base or to this power, where the function is MULTIPLE, POWER or PERFECT_POWER.";
+
+/// How payloads of one use are made.
+macro_rules! payload {
+    ($prefix:literal, bytes: $first:literal..=$last:literal, uniqueness: $share:literal, motif: $motif:literal) => {
+        [
+            text(
+                concat!($prefix, "_datagen"),
+                "MotifDataGenerator",
+                GENERATOR,
+            ),
+            integer(
+                concat!($prefix, "_datagen_startbyte"),
+                0,
+                255,
+                $first,
+                FIRST_BYTE,
+            ),
+            integer(
+                concat!($prefix, "_datagen_endbyte"),
+                0,
+                255,
+                $last,
+                LAST_BYTE,
+            ),
+            number(
+                concat!($prefix, "_datagen_uniqueness"),
+                0.0,
+                1.0,
+                $share,
+                UNIQUENESS,
+            ),
+            integer(
+                concat!($prefix, "_datagen_motif_length"),
+                1,
+                1 << 20,
+                $motif,
+                MOTIF,
+            ),
+        ]
+    };
 }
 
-/// Every parameter; the first word of a choice is its default.
-pub(super) const SPECS: &[ParameterSpec] = &[
+/// How nodes are chosen for one use. Which functions there are is checked later, so that names of classes can
+/// be given.
+macro_rules! access {
+    ($prefix:literal, $function:literal, shape: $shape:literal) => {
+        [
+            text(concat!($prefix, "_function"), $function, FUNCTION),
+            number(concat!($prefix, "_shape"), 0.0, 10.0, $shape, SHAPE),
+            number(concat!($prefix, "_prob"), 1e-9, 1.0, 0.5, PROBABILITY),
+            integer(concat!($prefix, "_config"), 1, i64::MAX / 4, 1, CONFIG),
+        ]
+    };
+}
+
+/// Every parameter.
+pub(super) fn specs() -> Vec<ParameterSpec> {
+    [
+        GRAPH,
+        &payload!("link_add", bytes: 32..=100, uniqueness: 0.225, motif: 128),
+        &payload!("link_up", bytes: 32..=100, uniqueness: 0.225, motif: 128),
+        &payload!("node_add", bytes: 50..=220, uniqueness: 0.63, motif: 512),
+        &payload!("node_up", bytes: 50..=220, uniqueness: 0.63, motif: 512),
+        MIX,
+        &access!("read", "ZipfDistribution", shape: 0.8),
+        &access!("read_uncorr", "ZipfDistribution", shape: 0.8),
+        &access!("write", "ZipfDistribution", shape: 0.741),
+        &access!("write_uncorr", "ZipfDistribution", shape: 0.741),
+        BLENDS,
+        &access!("node_read", "ZipfDistribution", shape: 0.625),
+        &access!("node_update", "ZipfDistribution", shape: 0.606),
+        &access!("node_delete", "UniformDistribution", shape: 0.606),
+        OTHERS,
+    ]
+    .concat()
+}
+
+/// What the graph is like.
+const GRAPH: &[ParameterSpec] = &[
     integer("startid1", 1, i64::MAX / 4, 1, "Id of the first node."),
     integer(
         "maxid1",
@@ -57,21 +122,46 @@ pub(super) const SPECS: &[ParameterSpec] = &[
     text(
         "nlinks_func",
         "REAL",
-        "Out-degrees: REAL (the published sample, by 28 knots), FITTED (by a closed form) or CONST (`nlinks_default` each).",
+        "Out-degrees: REAL (the published sample, by 28 knots), FITTED (the same by a closed form), CONST \
+         (`nlinks_default` each), a distribution (ZipfDistribution, UniformDistribution, GeometricDistribution), or, by \
+         a rule about ids, RECIPROCAL, MULTIPLES, PERFECT_SQUARES or EXPONENTIAL.",
     ),
     integer(
         "nlinks_default",
         0,
         DEGREE_MAX as i64,
         0,
-        "Links of every node with `nlinks_func = CONST`.",
+        "Links of every node with `nlinks_func = CONST`, and at least with a rule about ids.",
     ),
+    integer(
+        "nlinks_config",
+        1,
+        i64::MAX / 4,
+        1,
+        "Of these multiples, to this power or to this base, where `nlinks_func` is MULTIPLES, PERFECT_SQUARES or EXPONENTIAL.",
+    ),
+    number(
+        "nlinks_mean",
+        0.0,
+        1e9,
+        4.1,
+        "Links of a node in the mean, where `nlinks_func` is a distribution.",
+    ),
+    number(
+        "nlinks_shape",
+        0.001,
+        10.0,
+        1.5,
+        "Exponent of the out-degrees where they are a Zipf distribution.",
+    ),
+    number("nlinks_prob", 1e-9, 1.0, 0.5, PROBABILITY),
     integer(
         "nlinks_max",
         1,
         DEGREE_MAX as i64,
         DEGREE_MAX as i64,
-        "Links of the hottest node, whatever the number of nodes; less for small graphs.",
+        "Links that no node has more of, and the hottest of the published sample has, whatever the number of nodes; \
+         less for small graphs.",
     ),
     integer(
         "randomid2max",
@@ -94,16 +184,6 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         8.0,
         "Median length of a link's payload, bytes.",
     ),
-    text("link_add_datagen", "MotifDataGenerator", GENERATOR),
-    integer("link_add_datagen_startbyte", 0, 255, 32, FIRST_BYTE),
-    integer("link_add_datagen_endbyte", 0, 255, 100, LAST_BYTE),
-    number("link_add_datagen_uniqueness", 0.0, 1.0, 0.225, UNIQUENESS),
-    integer("link_add_datagen_motif_length", 1, 1 << 20, 128, MOTIF),
-    text("link_up_datagen", "MotifDataGenerator", GENERATOR),
-    integer("link_up_datagen_startbyte", 0, 255, 32, FIRST_BYTE),
-    integer("link_up_datagen_endbyte", 0, 255, 100, LAST_BYTE),
-    number("link_up_datagen_uniqueness", 0.0, 1.0, 0.225, UNIQUENESS),
-    integer("link_up_datagen_motif_length", 1, 1 << 20, 128, MOTIF),
     number(
         "node_datasize",
         0.0,
@@ -111,16 +191,10 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         128.0,
         "Median length of a node's payload, bytes.",
     ),
-    text("node_add_datagen", "MotifDataGenerator", GENERATOR),
-    integer("node_add_datagen_startbyte", 0, 255, 50, FIRST_BYTE),
-    integer("node_add_datagen_endbyte", 0, 255, 220, LAST_BYTE),
-    number("node_add_datagen_uniqueness", 0.0, 1.0, 0.63, UNIQUENESS),
-    integer("node_add_datagen_motif_length", 1, 1 << 20, 512, MOTIF),
-    text("node_up_datagen", "MotifDataGenerator", GENERATOR),
-    integer("node_up_datagen_startbyte", 0, 255, 50, FIRST_BYTE),
-    integer("node_up_datagen_endbyte", 0, 255, 220, LAST_BYTE),
-    number("node_up_datagen_uniqueness", 0.0, 1.0, 0.63, UNIQUENESS),
-    integer("node_up_datagen_motif_length", 1, 1 << 20, 512, MOTIF),
+];
+
+/// How often which operation comes.
+const MIX: &[ParameterSpec] = &[
     percent(
         "addlink",
         8.988_660_1,
@@ -176,37 +250,25 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         0.3,
         "Percent of `getlinklist` that go on with a long list read earlier.",
     ),
-    function("read_function", "ZipfDistribution"),
-    shape("read_shape", 0.8),
-    number("read_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+];
+
+/// How often ids have nothing to do with out-degrees.
+const BLENDS: &[ParameterSpec] = &[
     percent(
         "read_uncorr_blend",
         99.5,
         "Percent of link reads whose ids have nothing to do with out-degrees.",
     ),
-    function("read_uncorr_function", "ZipfDistribution"),
-    shape("read_uncorr_shape", 0.8),
-    number("read_uncorr_prob", 1e-9, 1.0, 0.5, PROBABILITY),
-    function("write_function", "ZipfDistribution"),
-    shape("write_shape", 0.741),
-    number("write_prob", 1e-9, 1.0, 0.5, PROBABILITY),
     percent(
         "write_uncorr_blend",
         95.0,
         "Percent of link writes whose ids have nothing to do with out-degrees.",
     ),
-    function("write_uncorr_function", "ZipfDistribution"),
-    shape("write_uncorr_shape", 0.741),
-    number("write_uncorr_prob", 1e-9, 1.0, 0.5, PROBABILITY),
-    function("node_read_function", "ZipfDistribution"),
-    shape("node_read_shape", 0.625),
-    number("node_read_prob", 1e-9, 1.0, 0.5, PROBABILITY),
-    function("node_update_function", "ZipfDistribution"),
-    shape("node_update_shape", 0.606),
-    number("node_update_prob", 1e-9, 1.0, 0.5, PROBABILITY),
-    function("node_delete_function", "UniformDistribution"),
-    shape("node_delete_shape", 0.606),
-    number("node_delete_prob", 1e-9, 1.0, 0.5, PROBABILITY),
+];
+
+/// What a multiget asks for, how tables are filled and stored, how statements travel; the first word of a choice
+/// is its default.
+const OTHERS: &[ParameterSpec] = &[
     text(
         "link_multiget_dist",
         "GeometricDistribution",
