@@ -14,6 +14,7 @@ mod workload;
 use std::path::Path;
 
 use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_load::workloads::script;
 use dbduel_record::plan::{Contender, LoadProcess, Objective, Workload};
 use dbduel_record::{FormatVersion, Plan};
 
