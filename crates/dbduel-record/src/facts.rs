@@ -62,6 +62,20 @@ pub struct Host {
     pub disk: Option<String>,
     /// Its model, as it says itself.
     pub disk_model: Option<String>,
+    /// Revision of the disk's firmware.
+    pub disk_firmware: Option<String>,
+    /// The kernel's driver of the disk.
+    pub disk_driver: Option<String>,
+    /// Largest write that the disk says it makes whole or not at all, bytes; 0 when it says none.
+    pub disk_atomic_write_bytes: Option<u64>,
+    /// True when the disk can be told to pass one write by its cache (FUA).
+    pub force_unit_access: Option<bool>,
+    /// True when the disk can be told that blocks are free (TRIM).
+    pub discard: Option<bool>,
+    /// Size of the file system of the sandboxes, bytes.
+    pub file_system_bytes: Option<u64>,
+    /// What of it was free when the facts were read, bytes.
+    pub file_system_free_bytes: Option<u64>,
     /// Bytes of the disk that are written at once: logical and physical block.
     pub disk_block_bytes: Option<[u64; 2]>,
     /// What the kernel reads ahead, bytes.

@@ -6,7 +6,7 @@
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, Severity};
 
-use super::audit::{self, Audit, AuditFinding, case_of};
+use super::audit::{self, Audit, AuditFinding, Case, case_of};
 use super::rules::Found;
 use super::summary::{Duel, Verdict};
 
@@ -15,9 +15,14 @@ const PREFIX: &str = "audit.";
 
 /// Audits a record.
 pub fn audit_of(record: &Record, duels: &[Duel]) -> Audit {
+    audit::audit(&case(record, duels))
+}
+
+/// A record as a case, with what its verdicts say.
+pub fn case(record: &Record, duels: &[Duel]) -> Case {
     let mut case = case_of(record);
     case.margin = Some(margin(duels));
-    audit::audit(&case)
+    case
 }
 
 /// The largest ratio of throughputs, or its inverse, that a verdict stands on; 1 without any.

@@ -241,8 +241,7 @@ fn inherited(
 /// An experiment of servers that had none.
 fn composed(contest: &Gathered, addresses: &[Option<String>], fix: &Fix) -> String {
     let mut text = String::from(
-        "# Written by `dbduel audit --fix`: the servers with settings that make them equal.\n\
-         # Those that were theirs come first; those below the line make them equal.\n",
+        "# Written by `dbduel audit --fix`: the servers with settings that make them equal.\n",
     );
     for finding in left(fix) {
         let _ = writeln!(
@@ -309,8 +308,11 @@ fn compose_contender(
             }
         }
     }
-    text.push_str("# ---\n");
-    for setting in of(&fix.settings) {
+    let settings = of(&fix.settings);
+    if !settings.is_empty() {
+        text.push_str("# Above what was theirs, below what makes them equal.\n");
+    }
+    for setting in settings {
         let _ = writeln!(text, "{} = {}", setting.name, quoted(&setting.value));
     }
 }

@@ -17,7 +17,7 @@ const READS_PRINTED: usize = 6;
 /// The audit as text.
 pub fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
     let width = width.max(WIDTH_MIN);
-    let mut text = format!("Was it fair? {}\n\n", audit.grade.word());
+    let mut text = format!("Was it fair? {}{}\n\n", audit.grade.word(), counted(audit));
     let longest = audit
         .contenders
         .iter()
@@ -27,8 +27,14 @@ pub fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
     for contender in &audit.contenders {
         let _ = writeln!(
             text,
-            "  {:<longest$}  {} {}  ({})",
-            contender.name, contender.product, contender.version, contender.source
+            "  {:<longest$}  {} {}",
+            contender.name, contender.product, contender.version
+        );
+        wrap(
+            &mut text,
+            &format!("from {}", contender.source),
+            longest + 4,
+            width,
         );
         wrap(&mut text, &contender.promise, longest + 4, width);
     }
@@ -36,15 +42,43 @@ pub fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
         text.push('\n');
         render_finding(&mut text, finding, is_everything, width);
     }
-    render_counts(&mut text, audit, is_everything);
+    render_counts(&mut text, audit, is_everything, width);
     for waiver in &audit.unused_waivers {
-        let _ = writeln!(
-            text,
+        let line = format!(
             "The waiver of {} was not needed: {}",
             waiver.of, waiver.reason
         );
+        wrap(&mut text, &line, 0, width);
     }
     text
+}
+
+/// How many findings of each severity there are, heaviest first; empty when there is none.
+fn counted(audit: &Audit) -> String {
+    let counts = [
+        (Severity::Void, "void", "voids"),
+        (Severity::Doubt, "doubt", "doubts"),
+        (Severity::Note, "note", "notes"),
+    ];
+    let of = |severity| {
+        let findings = audit.findings.iter();
+        findings
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let words: Vec<String> = counts
+        .into_iter()
+        .filter_map(|(severity, one, many)| match of(severity) {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {many}")),
+        })
+        .collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", words.join(", "))
+    }
 }
 
 fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool, width: usize) {
@@ -78,7 +112,7 @@ fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool
     wrap(text, &finding.remedy, INDENT, width);
 }
 
-fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
+fn render_counts(text: &mut String, audit: &Audit, is_everything: bool, width: usize) {
     let count = |outcome: Outcome| {
         audit
             .comparisons
@@ -86,9 +120,8 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
             .filter(|one| one.outcome == outcome)
             .count()
     };
-    let _ = writeln!(
-        text,
-        "\n{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
+    let facts = format!(
+        "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
         count(Outcome::Equal),
         count(Outcome::Equivalent),
         count(Outcome::Differs),
@@ -96,6 +129,8 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
         count(Outcome::NotSeen),
         count(Outcome::Unreadable)
     );
+    text.push('\n');
+    wrap(text, &facts, 0, width);
     let favoured: Vec<String> = audit
         .contenders
         .iter()
@@ -104,19 +139,19 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool) {
         .map(|(count, name)| format!("{count} `{name}`"))
         .collect();
     if !favoured.is_empty() {
-        let _ = writeln!(
-            text,
+        let line = format!(
             "Of the doubts whose direction is known, these favour: {}.",
             favoured.join(", ")
         );
+        wrap(text, &line, 0, width);
     }
     if is_everything {
         for one in &audit.comparisons {
-            let _ = writeln!(
-                text,
-                "  {:<4} {}: {} | {}",
+            let line = format!(
+                "{:<4} {}: {} | {}",
                 one.class, one.title, one.sides[0].value, one.sides[1].value
             );
+            wrap(text, &line, 2, width);
         }
     }
 }
@@ -173,7 +208,12 @@ pub fn names(width: usize) -> String {
                 let _ = writeln!(text, "\n{:<5} {}", code.name, code.about);
             }
             What::Fact | What::Rule => {
-                let line = format!("{}: {}", code.name, code.about);
+                // A variable that means the same everywhere speaks for itself.
+                let line = if code.name == code.about {
+                    code.about
+                } else {
+                    format!("{}: {}", code.name, code.about)
+                };
                 wrap(&mut text, &line, INDENT - 1, width);
             }
         }

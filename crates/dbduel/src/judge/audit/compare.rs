@@ -283,21 +283,13 @@ impl<'a> Pair<'a> {
             Compare::Flags => differing_flags(&one, &two),
             _ => (one, two),
         };
-        let only = |mine: &BTreeSet<String>, others: &BTreeSet<String>| {
+        let only = |side: usize, mine: &BTreeSet<String>, others: &BTreeSet<String>| {
             let only: Vec<&str> = mine.difference(others).map(String::as_str).collect();
-            if only.is_empty() {
-                "nothing".to_owned()
-            } else {
-                only.join(", ")
-            }
+            (!only.is_empty())
+                .then(|| format!("only `{}` has {}", self.name(side), only.join(", ")))
         };
-        Some(format!(
-            "only `{}` has {}; only `{}` has {}",
-            self.name(0),
-            only(&one, &two),
-            self.name(1),
-            only(&two, &one)
-        ))
+        let sides = [only(0, &one, &two), only(1, &two, &one)];
+        Some(sides.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 
     fn unreadable(&self) -> AuditFinding {
@@ -340,11 +332,13 @@ impl<'a> Pair<'a> {
             _ => [Vec::new(), Vec::new()],
         };
         let words = |settings: &[RemedySetting]| {
-            let words = settings.iter().map(|setting| {
-                format!(
-                    "{} = {} on `{}`",
-                    setting.name, setting.value, setting.contender
-                )
+            let of_each = settings.chunk_by(|one, next| one.contender == next.contender);
+            let words = of_each.map(|settings| {
+                let set: Vec<String> = settings
+                    .iter()
+                    .map(|setting| format!("{} = {}", setting.name, setting.value))
+                    .collect();
+                format!("{} on `{}`", set.join(" and "), settings[0].contender)
             });
             words.collect::<Vec<_>>().join(", ")
         };

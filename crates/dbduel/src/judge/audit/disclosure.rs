@@ -2,6 +2,8 @@
 //!
 //! Looks at the record only; it does not judge what is told.
 
+mod machine;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -88,76 +90,23 @@ impl List<'_> {
             rule.horizon > 0.0,
             store::PLAN,
         );
+        self.add(
+            section,
+            "who ran it, and in whose interest",
+            false,
+            "not kept in records; say it beside the result",
+        );
     }
 
-    fn machine(&mut self) {
-        let host = self.record.host.clone();
-        let hardware = [
-            ("processor model", host.cpu_model.is_some()),
-            ("sockets", host.sockets.is_some()),
-            (
-                "cores and processors",
-                host.cpus.is_some() && host.cores.is_some(),
-            ),
-            (
-                "whether simultaneous multithreading (hyper-threading) is on",
-                host.smt.is_some() || host.threads_per_core.is_some(),
-            ),
-            ("memory nodes (NUMA)", host.numa_nodes.is_some()),
-            ("frequency governor", host.governor.is_some()),
-            ("turbo", host.turbo.is_some()),
-            ("microcode", host.microcode.is_some()),
-            ("mitigations", !host.mitigations.is_empty()),
-            ("memory", host.memory_bytes.is_some()),
-            // A machine that shows its processor's flags and none of a hypervisor is a real one.
-            (
-                "virtualisation",
-                host.virtualisation.is_some() || host.cpu_model.is_some(),
-            ),
-        ];
-        self.add_host("hardware", &hardware);
-        let storage = [
-            ("block device", host.block_device.is_some()),
-            ("disk model", host.disk_model.is_some()),
-            ("rotating or not", host.rotational.is_some()),
-            ("write cache", host.write_cache.is_some()),
-            ("I/O scheduler", host.io_scheduler.is_some()),
-            ("block sizes", host.disk_block_bytes.is_some()),
-            (
-                "read-ahead and request queue",
-                host.read_ahead_bytes.is_some() && host.queue_requests.is_some(),
-            ),
-            ("file system", host.file_system.is_some()),
-            ("mount options", host.mount_options.is_some()),
-        ];
-        self.add_host("storage", &storage);
-        let system = [
-            ("distribution", host.distribution.is_some()),
-            ("kernel", host.kernel.is_some()),
-            (
-                "parameters of the kernel",
-                host.kernel_command_line.is_some(),
-            ),
-            (
-                "settings of the kernel (swappiness, dirty pages, asynchronous I/O)",
-                !host.kernel_settings.is_empty(),
-            ),
-            (
-                "transparent huge pages",
-                host.transparent_huge_pages.is_some(),
-            ),
-            ("clock source", host.clock_source.is_some()),
-            ("swap space", host.swap_bytes.is_some()),
-            ("limit of open files", host.open_files_limit.is_some()),
-            ("limits of the control group", host.cgroup_version.is_some()),
-        ];
-        self.add_host("operating system", &system);
-    }
-
-    fn add_host(&mut self, section: &'static str, items: &[(&'static str, bool)]) {
-        for (item, present) in items {
-            self.add(section, item, *present, store::HOST);
-        }
+    /// What follows from the variables of every contender.
+    fn add_derived(&mut self, section: &'static str, item: &'static str) {
+        let present = self.all_have("variables.before.tsv");
+        self.add(
+            section,
+            item,
+            present,
+            "the report, from variables.before.tsv",
+        );
     }
 
     fn server(&mut self) {
@@ -180,8 +129,16 @@ impl List<'_> {
             digests,
             "contenders/NAME/build.json",
         );
+        self.add_contender_file(
+            section,
+            "compiler, libraries and start",
+            "server-build.json",
+        );
+        self.add_contender_file(section, "plugins", "plugins.tsv");
+        self.add_contender_file(section, "storage engines", "engines.tsv");
         let section = "configuration";
         self.add_contender_file(section, "option file", "server.cnf");
+        self.add_contender_file(section, "who set each variable", "variable-origins.tsv");
         self.add_contender_file(
             section,
             "all effective variables before the run",
@@ -193,6 +150,11 @@ impl List<'_> {
             "variables.after.tsv",
         );
         self.add_contender_file(section, "the server's own log", "server.log");
+        self.add_derived(
+            section,
+            "what differs between the contenders, with both values",
+        );
+        self.add_derived("durability", "what a committed transaction survives");
     }
 
     fn workload(&mut self) {
@@ -213,6 +175,24 @@ impl List<'_> {
             section,
             "digest of the content, equal on all sides",
             digests,
+            store::EVENTS,
+        );
+        let memory = self.record.host.memory_bytes.is_some();
+        let sizes = memory && self.all_have("size.json") && self.all_have("variables.before.tsv");
+        self.add(
+            section,
+            "data against buffer pool and memory",
+            sizes,
+            "size.json, variables.before.tsv, host.json",
+        );
+        let loaded = self.contenders_with(|event| match event {
+            dbduel_record::Event::DatasetReady { contender, .. } => Some(contender),
+            _ => None,
+        });
+        self.add(
+            section,
+            "whether they were loaded or restored, and how long it took",
+            loaded,
             store::EVENTS,
         );
         let section = "workload";
@@ -247,6 +227,13 @@ impl List<'_> {
             section,
             "the clients' connections: transport, TLS, prepared statements",
             "connection.json",
+        );
+        let is_placed = self.record.plan.load.threads > 0;
+        self.add(
+            section,
+            "where the clients run: processors of the load and of the servers",
+            is_placed,
+            store::PLAN,
         );
         let seeds = self.record.plan.seed != 0 || self.record.plan.dataset_seed != 0;
         self.add(section, "random seeds", seeds, store::PLAN);
@@ -317,7 +304,16 @@ impl List<'_> {
             "SHOW GLOBAL STATUS after the run",
             "status.after.tsv",
         );
-        self.add_contender_file(section, "SHOW ENGINE INNODB STATUS", "engine-status.txt");
+        self.add_contender_file(
+            section,
+            "SHOW ENGINE INNODB STATUS before the run",
+            "engine-status.before.txt",
+        );
+        self.add_contender_file(
+            section,
+            "SHOW ENGINE INNODB STATUS after the run",
+            "engine-status.txt",
+        );
         self.add(
             section,
             "processor, device and memory readings",

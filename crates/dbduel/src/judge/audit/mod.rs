@@ -184,6 +184,9 @@ fn nothing_to_compare(case: &Case, other: usize) -> AuditFinding {
     }
 }
 
+/// Titles that are listed in a claim; the values of all are in its evidence.
+const TITLES_LISTED: usize = 12;
+
 /// Facts that exist on one side only, and facts that nobody looked at: one note for each kind.
 fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<AuditFinding> {
     let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
@@ -208,10 +211,15 @@ fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<A
             .filter(move |comparison| comparison.outcome == outcome)
     };
     let titles = |outcome: Outcome| {
-        with(outcome)
-            .map(|one| one.title.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
+        let all = with(outcome).count();
+        let mut titles: Vec<String> = with(outcome)
+            .take(TITLES_LISTED)
+            .map(|one| one.title.clone())
+            .collect();
+        if all > TITLES_LISTED {
+            titles.push(format!("and {} more", all - TITLES_LISTED));
+        }
+        titles.join(", ")
     };
     let mut notes = Vec::new();
     if with(Outcome::OneSided).next().is_some() {

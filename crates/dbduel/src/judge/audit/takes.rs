@@ -161,7 +161,7 @@ fn is_word(words: &Words, value: &str) -> bool {
             let has = |wanted: &str| words.words.contains(&wanted);
             Value::read(word).switch().is_some() && has("ON") && has("OFF")
         };
-        words.words.iter().any(|listed| is_same(&listed)) || is_number || is_switch()
+        words.words.iter().any(is_same) || is_number || is_switch()
     };
     match words.takes {
         Takes::Any => true,

@@ -20,6 +20,13 @@ pub(super) fn read(files: &Files, place: &Path, host: &mut Host) {
     let Some(mount) = mount_of(&files.text("/proc/self/mounts"), place) else {
         return;
     };
+    let room = place
+        .ancestors()
+        .find_map(|path| nix::sys::statvfs::statvfs(path).ok());
+    if let Some(room) = room {
+        host.file_system_bytes = Some(room.blocks() * room.fragment_size());
+        host.file_system_free_bytes = Some(room.blocks_available() * room.fragment_size());
+    }
     if let Some(disk) = whole_disk(files, &mount.source) {
         of_disk(files, &disk, host);
         host.disk = Some(disk);
@@ -50,6 +57,18 @@ fn of_disk(files: &Files, disk: &str, host: &mut Host) {
         .number::<u64>(&queue("read_ahead_kb"))
         .map(|kib| kib * 1024);
     host.queue_requests = files.number(&queue("nr_requests"));
+    host.disk_firmware = ["device/firmware_rev", "device/rev"]
+        .into_iter()
+        .find_map(|file| files.line(&format!("{BLOCK}/{disk}/{file}")));
+    let driver = files.path(&format!("{BLOCK}/{disk}/device/driver"));
+    host.disk_driver = fs::canonicalize(driver)
+        .ok()
+        .and_then(|driver| Some(driver.file_name()?.to_string_lossy().into_owned()));
+    host.disk_atomic_write_bytes = files.number(&queue("atomic_write_unit_max_bytes"));
+    host.force_unit_access = files.line(&queue("fua")).map(|value| value == "1");
+    host.discard = files
+        .number::<u64>(&queue("discard_max_bytes"))
+        .map(|bytes| bytes > 0);
     let block = |file: &str| files.number::<u64>(&queue(file));
     host.disk_block_bytes = block("logical_block_size")
         .zip(block("physical_block_size"))
@@ -134,6 +153,10 @@ mod tests {
             ("queue/logical_block_size", "512\n"),
             ("queue/physical_block_size", "4096\n"),
             ("device/model", "Fast 1\n"),
+            ("device/firmware_rev", "2B4QEXM7\n"),
+            ("queue/fua", "1\n"),
+            ("queue/discard_max_bytes", "0\n"),
+            ("queue/atomic_write_unit_max_bytes", "16384\n"),
         ] {
             fs::write(disk.join(file), text).unwrap();
         }
@@ -146,6 +169,14 @@ mod tests {
         assert_eq!(
             (host.disk_model.as_deref(), host.read_ahead_bytes),
             (Some("Fast 1"), Some(131_072))
+        );
+        assert_eq!(
+            (host.disk_firmware.as_deref(), host.disk_atomic_write_bytes),
+            (Some("2B4QEXM7"), Some(16384))
+        );
+        assert_eq!(
+            (host.force_unit_access, host.discard),
+            (Some(true), Some(false))
         );
         assert_eq!(
             (host.queue_requests, host.disk_block_bytes),

@@ -17,7 +17,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_record::{Record, store};
 
-use crate::judge::audit::{Case, Product, ServerEvidence, Stage, Version, case_of};
+use crate::judge;
+use crate::judge::audit::{Case, Product, ServerEvidence, Stage, Version};
 use crate::lab::host;
 use dump::Content;
 
@@ -66,7 +67,8 @@ impl Gathered {
     #[must_use]
     pub fn of_record(record: &Record, title: String) -> Self {
         let path = record.dir.join(store::EXPERIMENT);
-        let case = case_of(record);
+        let (summary, _) = judge::summarise(record);
+        let case = judge::fairness::case(record, &summary.duels);
         let origin = match text::whole(&path) {
             Ok(text) => Origin::Experiment { path, text },
             Err(_) => Origin::Servers(vec![None; case.contenders.len()]),

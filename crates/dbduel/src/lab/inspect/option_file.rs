@@ -153,7 +153,13 @@ impl Reader {
                 "the configuration has more than {FILES_MAX} files"
             )));
         }
-        let lines = text::lines(path)?;
+        let lines = text::lines(path).map_err(|error| match error {
+            TextError::NotAFile(path) if from.is_some() => blame(format!(
+                "`{}` cannot be included: it is not a regular file",
+                path.display()
+            )),
+            other => other,
+        })?;
         self.found.files.push(path.to_owned());
         self.open.push(whole);
         let mut applies = false;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::event::LoadTime;
+use dbduel_record::facts::Host;
 use dbduel_record::plan::Parameters;
 
 use super::{ContenderView, Entry, SettingView, entry};
@@ -184,11 +185,19 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
         ("clock source", host.clock_source.clone()),
         ("kernel settings", listed(&host.kernel_settings)),
         ("virtualisation", host.virtualisation.clone()),
-        ("file system", host.file_system.clone()),
+        (
+            "file system",
+            host.file_system.as_ref().map(|kind| with_room(kind, host)),
+        ),
         ("mount options", host.mount_options.clone()),
         ("block device", host.block_device.clone()),
         ("disk", host.disk.clone()),
-        ("disk model", host.disk_model.clone()),
+        (
+            "disk model",
+            host.disk_model
+                .as_ref()
+                .map(|model| with_firmware(model, host)),
+        ),
         (
             "disk blocks",
             host.disk_block_bytes
@@ -196,7 +205,12 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
         ),
         ("rotating", host.rotational.map(yes_no)),
         ("I/O scheduler", host.io_scheduler.clone()),
-        ("write cache", host.write_cache.clone()),
+        (
+            "write cache",
+            host.write_cache
+                .as_ref()
+                .map(|cache| with_commands(cache, host)),
+        ),
         ("read-ahead", host.read_ahead_bytes.map(words::bytes)),
         ("request queue", number(host.queue_requests)),
         ("open files limit", host.open_files_limit.map(words::count)),
@@ -224,6 +238,46 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
         .unwrap_or_else(|| "not known; `dbduel selftest` measures it".to_owned());
     entries.push(entry("the lab's own resolution here", own));
     entries
+}
+
+/// A file system with its size and how full it was.
+fn with_room(kind: &str, host: &Host) -> String {
+    match (host.file_system_bytes, host.file_system_free_bytes) {
+        (Some(all), Some(free)) => {
+            format!(
+                "{kind}, {} of {} free",
+                words::bytes(free),
+                words::bytes(all)
+            )
+        }
+        _ => kind.to_owned(),
+    }
+}
+
+/// A disk's model with its firmware and driver, as far as they are known.
+fn with_firmware(model: &str, host: &Host) -> String {
+    let named = |name: &str, value: &Option<String>| {
+        let value = value.as_ref();
+        value.map_or_else(String::new, |value| format!(", {name} {value}"))
+    };
+    let firmware = named("firmware", &host.disk_firmware);
+    format!("{model}{firmware}{}", named("driver", &host.disk_driver))
+}
+
+/// A write cache with what the disk can be told about it, as far as that is known.
+fn with_commands(cache: &str, host: &Host) -> String {
+    let told = |can: Option<bool>, name: &str| match can {
+        Some(true) => format!(", {name}"),
+        Some(false) => format!(", no {name}"),
+        None => String::new(),
+    };
+    let atomic = match host.disk_atomic_write_bytes {
+        Some(0) => ", no atomic writes".to_owned(),
+        Some(bytes) => format!(", atomic writes up to {}", words::bytes(bytes)),
+        None => String::new(),
+    };
+    let forced = told(host.force_unit_access, "forced unit access");
+    format!("{cache}{forced}{}{atomic}", told(host.discard, "discard"))
 }
 
 pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {

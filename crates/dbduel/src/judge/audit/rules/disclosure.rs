@@ -27,14 +27,21 @@ pub(super) fn missing_dumps(case: &Case) -> Vec<AuditFinding> {
         }
         missing
     };
-    let findings = case.contenders.iter().filter_map(|contender| {
+    // What is missing of several alike is said once.
+    let mut alike: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+    for contender in &case.contenders {
         let missing = missing(contender);
-        if missing.is_empty() {
-            return None;
+        match alike.iter_mut().find(|(known, _)| *known == missing) {
+            Some((_, names)) => names.push(contender.name.clone()),
+            None => alike.push((missing, vec![contender.name.clone()])),
         }
+    }
+    alike.retain(|(missing, _)| !missing.is_empty());
+    let finding = |(missing, names): (Vec<&str>, Vec<String>)| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let claim = format!(
-            "The results do not show for `{}`: {}.",
-            contender.name,
+            "The results do not show for {}: {}.",
+            quoted.join(", "),
             missing.join("; ")
         );
         let mut finding = about_contest(
@@ -43,10 +50,10 @@ pub(super) fn missing_dumps(case: &Case) -> Vec<AuditFinding> {
             claim,
             "Publish them beside the figures.",
         );
-        finding.about = vec![contender.name.clone()];
-        Some(finding)
-    });
-    findings.collect()
+        finding.about = names;
+        finding
+    };
+    alike.into_iter().map(finding).collect()
 }
 
 pub(super) fn missing_host(case: &Case) -> Vec<AuditFinding> {

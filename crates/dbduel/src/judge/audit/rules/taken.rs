@@ -168,6 +168,10 @@ fn is_taken(server: &ServerEvidence, name: &str, asked: &str, effective: &str) -
     if let Some(wanted) = number(asked) {
         let leaves_it_to_the_server = wanted < 0.0 || wanted == 0.0 && IS_AUTO_AT_0.contains(&name);
         return match number(effective) {
+            // More threads than connections are never kept.
+            Some(got) if name == "thread_cache_size" && got < wanted => server
+                .number("max_connections")
+                .is_some_and(|connections| connections <= got),
             Some(got) => leaves_it_to_the_server || (got - wanted).abs() <= ROUNDING * wanted.abs(),
             None => word_at(server, name, wanted as usize)
                 .is_some_and(|word| word.eq_ignore_ascii_case(effective)),
@@ -333,6 +337,7 @@ mod tests {
             ("innodb_flush_method", "4", "O_DIRECT"),
             ("table_definition_cache", "-1", "2000"),
             ("max_allowed_packet", "1000000", "999424"),
+            ("thread_cache_size", "100000", "151"),
             (
                 "optimizer_switch",
                 "mrr=off",
