@@ -112,11 +112,12 @@ pub fn summary(document: &Document) -> String {
 
 fn title(document: &Document) -> String {
     let setup = &document.setup;
-    let mut text = format!(
-        "\n{} on {} ({})\n{} client{}, {}, {} after {} of warm-up{}\n\n",
-        setup.workload.name,
-        setup.server,
-        setup.version,
+    let what = format!(
+        "{} on {} ({})",
+        setup.workload.name, setup.server, setup.version
+    );
+    let how = format!(
+        "{} client{}, {}, {} after {} of warm-up{}",
         setup.clients,
         if setup.clients == 1 { "" } else { "s" },
         arrival(setup.arrival),
@@ -128,6 +129,12 @@ fn title(document: &Document) -> String {
             ""
         },
     );
+    let mut text = String::from("\n");
+    for line in [what, how] {
+        text += &wrap(&line, WIDTH, 0, 2).join("\n  ");
+        text.push('\n');
+    }
+    text.push('\n');
     if let Some(disclaimer) = setup.disclaimer {
         for line in wrap(&sentence(disclaimer), WIDTH, 2, 2) {
             // Writing to a string does not fail.
