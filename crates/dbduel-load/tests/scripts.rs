@@ -1,8 +1,6 @@
 //! Scripts on a real server, where the environment names one (see `support/database.rs`): what the API promises, errors,
 //! lost connections, rates, and a script as a workload.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 mod support;
 
 use std::time::Duration;
@@ -202,10 +200,14 @@ fn a_script_is_a_workload_like_any_other() {
         let slice = load.slice(&slice_order(3, 0.5));
         let class = &slice.classes[0];
         assert!(class.ok > 0 && class.failed == 0, "{:?}", slice.errors);
-        let each = class.statements as f64 / (class.ok + class.unfinished) as f64;
+        // Of those that were not done in time, some statements may have been.
+        let most = 20 * (class.ok + class.unfinished);
         assert!(
-            (19.0..21.0).contains(&each) || class.retries > 0,
-            "{each} statements per transaction"
+            (20 * class.ok..=most).contains(&class.statements) || class.retries > 0,
+            "{} statements in {} transactions and {} unfinished ones",
+            class.statements,
+            class.ok,
+            class.unfinished
         );
     }
     load.end();

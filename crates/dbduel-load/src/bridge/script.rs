@@ -104,11 +104,7 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     let mut events = Events {
         number,
         ledger: place.ledger,
-        entry: Entry {
-            gate: place.gate,
-            reactor: place.reactor,
-            token: place.token,
-        },
+        entry: Entry::new(place.gate, place.reactor, place.token),
         due: None,
         running_since: None,
     };
@@ -178,7 +174,7 @@ impl Events<'_> {
 
     fn start(&mut self, now: Instant) {
         if self.running_since.is_none() {
-            self.entry.gate.begin();
+            self.entry.gate().begin();
         }
         self.running_since = Some(self.due.take().unwrap_or(now));
     }
@@ -187,7 +183,7 @@ impl Events<'_> {
         let Some(since) = self.running_since.take() else {
             return;
         };
-        self.entry.gate.done();
+        self.entry.gate().done();
         let latency = now.saturating_duration_since(since).as_nanos();
         let latency = u64::try_from(latency).unwrap_or(u64::MAX);
         // Its statements have been counted one by one.
@@ -197,7 +193,7 @@ impl Events<'_> {
     /// The running event is not counted.
     fn abandon(&mut self) {
         if self.running_since.take().is_some() {
-            self.entry.gate.done();
+            self.entry.gate().done();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mlua::{Function, Lua};
 
-use super::chunks::Chunks;
+use super::chunks;
 use super::error::ScriptError;
 
 /// Where packages of sysbench put the scripts that come with it.
@@ -18,7 +18,6 @@ pub struct Script {
     text: Arc<[u8]>,
     search_path: String,
     required: Arc<Mutex<Vec<ScriptFile>>>,
-    chunks: Chunks,
 }
 
 /// A file that belongs to a script.
@@ -76,7 +75,6 @@ impl Script {
             text: text.into(),
             search_path: search_path(directory),
             required: Arc::default(),
-            chunks: Chunks::default(),
         }
     }
 
@@ -98,14 +96,14 @@ impl Script {
 
     /// The script as a function of a state.
     pub(super) fn function(&self, lua: &Lua) -> Result<Function, ScriptError> {
-        let text = || Ok(self.code().to_vec());
-        self.chunks.function(lua, &format!("@{}", self.name), text)
+        let name = format!("@{}", self.name);
+        Ok(chunks::function(lua, &name, self.code())?)
     }
 
     /// A file that the script asks for, as a function of a state.
     pub(super) fn required_function(&self, lua: &Lua, path: &str) -> Result<Function, ScriptError> {
-        let text = || self.require(path);
-        self.chunks.function(lua, &format!("@{path}"), text)
+        let text = self.require(path)?;
+        Ok(chunks::function(lua, &format!("@{path}"), &text)?)
     }
 
     /// Reads a file that the script asks for, and keeps it.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
-use std::sync::{Arc, LazyLock};
 
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use super::answer::{Answer, Asked, Call};
 use super::cancel::Cancel;
-use super::chunks::Chunks;
+use super::chunks;
 use super::coroutine::Coroutine;
 use super::error::ScriptError;
 use super::natives::{self, Shared};
@@ -28,9 +28,6 @@ const PRELUDE: [(&str, &str); 6] = [
     ("legacy", include_str!("prelude/legacy.lua")),
     ("report", include_str!("prelude/report.lua")),
 ];
-
-/// The prelude as byte code.
-static COMPILED: LazyLock<Chunks> = LazyLock::new(Chunks::default);
 
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
@@ -136,6 +133,8 @@ impl State {
         lua.set_memory_limit(settings.limits.memory_bytes)?;
         // Compiled code cannot be interrupted, and what a script does between two statements is too little for it.
         lua.load("require('jit').off()").exec()?;
+        // What a state begins with stays, so collecting meanwhile would be in vain.
+        lua.gc_stop();
         let mut main = std::ptr::null_mut();
         // SAFETY: nothing is done with the state, and it is used no longer than `lua` lives.
         unsafe { lua.exec_raw::<()>((), |state| main = state) }?;
@@ -157,12 +156,13 @@ impl State {
         };
         state.describe_command_line(settings, tid)?;
         for (name, text) in PRELUDE {
-            let text = || Ok::<_, ScriptError>(text.as_bytes().to_vec());
-            let chunk = COMPILED.function(&state.lua, &format!("=dbduel {name}"), text)?;
+            let name = format!("=dbduel {name}");
+            let chunk = chunks::function(&state.lua, &name, text.as_bytes())?;
             chunk.call::<()>(&state.host)?;
         }
         let package: Table = state.lua.globals().get("package")?;
         package.set("path", settings.script.search_path())?;
+        state.lua.gc_restart();
         Ok(state)
     }
 

@@ -1,6 +1,6 @@
 //! Takes random locks out of many, with empty loops in between.
 
-use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dbduel_record::seed::named_seed;
@@ -66,8 +66,9 @@ impl Worker for MutexWorker<'_> {
         for _ in 0..*locks {
             let mutex = &mutexes[self.random.below(mutexes.len() as u64) as usize];
             for _ in 0..*loops {
-                // Keeps the loop, and nothing else.
-                compiler_fence(Ordering::SeqCst);
+                // Keeps the loop, and nothing else; a fence for the compiler would not.
+                // SAFETY: there is no instruction.
+                unsafe { std::arch::asm!("", options(nostack, preserves_flags)) };
             }
             let held = mutex.lock().unwrap_or_else(PoisonError::into_inner);
             // Two mutexes may be held at a time, so the sum itself is of no worth, as in sysbench.
@@ -90,5 +91,16 @@ mod tests {
         assert_eq!(worker.event(0, &mut counts), Ok(Next::Done));
         assert_eq!(worker.event(1, &mut counts), Ok(Next::NoMore));
         assert_eq!(test.global.load(Ordering::Relaxed), 500);
+    }
+
+    /// The compiler once took the loops away, and a run of a second lasted for less than a millisecond.
+    #[test]
+    fn empty_loops_take_their_time() {
+        let test = Mutexes::new(1, 2, 20_000_000, 1);
+        let began = std::time::Instant::now();
+        let mut worker = test.worker(0).unwrap();
+        assert_eq!(worker.event(0, &mut Counts::default()), Ok(Next::Done));
+        // No processor does ten of them in a nanosecond.
+        assert!(began.elapsed() > std::time::Duration::from_millis(4));
     }
 }

@@ -144,11 +144,7 @@ async fn attempt<C: Client>(
         client: seat.client,
         clients: crew.rules.clients,
     });
-    let entry = Entry {
-        gate: &crew.gate,
-        reactor: &seat.reactor,
-        token: seat.token,
-    };
+    let entry = Entry::new(&crew.gate, &seat.reactor, seat.token);
     if !entry.opened().await {
         return Ok(Left::ForGood);
     }

@@ -1,6 +1,7 @@
 //! From the parameters of a plan to what a script is run with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
@@ -18,6 +19,13 @@ use crate::workloads::parameters::Resolved;
 
 /// What the names of the script's own options begin with among the parameters.
 pub const OPTION: &str = "options.";
+
+/// Longest stretch in which a client computes: shorter than a slice waits for its last transactions, so that a script which
+/// does not come back is told with its line.
+const COMPUTING: Duration = Duration::from_secs(10);
+
+/// Memory of one client.
+const MEMORY_BYTES: usize = 256 << 20;
 
 /// One server, as a contender has it.
 pub(super) struct Server<'a> {
@@ -108,7 +116,14 @@ pub(super) fn settings(
             _ => Protocol::Prepared,
         },
         dry_run: false,
-        limits: Limits::default(),
+        limits: match command {
+            "run" => Limits {
+                computing: COMPUTING,
+                memory_bytes: MEMORY_BYTES,
+                ..Limits::default()
+            },
+            _ => Limits::default(),
+        },
         cancel: Cancel::default(),
         sink: Sink::new(to_standard_error),
     }
