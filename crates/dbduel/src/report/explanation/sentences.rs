@@ -87,11 +87,14 @@ fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
 
 /// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
 fn is_trifle(cost: &Cost) -> bool {
-    let least = match cost.unit {
-        _ if cost.is_level || cost.name.starts_with("waits") => return false,
-        Unit::Microseconds => 1.0,
-        Unit::Bytes => 64.0,
-        Unit::Count => 0.005,
+    let least = match (cost.unit, cost.is_level) {
+        _ if cost.name.starts_with("waits") => return false,
+        (Unit::Microseconds, _) => 1.0,
+        (Unit::Bytes, false) => 256.0,
+        (Unit::Count, false) => 0.02,
+        // Of memory, of dirty pages.
+        (Unit::Bytes, true) => 16e6,
+        (Unit::Count, true) => 100.0,
     };
     [&cost.baseline, &cost.contender]
         .iter()
