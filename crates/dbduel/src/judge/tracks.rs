@@ -15,8 +15,8 @@ use super::summary::Ran;
 const VALUES_MAX: usize = 360;
 /// Pieces of one track at most.
 const PIECES_MAX: usize = 180;
-/// A checkpoint is marked when one second of it frees this share of the log's largest use in the run.
-const CHECKPOINT_SHARE: f64 = 0.25;
+/// A checkpoint is marked when one second of it frees this share of the log.
+const CHECKPOINT_SHARE: f64 = 0.1;
 /// Marked checkpoints at most.
 const CHECKPOINTS_MAX: usize = 200;
 
@@ -228,6 +228,19 @@ fn merge(pieces: &[Piece]) -> Piece {
     }
 }
 
+/// Bytes of a contender's redo log, as its variables have it.
+fn log_bytes(evidence: &Evidence<'_>, contender: usize) -> Option<f64> {
+    let variables = &evidence.record.contenders.get(contender)?.variables_before;
+    let number = |name: &str| variables.get(name)?.parse::<f64>().ok();
+    let of_files = || {
+        let files = number("innodb_log_files_in_group").unwrap_or(1.0);
+        Some(number("innodb_log_file_size")? * files)
+    };
+    number("innodb_redo_log_capacity")
+        .or_else(of_files)
+        .filter(|bytes| *bytes > 0.0)
+}
+
 /// The checkpoints that freed much at once, in the order of time.
 pub fn checkpoints(evidence: &Evidence<'_>, ran: &[(Ran, SliceId)]) -> Vec<Checkpoint> {
     let mut marked = Vec::new();
@@ -243,14 +256,11 @@ pub fn checkpoints(evidence: &Evidence<'_>, ran: &[(Ran, SliceId)]) -> Vec<Check
                     .map(move |row| (ran, *row))
             })
         };
-        let fullest = of("checkpoint_age_bytes")
-            .map(|(_, row)| row.value)
-            .fold(0.0, f64::max);
-        if fullest <= 0.0 {
+        let Some(capacity) = log_bytes(evidence, contender) else {
             continue;
-        }
+        };
         let large = of("checkpoint_advance_bytes")
-            .filter(|(_, row)| row.value >= CHECKPOINT_SHARE * fullest);
+            .filter(|(_, row)| row.value >= CHECKPOINT_SHARE * capacity);
         marked.extend(large.map(|(ran, row)| Checkpoint {
             level: ran.level,
             contender,

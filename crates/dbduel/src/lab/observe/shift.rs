@@ -129,6 +129,7 @@ impl Shift {
         let mut list = opened + LIST_EVERY / 2;
         let mut last = Looks::now(&self.server, &self.load, Pace::Second);
         let mut engine = self.ask_engine_of_a_second();
+        let mut engine_due = opened;
         loop {
             let next = second.min(states).min(list);
             match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -148,9 +149,14 @@ impl Shift {
                 let looks = Looks::now(&self.server, &self.load, Pace::Second);
                 self.write_second(&last, &looks, opened);
                 last = looks;
-                let now = self.ask_engine_of_a_second();
-                self.write_engine_second(engine.as_ref(), now.as_ref(), opened);
-                engine = now;
+                if now >= engine_due {
+                    let took_before = self.asked.took;
+                    let told = self.ask_engine_of_a_second();
+                    self.write_engine_second(engine.as_ref(), told.as_ref(), opened);
+                    engine = told;
+                    // Like all questions, it is asked more seldom of a server that answers slowly.
+                    engine_due = Instant::now() + (self.asked.took - took_before) * LIST_REST;
+                }
                 // A second that was missed is not caught up.
                 while second <= Instant::now() {
                     second += SECOND;

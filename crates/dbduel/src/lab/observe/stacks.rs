@@ -116,8 +116,8 @@ fn function(frame: &str) -> String {
     };
     match name[..end].trim() {
         "" | "[unknown]" => {
-            let file = file.trim_end_matches(')');
             let file = file.rsplit('/').next().unwrap_or_default();
+            let file = file.trim_matches(['[', ']', ')']);
             part(&format!("[{file}]"))
         }
         name => part(name),
@@ -153,6 +153,7 @@ mariadbd
 
 ib_pg_flush-2
 \t    7f1e2f91c0aa pwrite64 (inlined)
+\t    7f1e2f91c0ab [unknown] ([unknown])
 ";
 
     #[test]
@@ -160,7 +161,7 @@ ib_pg_flush-2
         assert_eq!(
             fold(RECORDED),
             "mariadbd;start_thread;[mariadbd];ha_innobase::index_read;row_search_mvcc 2\n\
-             ib_pg_flush;pwrite64 1\n"
+             ib_pg_flush;[unknown];pwrite64 1\n"
         );
     }
 

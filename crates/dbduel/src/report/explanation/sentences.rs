@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::sayings::SAYINGS;
 use super::{change, is_certain, value};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Group, Latency, Moved, Part, Unit};
@@ -87,11 +88,14 @@ fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
 
 /// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
 fn is_trifle(cost: &Cost) -> bool {
-    let least = match cost.unit {
-        _ if cost.is_level || cost.name.starts_with("waits") => return false,
-        Unit::Microseconds => 1.0,
-        Unit::Bytes => 64.0,
-        Unit::Count => 0.005,
+    let least = match (cost.unit, cost.is_level) {
+        _ if cost.name.starts_with("waits") => return false,
+        (Unit::Microseconds, _) => 1.0,
+        (Unit::Bytes, false) => 256.0,
+        (Unit::Count, false) => 0.02,
+        // Of memory, of dirty pages.
+        (Unit::Bytes, true) => 16e6,
+        (Unit::Count, true) => 100.0,
     };
     [&cost.baseline, &cost.contender]
         .iter()
@@ -172,126 +176,6 @@ fn amount(difference: &Figure) -> String {
         None => format!("{} {unit}", text(value)),
     }
 }
-
-/// Verb, object, and whether it can be counted, for the resources that are spoken of most.
-const SAYINGS: &[(&str, &str, &str, bool)] = &[
-    ("server-cpu", "uses", "processor time in the server", false),
-    ("server-cpu-user", "uses", "user time in the server", false),
-    (
-        "server-cpu-system",
-        "uses",
-        "system time in the server",
-        false,
-    ),
-    (
-        "connection-cpu",
-        "uses",
-        "processor time in connection threads",
-        false,
-    ),
-    ("disk-reads", "makes", "read requests to the disk", true),
-    ("disk-writes", "makes", "write requests to the disk", true),
-    ("disk-read", "leads to", "bytes read from the disk", true),
-    (
-        "disk-written",
-        "leads to",
-        "bytes written to the disk",
-        true,
-    ),
-    ("disk-flushes", "makes", "flushes of the disk's cache", true),
-    ("read-ahead", "reads", "pages ahead", true),
-    ("free-page-waits", "waits", "times for a free page", true),
-    ("rows-changed", "changes", "rows", true),
-    ("pages-compressed", "compresses", "pages", true),
-    ("pages-decompressed", "decompresses", "pages", true),
-    ("compression-saved", "saves", "bytes by compression", true),
-    ("holes-punched", "punches", "holes", true),
-    (
-        "wait-redo-files",
-        "spends",
-        "time in waits for redo log files, all threads together,",
-        false,
-    ),
-    (
-        "wait-data-files",
-        "spends",
-        "time in waits for data files, all threads together,",
-        false,
-    ),
-    (
-        "wait-engine-latches",
-        "spends",
-        "time in waits for latches of the engine, all threads together,",
-        false,
-    ),
-    ("server-run-queue", "spends", "time in the run queue", false),
-    ("server-read", "reads", "bytes from the device", true),
-    ("server-written", "writes", "bytes to the device", true),
-    ("page-misses", "misses", "pages in the buffer pool", true),
-    ("pages-flushed", "flushes", "pages", true),
-    (
-        "pages-flushed-lru",
-        "flushes",
-        "pages from the LRU list",
-        true,
-    ),
-    (
-        "pages-flushed-sync",
-        "flushes",
-        "pages because the log was full",
-        true,
-    ),
-    (
-        "doublewrite-pages",
-        "writes",
-        "pages to the doublewrite buffer",
-        true,
-    ),
-    (
-        "doublewrite-batches",
-        "writes",
-        "batches of the doublewrite buffer",
-        true,
-    ),
-    ("redo", "writes", "bytes of redo", true),
-    ("redo-syncs", "makes", "syncs of the redo log", true),
-    ("data-syncs", "makes", "syncs of the engine's files", true),
-    ("binary-log", "writes", "bytes of binary log", true),
-    (
-        "page-requests",
-        "makes",
-        "requests to the buffer pool",
-        true,
-    ),
-    (
-        "voluntary-switches",
-        "makes",
-        "voluntary context switches",
-        true,
-    ),
-    (
-        "involuntary-switches",
-        "suffers",
-        "involuntary context switches",
-        true,
-    ),
-    ("row-lock-time", "spends", "time in row lock waits", false),
-    ("row-lock-waits", "makes", "waits for row locks", true),
-    ("server-read-calls", "makes", "read calls", true),
-    ("server-write-calls", "makes", "write calls", true),
-    (
-        "client-cpu",
-        "takes",
-        "processor time of the load process",
-        false,
-    ),
-    (
-        "adaptive-hash-hits",
-        "answers",
-        "lookups by the adaptive hash index",
-        true,
-    ),
-];
 
 fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
     let saying = SAYINGS.iter().find(|(id, ..)| *id == cost.resource);
