@@ -8,6 +8,7 @@ mod decision;
 mod extras;
 mod levels;
 mod schedule;
+mod search;
 mod sweep;
 mod workload;
 
@@ -24,9 +25,11 @@ use decision::{complete_decision, complete_limits};
 use extras::{check_confinement, check_running_once, complete_injection};
 use levels::complete_levels;
 use schedule::{complete_schedule, rounds_within};
+use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
 pub use extras::more_blocks;
+pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
@@ -73,7 +76,8 @@ pub fn expand(
         .zip(&experiment.contenders)
         .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
         .collect();
-    let levels = complete_levels(&experiment.load, &asked);
+    let search = complete_search(&report, experiment);
+    let levels = complete_levels(&experiment.load, &asked, first_rate(experiment));
     check_clients(&report, experiment, &workload, &levels);
     let load = LoadProcess {
         threads: experiment
@@ -87,7 +91,8 @@ pub fn expand(
     check_confinement(&report, experiment, &contenders);
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
-    let schedule = complete_schedule(experiment, contenders.len(), levels.len());
+    let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
+    let schedule = complete_schedule(experiment, contenders.len(), shares);
     let decision = complete_decision(
         &report,
         experiment,
@@ -95,9 +100,12 @@ pub fn expand(
         contenders.len(),
         levels.len(),
     );
-    let rounds = rounds_within(&schedule, contenders.len(), 1)
-        .min(BLOCKS_CAP)
-        .max(decision.blocks_max);
+    let rounds = match &search {
+        Some(search) => search.looks.last().copied().unwrap_or(0),
+        None => rounds_within(&schedule, contenders.len(), 1)
+            .min(BLOCKS_CAP)
+            .max(decision.blocks_max),
+    };
     let blocks = blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule);
     let injection = experiment
         .injection
@@ -127,6 +135,7 @@ pub fn expand(
             share: written.value.share,
             latency_us: written.value.latency.as_secs_f64() * 1e6,
         }),
+        search,
         waivers: experiment
             .waivers
             .iter()
