@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::SliceId;
 use dbduel_record::plan::{Arrival, LoadLevel, Objective, RateSearch};
-use dbduel_record::rows::SliceRow;
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
 use dbduel_stats::compare::paired_mean;
 use hdrhistogram::Histogram;
@@ -31,11 +31,21 @@ const RATE_MIN: f64 = 0.1;
 /// Share of the due transactions of a slice that were late, by slice.
 pub type LateShares = BTreeMap<SliceId, f64>;
 
-/// The late share of one slice: what was never sent, or not done within it, is late too.
+/// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
+///
+/// Of transactions that fell due less than the limit before the end nobody can know, so as many of those
+/// without an end as can have been so young are left out, in proportion to the time.
 #[must_use]
 pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> f64 {
-    let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64);
-    (1.0 - in_time as f64 / row.due.max(1) as f64).max(0.0)
+    let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
+    let due = row.due.max(1) as f64;
+    let too_young = due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0);
+    let unknown = ((row.unfinished + row.skipped) as f64).min(too_young);
+    let known = due - unknown;
+    match known > 0.0 {
+        true => (1.0 - in_time / known).max(0.0),
+        false => 0.0,
+    }
 }
 
 /// The late shares of all slices of a record; empty without an objective.
@@ -49,14 +59,16 @@ pub(super) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
         return LateShares::new();
     };
     let rows = evidence.record.slices.iter();
-    rows.filter_map(|row| {
-        let slice = slice_of(row);
-        Some((
-            slice,
-            late_share(&objective, row, &evidence.latencies(slice)?),
-        ))
-    })
-    .collect()
+    let totals = rows.filter(|row| row.class == ALL_CLASSES);
+    totals
+        .filter_map(|row| {
+            let slice = slice_of(row);
+            Some((
+                slice,
+                late_share(&objective, row, &evidence.latencies(slice)?),
+            ))
+        })
+        .collect()
 }
 
 /// Whether a contender meets the objective at a level, and the share of late transactions.
@@ -267,6 +279,28 @@ mod tests {
             assert!(low <= truth && truth < high, "{low} {truth} {high}");
             assert!(high / low < 1.06, "{low} {high}");
         }
+    }
+
+    #[test]
+    fn what_was_due_just_before_the_end_of_a_slice_is_not_called_late() {
+        let objective = Objective {
+            share: 0.9,
+            latency_us: 100_000.0,
+        };
+        let mut latencies = dbduel_record::latency::new_histogram();
+        latencies.record_n(5_000_000, 90).unwrap();
+        let share = |unfinished: u64, measured_s: f64| {
+            let mut row = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
+            (row.due, row.ok, row.unfinished) = (90 + unfinished, 90, unfinished);
+            (row.skipped, row.measured_s) = (0, measured_s);
+            late_share(&objective, &row, &latencies)
+        };
+        // A tenth of a second of a second: ten of a hundred can have been too young.
+        assert_eq!(share(10, 1.0), 0.0);
+        // Of a slice of ten seconds it is one of a hundred.
+        assert!((share(10, 10.0) - 9.0 / 99.0).abs() < 1e-9);
+        // A backlog is late whatever was due last.
+        assert!(share(910, 1.0) > 0.89);
     }
 
     #[test]

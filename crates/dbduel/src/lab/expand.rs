@@ -22,7 +22,7 @@ use super::experiment::Experiment;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
-use extras::{check_confinement, check_running_once, complete_injection};
+use extras::{check_confinement, check_objective, check_running_once, complete_injection};
 use levels::complete_levels;
 use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
@@ -93,6 +93,7 @@ pub fn expand(
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
     let schedule = complete_schedule(experiment, contenders.len(), shares);
+    check_objective(&report, experiment, &schedule);
     let decision = complete_decision(
         &report,
         experiment,
