@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Block;
+use crate::plan::{Block, LoadLevel};
 
 /// An event with the moment it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,13 @@ pub enum Event {
         /// Additional time for warm-up and slices, seconds.
         budget_s: f64,
         /// The additional blocks, drawn from the plan's seed like all others.
+        blocks: Vec<Block>,
+    },
+    /// The search for the highest rate goes on at another one; level and blocks follow those of the plan.
+    RateAdded {
+        /// The load level.
+        level: LoadLevel,
+        /// Its blocks, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
     /// A server answers.

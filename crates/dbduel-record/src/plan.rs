@@ -58,6 +58,9 @@ pub struct Plan {
     /// The latency that every load level is held against; absent when none was asked for.
     #[serde(default)]
     pub objective: Option<Objective>,
+    /// How the highest rate that meets the objective is searched for; absent when the rates are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
     /// How the load process is run.
     pub load: LoadProcess,
     /// How long and in which pieces.
@@ -191,6 +194,18 @@ pub struct Objective {
     pub share: f64,
     /// The time, microseconds.
     pub latency_us: f64,
+}
+
+/// A search for the highest rate that meets the objective. Rates are added to the plan's levels while the
+/// contest runs, each chosen by what the ones before showed; the journal says which.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateSearch {
+    /// Rates that are tried at most, the first one included.
+    pub rates_max: u32,
+    /// The search ends when the rates around the limit differ by no more than this share.
+    pub precision: f64,
+    /// Blocks of a rate after which it is looked at, ascending; it gets no more than the last of them.
+    pub looks: Vec<u32>,
 }
 
 /// How the load process is run.

@@ -81,6 +81,7 @@ fn plan() -> Plan {
         },
         injection: None,
         objective: None,
+        search: None,
         waivers: Default::default(),
         blocks: vec![Block {
             id: 0,

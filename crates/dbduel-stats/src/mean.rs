@@ -31,8 +31,8 @@ pub struct SeriesMean {
 
 /// Mean of a stationary series of equal intervals with its `1 − alpha` confidence interval.
 ///
-/// A series with periodic work of its own should be cut to whole periods first; see
-/// [`whole_periods`]. A constant series gets an interval of width zero.
+/// A series with periodic work of its own should be cut to whole periods first. A constant series gets an
+/// interval of width zero.
 ///
 /// # Errors
 /// Fewer than 20 values, a value that is not finite, or `alpha` outside (0, 1).
@@ -56,15 +56,6 @@ pub fn series_mean(series: &[f64], alpha: f64) -> Result<SeriesMean, StatsError>
         effective_n,
         estimate: (effective_n >= EFFECTIVE_N_MIN).then_some(estimate),
     })
-}
-
-/// The longest end of the series that holds whole periods of `period` intervals, so that no phase of
-/// periodic work is counted more often than another. The series itself if it is shorter than one.
-pub fn whole_periods(series: &[f64], period: usize) -> &[f64] {
-    match series.len().checked_rem(period) {
-        Some(rest) if series.len() >= period => &series[rest..],
-        _ => series,
-    }
 }
 
 #[cfg(test)]
@@ -94,13 +85,5 @@ mod tests {
             Err(StatsError::NotFinite { index: 4, .. })
         ));
         assert!(series_mean(&[1.0; 30], 1.0).is_err());
-    }
-
-    #[test]
-    fn whole_periods_drop_the_oldest_values() {
-        let series: Vec<f64> = (0..10).map(f64::from).collect();
-        assert_eq!(whole_periods(&series, 4), &series[2..]);
-        assert_eq!(whole_periods(&series, 11), &series[..]);
-        assert_eq!(whole_periods(&series, 0), &series[..]);
     }
 }

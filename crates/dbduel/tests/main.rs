@@ -17,6 +17,7 @@ mod suite {
     pub mod load;
     pub mod observe;
     pub mod plans;
+    pub mod search;
     pub mod statistics;
     pub mod storage;
     pub mod sweep;

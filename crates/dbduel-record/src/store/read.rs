@@ -221,14 +221,17 @@ fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
 /// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
 fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Vec<Complaint>) {
     for event in events {
-        let Event::Extended { budget_s, blocks } = &event.what else {
-            continue;
+        let (level, budget_s, blocks) = match &event.what {
+            Event::Extended { budget_s, blocks } => (None, *budget_s, blocks),
+            Event::RateAdded { level, blocks } => (Some(level), 0.0, blocks),
+            _ => continue,
         };
         let mut longer = plan.clone();
+        longer.levels.extend(level.cloned());
         longer.blocks.extend(blocks.iter().cloned());
         longer.schedule.budget_s += budget_s;
         let is_numbered = (0..).zip(&longer.blocks).all(|(id, block)| block.id == id);
-        let checked = match is_numbered && *budget_s >= 0.0 {
+        let checked = match is_numbered && budget_s >= 0.0 {
             true => check_indices(&longer),
             false => Err("its blocks are not numbered on".to_owned()),
         };

@@ -10,10 +10,13 @@ use super::decision::Method;
 use super::flip_spend::{FlipSpend, Rejection, Side};
 use super::plan::SequentialPlan;
 use super::sign_e_process::SignEProcess;
-use crate::moments::{mean, variance};
+use crate::moments::{mean, median, variance};
 
 /// Effects tried when the mean itself has been rejected, before the set is called empty.
 const RESCUE_POINTS: usize = 64;
+
+/// Parts of the units whose means are tried before that.
+const RESCUE_MEANS: usize = 8;
 
 /// Ends are located to this fraction of the standard error of the mean.
 const END_PRECISION: f64 = 5e-3;
@@ -105,15 +108,19 @@ impl Inversion<'_> {
         (smallest, largest)
     }
 
-    /// The mean, or when an early look has rejected it, another value between the units.
+    /// The mean, or when an early look has rejected it, another value between the units: the median and
+    /// the means of the first units, which a late extreme one has not moved, then any.
     fn accepted_point(&self) -> Option<f64> {
-        let centre = mean(self.units);
-        if self.accepts(centre) {
-            return Some(centre);
-        }
+        let n = self.units.len();
+        let early = (1..RESCUE_MEANS).rev().map(|part| n * part / RESCUE_MEANS);
+        let early = early.filter(|count| *count > 0);
         let (smallest, largest) = self.range();
-        (0..=RESCUE_POINTS)
-            .map(|step| smallest + (largest - smallest) * step as f64 / RESCUE_POINTS as f64)
+        let step = (largest - smallest) / RESCUE_POINTS as f64;
+        let between = (0..=RESCUE_POINTS).map(|number| smallest + step * number as f64);
+        [mean(self.units), median(&mut self.units.to_vec())]
+            .into_iter()
+            .chain(early.map(|count| mean(&self.units[..count])))
+            .chain(between)
             .find(|shift| self.accepts(*shift))
     }
 

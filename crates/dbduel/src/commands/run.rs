@@ -21,6 +21,8 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
+use crate::judge::summary::RateBracket;
+use crate::judge::sweep::is_over;
 use crate::judge::{self, Summary, Verdict};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
@@ -269,18 +271,11 @@ fn resume(
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
     let mut past = Record::open(record)?;
-    let is_over = past.events.iter().rev().find_map(|event| match event.what {
-        Event::Ended { reason } => Some(matches!(
-            reason,
-            EndReason::Decided | EndReason::BudgetSpent
-        )),
-        _ => None,
-    });
     let is_undecided = exit_of(&judge::summarise(&past).0) == Exit::Undecided;
     if let Some(budget) = budget.filter(|_| is_undecided) {
         extend(record, &past, budget)?;
         past = Record::open(record)?;
-    } else if is_over == Some(true) {
+    } else if is_over(&past) {
         console::complain("this contest is over; here is its report");
         return show(record, wishes);
     }
@@ -430,6 +425,16 @@ pub fn exit_of(summary: &Summary) -> Exit {
     };
     if has(Verdict::Void) {
         Exit::Void
+    } else if summary.search.is_some() {
+        // What was asked is the highest rate, not who is faster at one of them.
+        let mut found = summary.objectives.iter().map(|one| one.highest_rate);
+        let is_bracketed = |bracket: Option<RateBracket>| {
+            bracket.is_some_and(|one| one.met_up_to.is_some() && one.missed_from.is_some())
+        };
+        match found.all(is_bracketed) {
+            true => Exit::Done,
+            false => Exit::Undecided,
+        }
     } else if has(Verdict::Undecided) {
         Exit::Undecided
     } else {

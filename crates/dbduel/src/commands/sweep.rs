@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::EndReason;
@@ -23,6 +24,9 @@ use crate::report;
 
 /// The page that people look at, in the sweep's directory.
 const PAGE: &str = "report.html";
+
+/// Share of a cell's time that the report on all cells may take when it ends.
+const REPORT_SHARE: f64 = 0.02;
 
 /// True for the directory of a sweep.
 #[must_use]
@@ -128,7 +132,7 @@ struct Sweep<'s> {
 impl Sweep<'_> {
     /// Runs every cell that is not over, then shows what came of all.
     fn go_on(&self) -> Result<Exit> {
-        let mut used_s = 0.0;
+        let (mut used_s, mut took) = (0.0, 0.0);
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
             if !is_cell_over(&record)? {
@@ -157,7 +161,12 @@ impl Sweep<'_> {
                     return Ok(Exit::Interrupted);
                 }
                 run::write_reports(&record, false)?;
-                write_reports(self.dir, self.plan)?;
+                // Every cell so far is judged again; where that takes long, only at the end.
+                if took <= self.plan.budget_s / self.plan.cells.len() as f64 * REPORT_SHARE {
+                    let begun = Instant::now();
+                    write_reports(self.dir, self.plan)?;
+                    took = begun.elapsed().as_secs_f64();
+                }
             }
             used_s += contest::used_s(&Record::open(&record)?);
         }

@@ -300,7 +300,7 @@ pub(super) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsErro
 }
 
 /// Committed transactions per second.
-fn throughput(row: &SliceRow) -> f64 {
+pub(super) fn throughput(row: &SliceRow) -> f64 {
     (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s
 }
 

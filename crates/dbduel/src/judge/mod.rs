@@ -28,6 +28,7 @@ mod quantities;
 mod quantity;
 mod rules;
 mod scaling;
+pub mod search;
 mod settings;
 mod stacks;
 mod stalls;
@@ -87,6 +88,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         scaling: scaling::scaling(&evidence),
         crossings: Vec::new(),
         objective: plan.objective,
+        search: plan.search.clone(),
         objectives: objective::objectives(&evidence),
         settings: settings::differences(record),
         timeline: timeline::timeline(&evidence),

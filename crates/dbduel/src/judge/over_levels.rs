@@ -22,7 +22,8 @@ pub struct ContenderScaling {
     /// Name of the contender.
     pub contender: String,
     /// Rounds in which every level has a complete block.
-    pub sweeps: u32,
+    #[serde(rename = "sweeps")]
+    pub rounds: u32,
     /// What can be said.
     pub outcome: Scaling,
 }
@@ -51,7 +52,7 @@ pub enum Scaling {
         /// Clients at which curve and law are furthest apart.
         worst_clients: u32,
     },
-    /// There are too few sweeps, or a slice without a commit.
+    /// There are too few rounds, or a slice without a commit.
     NotFitted {
         /// Why.
         why: String,

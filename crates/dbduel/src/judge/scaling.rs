@@ -19,8 +19,8 @@ use super::summary::{
 /// Levels from which a law of three coefficients can be tested.
 const LEVELS_MIN: usize = 4;
 
-/// The levels of a sweep over clients, ascending; empty when the plan holds none.
-fn sweep(plan: &Plan) -> Vec<usize> {
+/// The levels when they are numbers of clients alone, ascending; empty otherwise.
+fn over_clients(plan: &Plan) -> Vec<usize> {
     let is_closed = plan
         .levels
         .iter()
@@ -39,7 +39,7 @@ fn sweep(plan: &Plan) -> Vec<usize> {
 /// The law of every contender; empty below four levels.
 pub fn scaling(evidence: &Evidence<'_>) -> Vec<ContenderScaling> {
     let plan = evidence.plan();
-    let levels = sweep(plan);
+    let levels = over_clients(plan);
     if levels.len() < LEVELS_MIN {
         return Vec::new();
     }
@@ -49,8 +49,8 @@ pub fn scaling(evidence: &Evidence<'_>) -> Vec<ContenderScaling> {
         .collect();
     let alpha = 1.0 - plan.decision.confidence;
     let fitted = plan.contenders.iter().enumerate().map(|(who, contender)| {
-        let sweeps = sweeps(evidence, &levels, who);
-        let outcome = match fit_scaling(&clients, &sweeps, alpha) {
+        let rounds = rounds(evidence, &levels, who);
+        let outcome = match fit_scaling(&clients, &rounds, alpha) {
             Ok(scaling::Scaling::Described { fit, lack_of_fit_p }) => Scaling::Described {
                 per_client_per_s: bounds(&fit.lambda),
                 contention: fit.sigma.as_ref().map(bounds),
@@ -71,15 +71,15 @@ pub fn scaling(evidence: &Evidence<'_>) -> Vec<ContenderScaling> {
         };
         ContenderScaling {
             contender: contender.name.clone(),
-            sweeps: sweeps.len() as u32,
+            rounds: rounds.len() as u32,
             outcome,
         }
     });
     fitted.collect()
 }
 
-/// Throughput of one contender, sweep by sweep and level by level.
-fn sweeps(evidence: &Evidence<'_>, levels: &[usize], contender: usize) -> Vec<Vec<f64>> {
+/// Throughput of one contender, round by round and level by level.
+fn rounds(evidence: &Evidence<'_>, levels: &[usize], contender: usize) -> Vec<Vec<f64>> {
     let of_round = |level: usize, round: u32| {
         let blocks = &evidence.levels[level].complete;
         let block = blocks.iter().find(|block| block.block.round == round)?;
@@ -107,7 +107,7 @@ fn throughput(block: &CompleteBlock<'_>, contender: usize) -> Option<f64> {
 /// Where the curves of every contender and of the baseline cross; empty for a single level.
 pub fn crossings(evidence: &Evidence<'_>, duels: &[Duel]) -> Vec<ContenderCrossings> {
     let plan = evidence.plan();
-    let levels = sweep(plan);
+    let levels = over_clients(plan);
     if levels.is_empty() {
         return Vec::new();
     }

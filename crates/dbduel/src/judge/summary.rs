@@ -6,7 +6,8 @@
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
-    DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, Schedule, Setting, Workload,
+    DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule, Setting,
+    Workload,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,9 @@ pub struct Summary {
     /// The latency objective.
     #[serde(default)]
     pub objective: Option<Objective>,
+    /// How the highest rate that meets it was searched for; absent when the rates were fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
     /// Which load levels meet it, per contender; empty when there is none.
     #[serde(default)]
     pub objectives: Vec<ContenderObjective>,

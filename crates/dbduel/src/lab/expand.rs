@@ -8,6 +8,7 @@ mod decision;
 mod extras;
 mod levels;
 mod schedule;
+mod search;
 mod sweep;
 mod workload;
 
@@ -22,12 +23,14 @@ use super::experiment::Experiment;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
-use extras::{check_confinement, check_running_once, complete_injection};
+use extras::{check_confinement, check_objective, check_running_once, complete_injection};
 use levels::complete_levels;
 use schedule::{complete_schedule, rounds_within};
+use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
 pub use extras::more_blocks;
+pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 
 /// Every contest fills its tables alike, so that a snapshot serves the next one.
@@ -74,7 +77,8 @@ pub fn expand(
         .zip(&experiment.contenders)
         .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
         .collect();
-    let levels = complete_levels(&experiment.load, &asked);
+    let search = complete_search(&report, experiment);
+    let levels = complete_levels(&experiment.load, &asked, first_rate(experiment));
     check_clients(&report, experiment, &workload, &levels);
     let load = LoadProcess {
         threads: experiment
@@ -88,7 +92,9 @@ pub fn expand(
     check_confinement(&report, experiment, &contenders);
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
-    let schedule = complete_schedule(experiment, contenders.len(), levels.len());
+    let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
+    let schedule = complete_schedule(experiment, contenders.len(), shares);
+    check_objective(&report, experiment, &schedule);
     let decision = complete_decision(
         &report,
         experiment,
@@ -96,9 +102,12 @@ pub fn expand(
         contenders.len(),
         levels.len(),
     );
-    let rounds = rounds_within(&schedule, contenders.len(), 1)
-        .min(BLOCKS_CAP)
-        .max(decision.blocks_max);
+    let rounds = match &search {
+        Some(search) => search.looks.last().copied().unwrap_or(0),
+        None => rounds_within(&schedule, contenders.len(), 1)
+            .min(BLOCKS_CAP)
+            .max(decision.blocks_max),
+    };
     let blocks = blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule);
     let injection = experiment
         .injection
@@ -128,6 +137,7 @@ pub fn expand(
             share: written.value.share,
             latency_us: written.value.latency.as_secs_f64() * 1e6,
         }),
+        search,
         waivers: experiment
             .waivers
             .iter()

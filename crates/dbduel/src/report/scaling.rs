@@ -1,6 +1,6 @@
 //! Scaling and crossings as sentences, the same in every format.
 
-use dbduel_record::plan::Objective;
+use dbduel_record::plan::{Objective, RateSearch};
 
 use crate::judge::Summary;
 use crate::judge::summary::{
@@ -19,7 +19,89 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
         .objective
         .iter()
         .flat_map(|objective| summary.objectives.iter().map(|one| rate(objective, one)));
-    scaling.chain(crossings).chain(objectives).collect()
+    let searched = summary
+        .search
+        .iter()
+        .map(|search| searched(summary, search));
+    let ratios = summary.search.iter().flat_map(|_| rate_ratios(summary));
+    scaling
+        .chain(crossings)
+        .chain(objectives)
+        .chain(ratios)
+        .chain(searched)
+        .collect()
+}
+
+/// The answer of a search, one headline per contender.
+#[must_use]
+pub fn highest_rates(summary: &Summary) -> Vec<String> {
+    let number = words::number;
+    let headlines = summary.objectives.iter().map(|one| {
+        let name = &one.contender;
+        let bracket = one.highest_rate;
+        match bracket.map_or((None, None), |one| (one.met_up_to, one.missed_from)) {
+            (Some(met), Some(missed)) => format!(
+                "{name} meets the objective up to {} transactions/s and misses it from {} on",
+                number(met),
+                number(missed)
+            ),
+            (Some(met), None) => format!(
+                "{name} meets the objective up to {} transactions/s, and no tried rate certainly misses it",
+                number(met)
+            ),
+            (None, Some(missed)) => format!(
+                "{name} misses the objective from {} transactions/s on, and no tried rate certainly meets it",
+                number(missed)
+            ),
+            (None, None) => format!("no tried rate is certain for {name}"),
+        }
+    });
+    headlines.collect()
+}
+
+/// How the highest rates were obtained.
+fn searched(summary: &Summary, search: &RateSearch) -> String {
+    let looks: Vec<String> = search.looks.iter().map(u32::to_string).collect();
+    format!(
+        "The highest rates were searched for: {} of at most {} rates were tried, each chosen by those before it, run by all \
+         contenders in the same blocks, and looked at after {} blocks; the search ends when the rates around the limit \
+         differ by {} or less. What is said of one contender's rates holds together with {} confidence.",
+        summary.duels.len(),
+        search.rates_max,
+        looks.join(", "),
+        words::share(search.precision),
+        words::share(summary.rule.confidence)
+    )
+}
+
+/// The highest rate of every contender against that of the baseline, from the ends of both brackets.
+fn rate_ratios(summary: &Summary) -> Vec<String> {
+    let bracket = |one: &ContenderObjective| {
+        let bracket = one.highest_rate?;
+        Some((bracket.met_up_to?, bracket.missed_from?))
+    };
+    let is_baseline = |one: &&ContenderObjective| one.contender == summary.baseline;
+    let Some(base) = summary
+        .objectives
+        .iter()
+        .find(is_baseline)
+        .and_then(bracket)
+    else {
+        return Vec::new();
+    };
+    let others = summary.objectives.iter().filter(|one| !is_baseline(one));
+    others
+        .filter_map(|one| {
+            let (met, missed) = bracket(one)?;
+            Some(format!(
+                "The highest rate of {} is between {:.2} and {:.2} times that of {}.",
+                one.contender,
+                met / base.1,
+                missed / base.0,
+                summary.baseline
+            ))
+        })
+        .collect()
 }
 
 /// Which levels meet the latency objective, and where the highest rate lies.
@@ -83,7 +165,7 @@ fn level(level: &LevelObjective) -> String {
 fn scaling(one: &ContenderScaling) -> String {
     let ContenderScaling {
         contender,
-        sweeps,
+        rounds,
         outcome,
     } = one;
     match outcome {
@@ -103,7 +185,7 @@ fn scaling(one: &ContenderScaling) -> String {
                 None => "no peak within one and a half times the range".to_owned(),
             };
             format!(
-                "{contender} follows the Universal Scalability Law over {sweeps} sweeps (lack of fit p = \
+                "{contender} follows the Universal Scalability Law over {rounds} rounds (lack of fit p = \
                  {lack_of_fit_p:.2}): {} transactions/s with one client, {}, {}, {peak}.",
                 with_interval(per_client_per_s),
                 coefficient("contention", contention),
@@ -114,7 +196,7 @@ fn scaling(one: &ContenderScaling) -> String {
             lack_of_fit_p,
             worst_clients,
         } => format!(
-            "{contender} does not follow the Universal Scalability Law over {sweeps} sweeps (lack of fit p = \
+            "{contender} does not follow the Universal Scalability Law over {rounds} rounds (lack of fit p = \
              {lack_of_fit_p:.4}, worst at {}), so no coefficient is given.",
             words::clients(*worst_clients)
         ),

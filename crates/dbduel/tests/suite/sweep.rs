@@ -46,7 +46,11 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     // Decided or not is the machine's business.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     assert!(!said.contains("cell 1 of 2"), "{said}");
-    assert_eq!(first, std::fs::read(journal(0)).unwrap(), "what is over is left alone");
+    assert_eq!(
+        first,
+        std::fs::read(journal(0)).unwrap(),
+        "what is over is left alone"
+    );
     for cell in &plan.cells {
         let record = Record::open(&cell_dir(&dir, cell)).unwrap();
         let size = record.plan.workload.parameters.get("table_size").unwrap();
@@ -61,7 +65,10 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
             })
             .collect();
         let wanted = size.as_u64().map(|size| 2 * size);
-        assert!(!rows.is_empty() && rows.iter().all(|rows| *rows == wanted), "{rows:?}");
+        assert!(
+            !rows.is_empty() && rows.iter().all(|rows| *rows == wanted),
+            "{rows:?}"
+        );
     }
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("2 of 2 cells are over"), "{shown}");
@@ -84,10 +91,17 @@ fn a_plan_of_a_sweep_has_the_plan_of_every_cell_and_starts_nothing() {
     let lab = Lab::new(&text);
     let planned = |lab: &Lab| {
         let path = lab.path().join("duel.toml");
-        program().args(["run", "--plan"]).arg(path).output().unwrap()
+        program()
+            .args(["run", "--plan"])
+            .arg(path)
+            .output()
+            .unwrap()
     };
     let said = String::from_utf8_lossy(&planned(&lab).stderr).into_owned();
-    assert!(said.contains("a level of `server_cores` is listed twice"), "{said}");
+    assert!(
+        said.contains("a level of `server_cores` is listed twice"),
+        "{said}"
+    );
     let output = planned(&Lab::new(&swept()));
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(plan["sweep"]["factors"][0]["name"], "table_size");
@@ -107,20 +121,53 @@ fn check(old: &str, new: &str, place: &str, part: &str) {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
     assert!(said.contains(part), "{said}");
-    assert!(!lab.path().join("results").exists(), "a wrong sweep starts nothing");
+    assert!(
+        !lab.path().join("results").exists(),
+        "a wrong sweep starts nothing"
+    );
 }
 
 #[test]
 fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
     let line = "table_size = [500, 1_000]";
-    check(line, "tabel_size = [500, 1_000]", "21:1", "did you mean `table_size`?");
-    check(line, "table_size = [500, -1]", "21:1", "(with table_size = -1)");
+    check(
+        line,
+        "tabel_size = [500, 1_000]",
+        "21:1",
+        "did you mean `table_size`?",
+    );
+    check(
+        line,
+        "table_size = [500, -1]",
+        "21:1",
+        "(with table_size = -1)",
+    );
     check(line, "table_size = [500]", "21:14", "at least two levels");
     check(line, "table_size = 500", "21:14", "found the number 500");
-    check(line, "tables = [1, 3]", "21:1", "is set in [workload] and swept");
+    check(
+        line,
+        "tables = [1, 3]",
+        "21:1",
+        "is set in [workload] and swept",
+    );
     check(line, "clients = [1, 3]", "21:1", "list them in [load]");
-    check(line, "server_cores = [0, 1]", "21:17", "a number of processors");
-    check(line, "server_cores = [[4000], [0]]", "21:17", "there is no processor 4000");
-    check(line, "server_io = [\"20\", \"unlimited\"]", "21:14", "`20 MiB/s`");
+    check(
+        line,
+        "server_cores = [0, 1]",
+        "21:17",
+        "a number of processors",
+    );
+    check(
+        line,
+        "server_cores = [[4000], [0]]",
+        "21:17",
+        "there is no processor 4000",
+    );
+    check(
+        line,
+        "server_io = [\"20\", \"unlimited\"]",
+        "21:14",
+        "`20 MiB/s`",
+    );
     check("\"42 s\"", "\"20 s\"", "1:10", "the budget of 10 s");
 }

@@ -6,6 +6,7 @@
 mod lab;
 mod load;
 mod observe;
+mod order;
 mod order_entry;
 mod run;
 mod server;
@@ -96,6 +97,11 @@ pub const RULES: &[Rule] = &[
         id: "lab.outlying-slices",
         why: "A few slices far from all others may carry a result; they are told and never dropped.",
         check: lab::outlying,
+    },
+    Rule {
+        id: "lab.carry-over",
+        why: "A switch that costs more than the guard is charged to slices, and to one side more when it recovers slower.",
+        check: order::carried_over,
     },
     Rule {
         id: "load.lag",

@@ -94,6 +94,11 @@ impl Board {
         };
     }
 
+    /// The contest goes on by a longer plan.
+    pub fn plan_grew(&self, plan: &Plan) {
+        self.lock().plan = Some(Arc::new(plan.clone()));
+    }
+
     /// Another part of the contest begins; nobody is under load.
     pub fn enter(&self, phase: Phase) {
         let mut standing = self.lock();

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
 use super::arena::Health;
@@ -15,6 +16,7 @@ use super::durability;
 use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
+use crate::judge::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level};
 use crate::lab::facts::{Moment, keep};
 use crate::lab::host;
@@ -31,7 +33,9 @@ pub struct Progress {
     /// Blocks that were begun, now or before a resume.
     begun: BTreeSet<u32>,
     /// Rows of all finished slices.
-    rows: Vec<SliceRow>,
+    pub(super) rows: Vec<SliceRow>,
+    /// How late their transactions were, where the plan has an objective.
+    pub(super) late: LateShares,
     /// Times that a dead server was started again in this run.
     restarts: u32,
 }
@@ -49,6 +53,7 @@ impl Progress {
             used_s: used_s(past),
             begun: begun.collect(),
             rows: past.slices.clone(),
+            late: late_shares(past),
             restarts: 0,
         }
     }
@@ -90,7 +95,7 @@ impl Contest<'_> {
         loop {
             let mut has_run = false;
             for (level, decision) in decisions.iter_mut().enumerate() {
-                if decision.is_settled() {
+                if self.is_settled(level, decision) {
                     continue;
                 }
                 if interrupt::urgency() != Urgency::None {
@@ -111,11 +116,12 @@ impl Contest<'_> {
                 }
                 *decision = decide_level(plan, &self.progress.rows, level);
                 self.setting.board.decision(decision);
-                if decision.is_settled() {
+                if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
                 }
             }
-            if decisions.iter().all(LevelDecision::is_settled) {
+            let mut all = decisions.iter().enumerate();
+            if all.all(|(level, decision)| self.is_settled(level, decision)) {
                 return Ok(EndReason::Decided);
             }
             if !has_run {
@@ -124,6 +130,18 @@ impl Contest<'_> {
                     continue;
                 }
                 return Ok(EndReason::BudgetSpent);
+            }
+        }
+    }
+
+    /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
+    fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
+        let plan = self.setting.plan;
+        match &plan.search {
+            None => decision.is_settled(),
+            Some(search) => {
+                let Progress { rows, late, .. } = &self.progress;
+                search::is_settled(plan, search, rows, late, level)
             }
         }
     }
@@ -143,6 +161,10 @@ impl Contest<'_> {
                 .setting
                 .console
                 .say(&format!("{label}: void after {blocks} blocks: {because}")),
+            None if self.setting.plan.search.is_some() => self
+                .setting
+                .console
+                .say(&format!("{label}: enough after {blocks} blocks")),
             None => {
                 self.journal.event(Event::LevelDecided { level, blocks })?;
                 self.setting
@@ -190,6 +212,7 @@ impl Contest<'_> {
                         self.progress.used_s,
                     );
                     self.journal.slice(slice, &result)?;
+                    self.note_late(slice, &result);
                     self.progress.rows.extend(result.classes);
                 }
                 Outcome::Lost(_) if interrupt::urgency() == Urgency::Stop => return Ok(false),
@@ -213,6 +236,20 @@ impl Contest<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Notes how late the transactions of a slice were, when there is an objective to hold them against.
+    fn note_late(&mut self, slice: SliceId, result: &SliceResult) {
+        let Some(objective) = &self.setting.plan.objective else {
+            return;
+        };
+        let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
+        let mut latencies = result.latencies.iter();
+        let latencies = latencies.find(|interval| interval.class == ALL_CLASSES);
+        if let (Some(row), Some(latencies)) = (total, latencies) {
+            let share = search::late_share(objective, row, &latencies.histogram.unpack());
+            self.progress.late.insert(slice, share);
+        }
     }
 
     /// After a lost slice: starts a dead server again, reconnects the clients, and warms a server up

@@ -15,6 +15,7 @@ mod measure;
 mod observers;
 mod prepare;
 mod pulses;
+mod search;
 mod slice;
 mod stacks;
 mod warm_up;
@@ -145,7 +146,7 @@ fn stage(
     prepare::keep_sessions(sessions, &mut evidence, journal)?;
     prepare::check_fairness(setting, evidence, journal)?;
     let progress = Progress::resume(past, epoch);
-    let mut contest = Contest {
+    let contest = Contest {
         setting,
         arena,
         load,
@@ -153,11 +154,7 @@ fn stage(
         progress,
         observers: Observers::new(setting),
     };
-    let mut result = contest.warm_up().and_then(|()| contest.measure());
-    if setting.stacks && result.is_ok() {
-        result = contest.sample_stacks().and(result);
-    }
-    let Contest { arena, load, .. } = contest;
+    let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);
     setting.board.enter(Phase::Closing);
     close::close(setting, arena, journal, result.as_ref().ok().copied())?;

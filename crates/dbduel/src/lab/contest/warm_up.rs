@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::order::{SliceOrder, Tick};
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
+use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
@@ -48,7 +49,11 @@ impl Contest<'_> {
         let order = SliceOrder {
             contender: name.clone(),
             clients: level.clients,
-            arrival: level.arrival,
+            // The rates of a search begin low; caches fill as fast as the server lets them.
+            arrival: match plan.search {
+                Some(_) => Arrival::Closed { think_ms: 0.0 },
+                None => level.arrival,
+            },
             guard_s: 0.0,
             measured_s: plan.schedule.warm_up_cap_s,
             tick_s: plan.schedule.tick_s,

@@ -9,6 +9,8 @@ use super::super::server::{Meaning, ServerName};
 use super::schedule::{block_s, rounds_within, warm_ups_s};
 use super::{BLOCKS_CAP, blocks};
 
+/// Least length of a slice in limits of the objective.
+const SLICE_PER_OBJECTIVE: f64 = 5.0;
 /// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
 const INJECTION_PERIOD_S: f64 = 0.05;
 
@@ -97,6 +99,24 @@ pub(super) fn check_confinement(
             running.name
         );
         report.add(&limit.span, message);
+    }
+}
+
+/// Refuses an objective that slices are too short for: of what falls due in the last moments of a slice it
+/// is not known whether it would have been in time.
+pub(super) fn check_objective(report: &Report<'_>, experiment: &Experiment, schedule: &Schedule) {
+    let Some(objective) = &experiment.load.objective else {
+        return;
+    };
+    let needed_s = SLICE_PER_OBJECTIVE * objective.value.latency.as_secs_f64();
+    if schedule.slice_s < needed_s {
+        let message = format!(
+            "an objective of {} s needs slices of {needed_s} s or more, these have {} s; give a longer `slice` in \
+             [schedule] or a larger budget",
+            objective.value.latency.as_secs_f64(),
+            schedule.slice_s
+        );
+        report.add(&objective.span, message);
     }
 }
 

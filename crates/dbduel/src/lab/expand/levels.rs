@@ -2,18 +2,23 @@
 
 use dbduel_record::plan::{Arrival, LoadLevel};
 
-use super::super::experiment::{self, ArrivalKind};
+use super::super::experiment::{self, ArrivalKind, Rates};
 use super::workload::Asked;
 
 /// Clients when nobody says how many.
 pub(super) const CLIENTS: u32 = 16;
 
 /// What `[load]` says stands before what a configuration of the workload's own asks for.
-pub(super) fn complete_levels(load: &experiment::Load, asked: &Asked) -> Vec<LoadLevel> {
-    let rates = load
-        .rate
-        .as_ref()
-        .map_or_else(|| vec![0.0], |rates| rates.value.clone());
+pub(super) fn complete_levels(
+    load: &experiment::Load,
+    asked: &Asked,
+    first_rate: f64,
+) -> Vec<LoadLevel> {
+    let rates = match load.rate.as_ref().map(|rates| &rates.value) {
+        None => vec![0.0],
+        Some(Rates::These(rates)) => rates.clone(),
+        Some(Rates::Searched) => vec![first_rate],
+    };
     let think_ms = load
         .think_time
         .as_ref()

@@ -81,7 +81,10 @@ pub fn expand_sweep(
     sweep.question = experiment.question.clone().unwrap_or_else(|| {
         let workload = plans.first().map_or("", |plan| plan.workload.name.as_str());
         let names: Vec<&str> = sweep.factors.iter().map(|one| one.name.as_str()).collect();
-        format!("What does {} change on {workload}?", names.join(" and "))
+        format!(
+            "How do the contenders compare over {} on {workload}?",
+            names.join(" and ")
+        )
     });
     Ok(sweep)
 }
@@ -226,7 +229,9 @@ fn folder(label: &str) -> String {
             '-'
         }
     };
-    label.chars().map(plain).take(FOLDER_CHARACTERS).collect()
+    let words: String = label.chars().map(plain).take(FOLDER_CHARACTERS).collect();
+    let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 fn factor(

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 use super::document::{Report, Section, describe, integer, string};
-use super::value::{duration, integers, io_limit, positive};
-use super::{ArrivalKind, Load, Objective, quantity};
+use super::value::{duration, integers, io_limit, positive, share_within};
+use super::{ArrivalKind, Load, Objective, Rates, Search, quantity};
 
 /// Most clients of one load level.
 const CLIENTS_MAX: i64 = 100_000;
@@ -30,6 +30,7 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
         server_io: section.get("server_io", io_limit),
     };
     section.refuse_unknown_keys();
+    check_search(report, &load);
     let is_open = load
         .arrival
         .as_ref()
@@ -48,8 +49,65 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
     load
 }
 
-/// One rate, or several in ascending order.
-fn rates(value: &DeValue<'_>) -> Result<Vec<f64>, String> {
+/// A search needs an objective to hold rates against, and varies nothing but the rate.
+fn check_search(report: &Report<'_>, load: &Load) {
+    let Some(rate) = load
+        .rate
+        .as_ref()
+        .filter(|rate| rate.value == Rates::Searched)
+    else {
+        return;
+    };
+    if load.objective.is_none() {
+        let message = "a search for the highest rate needs an `objective`, such as \"p99 < 20 ms\"";
+        report.add(&rate.span, message);
+    }
+    if let Some(clients) = load
+        .clients
+        .as_ref()
+        .filter(|clients| clients.value.len() > 1)
+    {
+        let message = "a search for the highest rate goes with one number of clients";
+        report.add(&clients.span, message);
+    }
+}
+
+pub(super) fn read_search(report: &Report<'_>, section: &Section<'_, '_>, load: &Load) -> Search {
+    let search = Search {
+        from: section
+            .get("from", |value| positive(value, "transactions per second"))
+            .map(|from| from.value),
+        precision: section
+            .get("precision", |value| share_within(value, 0.005, 1.0))
+            .map(|precision| precision.value),
+        rates: section
+            .get("rates", |value| integer(value, 3..=100))
+            .map(|rates| rates.value as u32),
+    };
+    section.refuse_unknown_keys();
+    let is_search = load
+        .rate
+        .as_ref()
+        .is_some_and(|rate| rate.value == Rates::Searched);
+    if !is_search {
+        report.add(
+            &section.span(),
+            "[search] goes with `rate = \"search\"` in [load]",
+        );
+    }
+    search
+}
+
+/// One rate, several in ascending order, or that the highest is searched for.
+fn rates(value: &DeValue<'_>) -> Result<Rates, String> {
+    match value.as_str() {
+        Some("search") => Ok(Rates::Searched),
+        Some(other) => Err(format!("expected numbers or \"search\", found {other:?}")),
+        None => these_rates(value).map(Rates::These),
+    }
+}
+
+fn these_rates(value: &DeValue<'_>) -> Result<Vec<f64>, String> {
     let one = |value| positive(value, "transactions per second");
     let Some(list) = value.as_array() else {
         return Ok(vec![one(value)?]);

@@ -22,7 +22,7 @@ use conduct::{read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
 use dbduel_record::plan::IoLimit;
 use document::{Located, Report, Section, Troubles, integer, string};
-use load::read_load;
+use load::{read_load, read_search};
 use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
@@ -56,6 +56,8 @@ pub struct Experiment {
     pub injection: Option<Injection>,
     /// Findings of the audit that are accepted, with the reason.
     pub waivers: Vec<(Located<String>, Located<String>)>,
+    /// How the highest rate is searched for.
+    pub search: Search,
     /// Factors beside the contenders and the load, in the order of the file.
     pub sweep: Vec<SweptFactor>,
 }
@@ -146,7 +148,7 @@ pub struct Load {
     /// How transactions fall due.
     pub arrival: Option<Located<ArrivalKind>>,
     /// Transactions per second of an open arrival; each makes load levels of its own.
-    pub rate: Option<Located<Vec<f64>>>,
+    pub rate: Option<Located<Rates>>,
     /// The latency that every level is held against.
     pub objective: Option<Located<Objective>>,
     /// Pause of a client between two transactions of a closed arrival.
@@ -159,6 +161,26 @@ pub struct Load {
     pub server_cores: Option<Vec<u32>>,
     /// What servers may read and write at most.
     pub server_io: Option<Located<IoLimit>>,
+}
+
+/// Rates of an open arrival.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rates {
+    /// These, ascending.
+    These(Vec<f64>),
+    /// The highest that meets the objective is searched for.
+    Searched,
+}
+
+/// `[search]`: how the highest rate is searched for.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// The first rate.
+    pub from: Option<f64>,
+    /// Relative difference of the rates around the limit that is narrow enough.
+    pub precision: Option<f64>,
+    /// Rates that are tried at most.
+    pub rates: Option<u32>,
 }
 
 /// `objective = "p99 < 20 ms"`.
@@ -249,6 +271,10 @@ impl Experiment {
             .section("waivers")
             .map(|section| read_waivers(&report, &section))
             .unwrap_or_default();
+        let search = root
+            .section("search")
+            .map(|section| read_search(&report, &section, &load))
+            .unwrap_or_default();
         let sweep = root
             .section("sweep")
             .map(|section| read_sweep(&report, &section, &workload, &contenders))
@@ -269,6 +295,7 @@ impl Experiment {
             limits,
             injection,
             waivers,
+            search,
             sweep,
         })
     }

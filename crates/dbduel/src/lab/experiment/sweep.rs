@@ -75,7 +75,7 @@ fn factor(
         return None;
     };
     let mut levels: Vec<Located<SweptLevel>> = Vec::new();
-    for entry in list.iter() {
+    for entry in list {
         match level(&name.value, entry.get_ref()) {
             Ok(level) if levels.iter().any(|known| known.value == level) => {
                 let message = format!("a level of `{}` is listed twice", name.value);

@@ -4,9 +4,12 @@ use crate::judge::summary::Figure;
 use crate::report::words;
 
 use super::frame::Plot;
-use super::scale::{Scale, nice_end, ticks};
+use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
 use super::style::{colour, legend, marker};
 use super::svg::{Anchor, Svg, polyline};
+
+/// From this ratio of its ends on, an axis of ratios has ticks at equal ratios.
+const WIDE_RATIO: f64 = 3.0;
 
 /// What a chart over a factor shows.
 pub struct FactorChart<'a> {
@@ -50,7 +53,20 @@ impl FactorChart<'_> {
             right: width - 14.0,
             bottom: top + 210.0,
         };
-        let values = Scale::linear((low, high), plot.upwards());
+        let (values, grid) = match self.reference {
+            None => (
+                Scale::linear((low, high), plot.upwards()),
+                ticks(low, high, 5),
+            ),
+            // A ratio and its inverse are equally far from equality.
+            Some(_) => (
+                Scale::logarithmic((low, high), plot.upwards()),
+                match high / low > WIDE_RATIO {
+                    true => logarithmic_ticks(low, high, 6),
+                    false => ticks(low, high, 5),
+                },
+            ),
+        };
         if let Some(reference) = self.reference {
             let (above, below) = (
                 values.held(reference * (1.0 + self.horizon)),
@@ -59,7 +75,7 @@ impl FactorChart<'_> {
             let size = (plot.right - plot.left, below - above);
             svg.rect((plot.left, above), size, "band", "within the horizon");
         }
-        plot.horizontal_grid(&mut svg, &values, &ticks(low, high, 5), self.text);
+        plot.horizontal_grid(&mut svg, &values, &grid, self.text);
         if let Some(reference) = self.reference {
             let y = values.at(reference);
             svg.line((plot.left, y), (plot.right, y), "zero");
@@ -93,19 +109,22 @@ impl FactorChart<'_> {
         }
         let largest = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let smallest = ends.iter().copied().fold(f64::INFINITY, f64::min);
-        if ends.is_empty() || largest <= 0.0 {
+        let is_drawable = match self.reference {
+            None => largest > 0.0,
+            Some(_) => smallest > 0.0,
+        };
+        if ends.is_empty() || !is_drawable {
             return None;
         }
         Some(match self.reference {
             None => (0.0, nice_end(largest, 4)),
             Some(reference) => {
-                let reach = [
-                    largest - reference,
-                    reference - smallest,
-                    1.5 * self.horizon,
-                ];
-                let reach = 1.15 * reach.into_iter().fold(0.01, f64::max);
-                (reference - reach, reference + reach)
+                // Equality and what counts as it are always in sight.
+                let margin = 1.5 * self.horizon + 0.01;
+                let low = smallest.min(reference / (1.0 + margin));
+                let high = largest.max(reference * (1.0 + margin));
+                let air = (high / low).powf(0.06);
+                (low / air, high * air)
             }
         })
     }

@@ -325,7 +325,17 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
                 cores(&load.cores)
             ),
         ),
-        entry("servers", cores(&load.server_cores)),
+        entry(
+            "servers",
+            match &load.server_io {
+                None => cores(&load.server_cores),
+                Some(limit) => format!(
+                    "{}; each may read {} and write as much",
+                    cores(&load.server_cores),
+                    limit.label()
+                ),
+            },
+        ),
         entry(
             "time",
             format!(

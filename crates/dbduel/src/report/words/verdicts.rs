@@ -115,6 +115,9 @@ pub fn ranking(duel: &Duel) -> Vec<String> {
 /// The contest in one sentence per contender.
 #[must_use]
 pub fn headlines(summary: &Summary) -> Vec<String> {
+    if summary.search.is_some() {
+        return crate::report::scaling::highest_rates(summary);
+    }
     let others = summary
         .contenders
         .iter()

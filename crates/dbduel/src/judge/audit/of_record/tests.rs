@@ -74,6 +74,7 @@ fn plan() -> Plan {
         },
         injection: None,
         objective: None,
+        search: None,
         waivers: Default::default(),
         blocks: Vec::new(),
     }

@@ -6,10 +6,6 @@
 //! needs none of this: put the slices' quantiles into [`crate::compare::block_differences`] when each
 //! slice has [`requests_per_slice`] requests. It does not know units, nor which quantile matters.
 
-mod bootstrap;
-
-pub use bootstrap::bootstrap_quantile_ratio;
-
 use crate::buckets::{Buckets, rank};
 use crate::error::{StatsError, at_least, open_fraction};
 use crate::sequential::{Interval, Rejection, SequentialPlan, flip_spend_recomputed};
@@ -267,11 +263,6 @@ mod tests {
             assert!(
                 interval.low < 1.3 && 1.3 < interval.high && interval.low > 1.0,
                 "{found:?}"
-            );
-            let shown = bootstrap_quantile_ratio(&blocks(20, 1.3, 5), q, 0.05, 1).unwrap();
-            assert!(
-                shown.contains(1.3) && (shown.value - found.ratio).abs() < 1e-12,
-                "{shown:?}"
             );
         }
     }

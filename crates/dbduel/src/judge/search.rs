@@ -1,0 +1,311 @@
+//! The search for the highest rate that meets the latency objective: which rate is tried next, and when
+//! enough is known of one.
+//!
+//! Every rate is a load level like any other, run in mirrored blocks by all contenders alike. A rate is
+//! looked at after a few numbers of blocks that are in the plan; what is said at the first look that is
+//! clear stands. The error probability is divided by the rates and looks that the plan allows, so that all
+//! that is said of one contender holds together, and so does the bracket that follows from it, as long as a
+//! server that misses the objective at one rate misses it at every higher one. Pure: the contest asks it
+//! what to do, and the judge reports by it.
+
+use std::collections::BTreeMap;
+
+use dbduel_record::event::SliceId;
+use dbduel_record::plan::{Arrival, LoadLevel, Objective, RateSearch};
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_record::{Plan, Record};
+use dbduel_stats::compare::paired_mean;
+use hdrhistogram::Histogram;
+
+use super::blocks::LevelBlocks;
+use super::evidence::{Evidence, slice_of};
+use super::summary::{Bounds, ObjectiveState};
+
+/// By how much the next rate is above or below all that were tried, while only one side is known.
+const STRIDE: f64 = 4.0;
+/// Significant digits of a rate that is chosen.
+const DIGITS: i32 = 3;
+/// A search goes no lower, transactions per second.
+const RATE_MIN: f64 = 0.1;
+
+/// Share of the due transactions of a slice that were late, by slice.
+pub type LateShares = BTreeMap<SliceId, f64>;
+
+/// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
+///
+/// Of transactions that fell due less than the limit before the end nobody can know, so as many of those
+/// without an end as can have been so young are left out, in proportion to the time.
+#[must_use]
+pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> f64 {
+    let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
+    let due = row.due.max(1) as f64;
+    let too_young = due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0);
+    let unknown = ((row.unfinished + row.skipped) as f64).min(too_young);
+    let known = due - unknown;
+    match known > 0.0 {
+        true => (1.0 - in_time / known).max(0.0),
+        false => 0.0,
+    }
+}
+
+/// The late shares of all slices of a record; empty without an objective.
+#[must_use]
+pub fn late_shares(record: &Record) -> LateShares {
+    late_shares_of(&Evidence::of(record))
+}
+
+pub(super) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
+    let Some(objective) = evidence.plan().objective else {
+        return LateShares::new();
+    };
+    let rows = evidence.record.slices.iter();
+    let totals = rows.filter(|row| row.class == ALL_CLASSES);
+    totals
+        .filter_map(|row| {
+            let slice = slice_of(row);
+            Some((
+                slice,
+                late_share(&objective, row, &evidence.latencies(slice)?),
+            ))
+        })
+        .collect()
+}
+
+/// Whether a contender meets the objective at a level, and the share of late transactions.
+pub(super) fn state(
+    plan: &Plan,
+    blocks: &LevelBlocks<'_>,
+    contender: usize,
+    late: &LateShares,
+) -> (ObjectiveState, Option<Bounds>) {
+    let Some(objective) = plan.objective else {
+        return (ObjectiveState::Unclear, None);
+    };
+    let per_block = |count: usize| -> Option<Vec<f64>> {
+        let slices = blocks.complete.iter().take(count);
+        slices
+            .flat_map(|block| block.slices_of(contender))
+            .map(|row| late.get(&slice_of(row)).copied())
+            .collect()
+    };
+    let all = blocks.complete.len();
+    let confidence = plan.decision.confidence;
+    let Some(search) = &plan.search else {
+        // All statements about one contender hold together.
+        let alpha = (1.0 - confidence) / plan.levels.len().max(1) as f64;
+        return classify(per_block(all), &objective, alpha);
+    };
+    let looks = search.looks.len().max(1) as f64;
+    let alpha = (1.0 - confidence) / (f64::from(search.rates_max.max(1)) * looks);
+    let mut last = (ObjectiveState::Unclear, None);
+    for &look in search.looks.iter().filter(|look| **look as usize <= all) {
+        last = classify(per_block(look as usize), &objective, alpha);
+        if last.0 != ObjectiveState::Unclear {
+            break;
+        }
+    }
+    last
+}
+
+fn classify(
+    late: Option<Vec<f64>>,
+    objective: &Objective,
+    alpha: f64,
+) -> (ObjectiveState, Option<Bounds>) {
+    let allowed = 1.0 - objective.share;
+    let Some(interval) = late.and_then(|late| paired_mean(&late, alpha).ok()) else {
+        return (ObjectiveState::Unclear, None);
+    };
+    let late = Bounds {
+        value: interval.value,
+        low: interval.low.max(0.0),
+        high: interval.high.min(1.0),
+    };
+    let state = match () {
+        () if late.high <= allowed => ObjectiveState::Met,
+        () if late.low > allowed => ObjectiveState::Missed,
+        () => ObjectiveState::Unclear,
+    };
+    (state, Some(late))
+}
+
+/// True when no further block is needed at a level: every contender is clear there, or the last look was
+/// taken.
+#[must_use]
+pub fn is_settled(
+    plan: &Plan,
+    search: &RateSearch,
+    rows: &[SliceRow],
+    late: &LateShares,
+    level: usize,
+) -> bool {
+    let blocks = LevelBlocks::sort(plan, rows, level);
+    let last = search.looks.last().copied().unwrap_or(0);
+    blocks.complete.len() >= last as usize
+        || (0..plan.contenders.len())
+            .all(|who| state(plan, &blocks, who, late).0 != ObjectiveState::Unclear)
+}
+
+/// The rate to try next; `None` when every bracket is as narrow as the plan wants it, cannot become
+/// narrower, or no further rate is allowed.
+#[must_use]
+pub fn next_rate(plan: &Plan, rows: &[SliceRow], late: &LateShares) -> Option<f64> {
+    let search = plan.search.as_ref()?;
+    if plan.levels.len() >= search.rates_max as usize {
+        return None;
+    }
+    let blocks: Vec<LevelBlocks<'_>> = (0..plan.levels.len())
+        .map(|level| LevelBlocks::sort(plan, rows, level))
+        .collect();
+    let wanted = (0..plan.contenders.len()).filter_map(|who| {
+        let mut tried: Vec<(f64, ObjectiveState)> = plan
+            .levels
+            .iter()
+            .zip(&blocks)
+            .filter_map(|(level, blocks)| Some((rate(level)?, state(plan, blocks, who, late).0)))
+            .collect();
+        tried.sort_by(|one, other| one.0.total_cmp(&other.0));
+        wanted_by(&tried, search.precision)
+    });
+    // The widest gap first; every contender learns from every rate.
+    let (_, chosen) = wanted.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let chosen = rounded(chosen);
+    let is_new = plan.levels.iter().all(|level| rate(level) != Some(chosen));
+    (is_new && chosen >= RATE_MIN).then_some(chosen)
+}
+
+/// The rate that one contender wants tried, and the gap that it lies in as a ratio.
+fn wanted_by(tried: &[(f64, ObjectiveState)], precision: f64) -> Option<(f64, f64)> {
+    let first = tried.first()?.0;
+    let last = tried.last()?.0;
+    let missed = tried
+        .iter()
+        .find(|(_, state)| *state == ObjectiveState::Missed)
+        .map(|(rate, _)| *rate);
+    let met = tried
+        .iter()
+        .filter(|(rate, state)| {
+            *state == ObjectiveState::Met && missed.is_none_or(|missed| *rate < missed)
+        })
+        .map(|(rate, _)| *rate)
+        .next_back();
+    match (met, missed) {
+        (None, _) => Some((f64::INFINITY, first / STRIDE)),
+        (Some(_), None) => Some((f64::INFINITY, last * STRIDE)),
+        (Some(met), Some(missed)) => {
+            // Rates that stayed unclear are near the limit; what is known is narrowed from both sides.
+            let between: Vec<f64> = tried
+                .iter()
+                .map(|(rate, _)| *rate)
+                .filter(|rate| met < *rate && *rate < missed)
+                .collect();
+            let gaps = match (between.first(), between.last()) {
+                (Some(lowest), Some(highest)) => vec![(met, *lowest), (*highest, missed)],
+                _ => vec![(met, missed)],
+            };
+            gaps.into_iter()
+                .map(|(low, high)| (high / low, (low * high).sqrt()))
+                .filter(|(gap, _)| *gap > 1.0 + precision)
+                .max_by(|one, other| one.0.total_cmp(&other.0))
+        }
+    }
+}
+
+/// Transactions per second of an open level.
+pub(super) fn rate(level: &LoadLevel) -> Option<f64> {
+    match level.arrival {
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => Some(per_second),
+        Arrival::Closed { .. } => None,
+    }
+}
+
+/// A rate that people can read.
+fn rounded(rate: f64) -> f64 {
+    let place = 10_f64.powi(DIGITS - 1 - rate.log10().floor() as i32);
+    (rate * place).round() / place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ObjectiveState::{Met, Missed, Unclear};
+
+    #[test]
+    fn one_sided_knowledge_is_left_in_strides() {
+        assert_eq!(wanted_by(&[(100.0, Met)], 0.05).unwrap().1, 400.0);
+        assert_eq!(wanted_by(&[(100.0, Missed)], 0.05).unwrap().1, 25.0);
+        assert_eq!(wanted_by(&[(100.0, Unclear)], 0.05).unwrap().1, 25.0);
+        assert_eq!(
+            wanted_by(&[(100.0, Met), (400.0, Unclear)], 0.05)
+                .unwrap()
+                .1,
+            1600.0
+        );
+    }
+
+    #[test]
+    fn a_bracket_is_halved_until_it_is_narrow_enough() {
+        let (gap, middle) = wanted_by(&[(100.0, Met), (400.0, Missed)], 0.05).unwrap();
+        assert_eq!((gap, middle), (4.0, 200.0));
+        assert!(wanted_by(&[(100.0, Met), (104.0, Missed)], 0.05).is_none());
+        // What is met above a rate that is missed is no part of the bracket.
+        let odd = [(100.0, Met), (200.0, Missed), (400.0, Met)];
+        assert_eq!(wanted_by(&odd, 0.5).unwrap().0, 2.0);
+    }
+
+    #[test]
+    fn an_unclear_rate_is_closed_in_from_both_sides_and_ends_the_search() {
+        let tried = [(100.0, Met), (200.0, Unclear), (300.0, Missed)];
+        assert!((wanted_by(&tried, 0.05).unwrap().1 - 141.42).abs() < 0.01);
+        let closed_in = [(196.0, Met), (200.0, Unclear), (204.0, Missed)];
+        assert!(wanted_by(&closed_in, 0.05).is_none());
+    }
+
+    #[test]
+    fn a_search_with_exact_answers_brackets_the_truth() {
+        for truth in [3.7, 180.0, 25_000.0] {
+            let mut tried = vec![(100.0, if 100.0 <= truth { Met } else { Missed })];
+            for _ in 0..16 {
+                tried.sort_by(|a: &(f64, _), b| a.0.total_cmp(&b.0));
+                let Some((_, next)) = wanted_by(&tried, 0.05) else {
+                    break;
+                };
+                let next = rounded(next);
+                tried.push((next, if next <= truth { Met } else { Missed }));
+            }
+            let low = tried.iter().filter(|one| one.1 == Met).map(|one| one.0);
+            let high = tried.iter().filter(|one| one.1 == Missed).map(|one| one.0);
+            let (low, high) = (low.fold(0.0, f64::max), high.fold(f64::INFINITY, f64::min));
+            assert!(low <= truth && truth < high, "{low} {truth} {high}");
+            assert!(high / low < 1.06, "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn what_was_due_just_before_the_end_of_a_slice_is_not_called_late() {
+        let objective = Objective {
+            share: 0.9,
+            latency_us: 100_000.0,
+        };
+        let mut latencies = dbduel_record::latency::new_histogram();
+        latencies.record_n(5_000_000, 90).unwrap();
+        let share = |unfinished: u64, measured_s: f64| {
+            let mut row = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
+            (row.due, row.ok, row.unfinished) = (90 + unfinished, 90, unfinished);
+            (row.skipped, row.measured_s) = (0, measured_s);
+            late_share(&objective, &row, &latencies)
+        };
+        // A tenth of a second of a second: ten of a hundred can have been too young.
+        assert_eq!(share(10, 1.0), 0.0);
+        // Of a slice of ten seconds it is one of a hundred.
+        assert!((share(10, 10.0) - 9.0 / 99.0).abs() < 1e-9);
+        // A backlog is late whatever was due last.
+        assert!(share(910, 1.0) > 0.89);
+    }
+
+    #[test]
+    fn chosen_rates_have_three_digits() {
+        assert_eq!(rounded(1234.56), 1230.0);
+        assert_eq!(rounded(0.123_456), 0.123);
+    }
+}

@@ -1,0 +1,95 @@
+//! The search for the highest rate that meets the objective: rates are added to the plan one by one, each
+//! chosen by what the ones before showed, until the judge wants no more.
+
+use anyhow::Result;
+use dbduel_record::event::{EndReason, Event};
+use dbduel_record::plan::Plan;
+
+use super::{Contest, Setting};
+use crate::judge::search::next_rate;
+use crate::lab::contest::arena::Arena;
+use crate::lab::drive::LoadProcess;
+use crate::lab::expand::blocks_at_rate;
+
+/// Warms up and measures, the parts of the contest come back with why it ended.
+pub(super) fn warm_up_and_measure(
+    mut contest: Contest<'_>,
+) -> (Arena, LoadProcess, Result<EndReason>) {
+    match contest.warm_up() {
+        Ok(()) => measure_and_search(contest),
+        Err(error) => contest.taken_apart(Err(error)),
+    }
+}
+
+/// Measures the levels of the plan, and then one further rate after the other.
+fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcess, Result<EndReason>) {
+    let result = contest.measure();
+    let next = match result {
+        Ok(EndReason::Decided) => contest.next(),
+        other => return contest.finished(other),
+    };
+    let longer = match next {
+        Ok(Some(longer)) => longer,
+        Ok(None) => return contest.finished(Ok(EndReason::Decided)),
+        Err(error) => return contest.taken_apart(Err(error)),
+    };
+    let setting = Setting {
+        plan: &longer,
+        ..*contest.setting
+    };
+    let Contest {
+        arena,
+        load,
+        journal,
+        progress,
+        observers,
+        ..
+    } = contest;
+    // As deep as there are rates, which the plan bounds.
+    measure_and_search(Contest {
+        setting: &setting,
+        arena,
+        load,
+        journal,
+        progress,
+        observers,
+    })
+}
+
+impl Contest<'_> {
+    /// The plan with the next rate; nothing when none is wanted or the plan searches for none.
+    fn next(&mut self) -> Result<Option<Plan>> {
+        let plan = self.setting.plan;
+        let Some(rate) = next_rate(plan, &self.progress.rows, &self.progress.late) else {
+            return Ok(None);
+        };
+        let (level, blocks) = blocks_at_rate(plan, rate);
+        self.journal.event(Event::RateAdded {
+            level: level.clone(),
+            blocks: blocks.clone(),
+        })?;
+        let mut longer = plan.clone();
+        longer.levels.push(level);
+        longer.blocks.extend(blocks);
+        self.setting
+            .console
+            .say(&format!("next rate: {rate} transactions/s"));
+        self.setting.board.plan_grew(&longer);
+        Ok(Some(longer))
+    }
+
+    /// After the last slice the stacks are sampled, when that is wished for.
+    fn finished(
+        mut self,
+        mut result: Result<EndReason>,
+    ) -> (Arena, LoadProcess, Result<EndReason>) {
+        if self.setting.stacks && result.is_ok() {
+            result = self.sample_stacks().and(result);
+        }
+        self.taken_apart(result)
+    }
+
+    fn taken_apart(self, result: Result<EndReason>) -> (Arena, LoadProcess, Result<EndReason>) {
+        (self.arena, self.load, result)
+    }
+}

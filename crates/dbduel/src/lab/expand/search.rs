@@ -1,0 +1,73 @@
+//! The search for the highest rate that meets an objective: what it may take, and the blocks of a rate that it
+//! chose.
+
+use dbduel_record::Plan;
+use dbduel_record::plan::{Arrival, Block, LoadLevel, RateSearch};
+
+use super::super::experiment::document::Report;
+use super::super::experiment::{Experiment, Rates};
+use super::blocks;
+
+/// The first rate that is tried when nobody says one, transactions per second.
+const FROM_PER_S: f64 = 100.0;
+/// Rates that are tried at most.
+const RATES: u32 = 16;
+/// Relative difference of the rates around the limit that is narrow enough.
+const PRECISION: f64 = 0.05;
+/// Blocks after which a rate is looked at. Far from the limit the first look is clear.
+const LOOKS: [u32; 3] = [2, 4, 8];
+/// Load levels whose share of the budget decides how long slices are: most rates take the first look only.
+pub(super) const LEVELS_OF_A_SEARCH: usize = 4;
+
+/// The search that the experiment asks for, if any.
+pub(super) fn complete_search(report: &Report<'_>, experiment: &Experiment) -> Option<RateSearch> {
+    let rate = experiment.load.rate.as_ref()?;
+    let written = &experiment.search;
+    if rate.value != Rates::Searched {
+        return None;
+    }
+    if let Some(epochs) = &experiment.schedule.epochs {
+        let message =
+            "a search for the highest rate is about one start of the servers; leave `epochs` out";
+        report.add(&epochs.span, message);
+    }
+    Some(RateSearch {
+        rates_max: written.rates.unwrap_or(RATES),
+        precision: written.precision.unwrap_or(PRECISION),
+        looks: LOOKS.to_vec(),
+    })
+}
+
+/// The first rate of a search.
+pub(super) fn first_rate(experiment: &Experiment) -> f64 {
+    experiment.search.from.unwrap_or(FROM_PER_S)
+}
+
+/// The load level of another rate and its blocks, drawn from the plan's seed and numbered on.
+#[must_use]
+pub fn blocks_at_rate(plan: &Plan, per_second: f64) -> (LoadLevel, Vec<Block>) {
+    let number = plan.levels.len();
+    let mut level = LoadLevel {
+        clients: 1,
+        arrival: Arrival::Poisson { per_second },
+    };
+    if let Some(first) = plan.levels.first() {
+        level.clients = first.clients;
+        if matches!(first.arrival, Arrival::Constant { .. }) {
+            level.arrival = Arrival::Constant { per_second };
+        }
+    }
+    let rounds = plan.search.iter().filter_map(|search| search.looks.last());
+    let rounds = rounds.copied().next().unwrap_or(0);
+    let drawn = blocks::draw(
+        plan.seed,
+        plan.contenders.len(),
+        number + 1,
+        rounds,
+        &plan.schedule,
+    );
+    let own = drawn.into_iter().filter(|block| block.level == number);
+    let numbered = (plan.blocks.len() as u32..).zip(own);
+    let blocks = numbered.map(|(id, block)| Block { id, ..block });
+    (level, blocks.collect())
+}
