@@ -7,6 +7,7 @@
 
 mod crew;
 mod digest;
+mod extent;
 mod infile;
 mod insert;
 mod ledger;
@@ -25,6 +26,7 @@ use crate::blocking::{ConnectError, Connection, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
 use crew::Crew;
 pub use digest::{Digest, digest};
+pub use extent::Extent;
 use ledger::{Done, TABLE_EXISTS};
 use parcel::Parcel;
 pub use way::Way;
@@ -201,9 +203,9 @@ pub fn fill(
     });
     let rows_before = rows - still_missing.sum::<u64>();
     watch.rows_done.store(rows_before, Ordering::Relaxed);
-    let parcels = parcel::parcels(missing, place.connections);
+    let parcels = parcel::parcels(missing, place.connections, extent::weight);
     let rows_began = Instant::now();
-    let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches }| {
+    let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches, .. }| {
         batches.iter().try_for_each(|chunks| {
             way.fill(connection, table, chunks, seed, watch)
                 .map_err(|error| error_unless_cancelled(error, watch))
