@@ -82,8 +82,13 @@ fn say(setting: &Setting<'_>, contender: &str, verification: &Verification) {
             .iter()
             .map(|condition| condition.seconds)
             .sum();
+        let hold = if count == 1 {
+            "condition holds"
+        } else {
+            "conditions hold"
+        };
         setting.console.say(&format!(
-            "{contender}: {count} conditions hold, looked at in {seconds:.1} s"
+            "{contender}: {count} {hold}, looked at in {seconds:.1} s"
         ));
     }
 }
