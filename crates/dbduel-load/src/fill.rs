@@ -9,6 +9,7 @@ mod bulk;
 mod crew;
 mod digest;
 mod error;
+mod extent;
 mod infile;
 mod insert;
 mod ledger;
@@ -29,6 +30,7 @@ use crate::workloads::{Table, Workload};
 use crew::Crew;
 pub use digest::{Digest, digest};
 pub use error::FillError;
+pub use extent::Extent;
 use ledger::TABLE_EXISTS;
 use parcel::Parcel;
 use tables::{exists, finish, prepare, run};
@@ -137,9 +139,9 @@ pub fn fill_by(
     });
     let rows_before = rows - still_missing.sum::<u64>();
     watch.rows_done.store(rows_before, Ordering::Relaxed);
-    let parcels = parcel::parcels(missing, place.connections);
+    let parcels = parcel::parcels(missing, place.connections, extent::weight);
     let rows_began = Instant::now();
-    let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches }| {
+    let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches, .. }| {
         batches.iter().try_for_each(|chunks| {
             way.fill(connection, table, chunks, seed, watch)
                 .map_err(|error| error_unless_cancelled(error, watch))

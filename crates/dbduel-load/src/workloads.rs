@@ -101,6 +101,17 @@ pub trait Workload: Sync {
     /// Its tables, for resolved parameters.
     fn tables(&self, parameters: &Parameters) -> Vec<Table>;
 
+    /// How many times as many bytes as their values its tables take on disk, with all indexes, as InnoDB
+    /// stores them uncompressed.
+    fn disk_per_value(&self) -> f64 {
+        1.5
+    }
+
+    /// Names of the parameters that say how many rows there are.
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How it makes its tables and takes them away, when only it knows how; it has no [`Workload::tables`] then.
     fn own_data(&self) -> Option<&dyn OwnData> {
         None

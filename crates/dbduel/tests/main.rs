@@ -8,6 +8,7 @@
 mod suite {
     pub mod audit;
     pub mod bare_server;
+    pub mod conditions;
     pub mod duels;
     pub mod durability;
     pub mod fairness;

@@ -74,7 +74,7 @@ impl Read for Content<'_> {
 
 /// Appends a row as it stands in the file: as in SQL, but with the bytes themselves where SQL has
 /// hexadecimal literals, which LOAD DATA does not know.
-fn append_line(sql: &str, lines: &mut Vec<u8>) {
+pub(super) fn append_line(sql: &str, lines: &mut Vec<u8>) {
     let mut is_hexadecimal = false;
     // No string contains a quote, so every second piece is the inside of one.
     for (number, piece) in sql.split('\'').enumerate() {

@@ -2,6 +2,7 @@
 //!
 //! Every parcel is of consecutive chunks, and there are hardly more of them than connections: rows that
 //! arrive in the order of the primary key fill its pages, rows from several places at once split them.
+//! Chunks of different tables are different amounts of work, so they are weighed.
 
 use std::ops::Range;
 
@@ -14,6 +15,8 @@ pub(super) const BATCH_CHUNKS: u64 = 4;
 /// Chunks of one table.
 pub(super) struct Parcel<'a> {
     pub table: &'a Table,
+    /// What one of its chunks weighs.
+    weight: u64,
     /// Each run goes in with one transaction.
     pub batches: Vec<Range<u64>>,
 }
@@ -22,24 +25,38 @@ impl Parcel<'_> {
     fn chunks(&self) -> u64 {
         self.batches.iter().map(|run| run.end - run.start).sum()
     }
+
+    fn weight(&self) -> u64 {
+        self.chunks() * self.weight
+    }
 }
 
-/// Divides the missing runs of chunks among so many connections, largest parcels first.
+/// Divides the missing runs of chunks among so many connections, heaviest parcels first. `weigh` says what a
+/// chunk of a table weighs.
 pub(super) fn parcels<'a>(
     missing: impl IntoIterator<Item = (&'a Table, Vec<Range<u64>>)>,
     connections: u32,
+    weigh: impl Fn(&Table) -> u64,
 ) -> Vec<Parcel<'a>> {
-    let missing: Vec<_> = missing.into_iter().collect();
     let size = |runs: &[Range<u64>]| -> u64 { runs.iter().map(|run| run.end - run.start).sum() };
-    let all: u64 = missing.iter().map(|(_, runs)| size(runs)).sum();
+    let missing: Vec<_> = missing
+        .into_iter()
+        .filter(|(_, runs)| !runs.is_empty())
+        .map(|(table, runs)| (table, weigh(table).max(1), runs))
+        .collect();
+    let all: u64 = missing
+        .iter()
+        .map(|(_, weight, runs)| weight * size(runs))
+        .sum();
     let share = all.div_ceil(u64::from(connections.max(1))).max(1);
     let mut parcels = Vec::new();
-    for (table, runs) in missing {
-        // Equal parts, none larger than a connection's share.
-        let parts = size(&runs).div_ceil(share).max(1);
+    for (table, weight, runs) in missing {
+        // Equal parts, none heavier than a connection's share.
+        let parts = (weight * size(&runs)).div_ceil(share).max(1);
         let part = size(&runs).div_ceil(parts).max(1);
         let mut parcel = Parcel {
             table,
+            weight,
             batches: Vec::new(),
         };
         for run in runs {
@@ -51,7 +68,11 @@ pub(super) fn parcels<'a>(
                 first = behind;
                 if parcel.chunks() == part {
                     let batches = std::mem::take(&mut parcel.batches);
-                    parcels.push(Parcel { table, batches });
+                    parcels.push(Parcel {
+                        table,
+                        weight,
+                        batches,
+                    });
                 }
             }
         }
@@ -59,7 +80,7 @@ pub(super) fn parcels<'a>(
             parcels.push(parcel);
         }
     }
-    parcels.sort_by_key(|parcel| std::cmp::Reverse(parcel.chunks()));
+    parcels.sort_by_key(|parcel| std::cmp::Reverse(parcel.weight()));
     parcels
 }
 
@@ -76,7 +97,7 @@ mod tests {
     fn divided(missing: &[&[Range<u64>]], connections: u32) -> Vec<Vec<Range<u64>>> {
         let table = table(1);
         let missing = missing.iter().map(|runs| (&table, runs.to_vec()));
-        let parcels = parcels(missing, connections);
+        let parcels = parcels(missing, connections, |_| 7);
         parcels.into_iter().map(|parcel| parcel.batches).collect()
     }
 
@@ -96,6 +117,28 @@ mod tests {
     fn a_large_table_is_shared_and_comes_first() {
         let parcels = divided(&[&[0..1], &[0..9]], 2);
         assert_eq!(parcels, [vec![0..4, 4..5], vec![5..9], vec![0..1]]);
+    }
+
+    #[test]
+    fn heavy_chunks_are_divided_further_and_come_first() {
+        let (mut light, mut heavy) = (table(1), table(1));
+        light.name = "light".to_owned();
+        heavy.name = "heavy".to_owned();
+        let missing = vec![(&light, vec![0..8]), (&heavy, vec![0..4])];
+        let weigh = |table: &Table| if table.name == "heavy" { 6 } else { 1 };
+        let parcels = parcels(missing, 2, weigh);
+        let found: Vec<_> = parcels
+            .iter()
+            .map(|parcel| (parcel.table.name.as_str(), parcel.batches.as_slice()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("heavy", &[0..2][..]),
+                ("heavy", &[2..4][..]),
+                ("light", &[0..4, 4..8][..])
+            ]
+        );
     }
 
     #[test]

@@ -106,6 +106,15 @@ impl Workload for LinkBench {
         schema::tables(parameters)
     }
 
+    fn disk_per_value(&self) -> f64 {
+        // The index of the lists has nearly all columns of the links once more, and the rows are short.
+        3.0
+    }
+
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &["maxid1"]
+    }
+
     fn conclude(&self, _parameters: &Parameters) -> Vec<String> {
         schema::conclude()
     }

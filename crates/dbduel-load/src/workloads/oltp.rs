@@ -116,6 +116,10 @@ impl Workload for Oltp {
             .collect()
     }
 
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &["table_size", "tables"]
+    }
+
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
         seat.boxed::<OltpClient>(Options::new(self.script, parameters))
     }

@@ -87,6 +87,10 @@ impl Workload for OrderEntry {
         schema::tables(parameters)
     }
 
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &["warehouses"]
+    }
+
     fn conclude(&self, parameters: &Parameters) -> Vec<String> {
         schema::conclude(parameters)
     }

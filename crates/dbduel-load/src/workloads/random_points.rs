@@ -72,6 +72,10 @@ impl Workload for SelectRandom {
         vec![sbtest.table(parameters, 1, sbtest.table_size.unsigned_abs())]
     }
 
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &["table_size"]
+    }
+
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
         let resolved = Resolved(parameters);
         let (terms, delta) = match self.query {

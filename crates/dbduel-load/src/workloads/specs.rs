@@ -75,3 +75,13 @@ pub(super) const fn text(
         about,
     }
 }
+
+/// The engine of all tables.
+pub(super) const ENGINE: ParameterSpec = text("engine", "innodb", "Storage engine of the tables.");
+
+/// How rows are stored in all tables.
+pub(super) const ROW_FORMAT: ParameterSpec = choice(
+    "row_format",
+    &["default", "dynamic", "compact", "redundant", "compressed"],
+    "ROW_FORMAT of the tables; `default` leaves it to the server.",
+);

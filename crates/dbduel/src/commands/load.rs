@@ -15,8 +15,9 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::executor::policy::threads_beside_a_server;
-use dbduel_load::fill::{self, FillError, Place};
+use dbduel_load::fill::{self, Extent, FillError, Place};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
+use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
@@ -31,6 +32,7 @@ use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
+use crate::lab::forecast::{self, Need};
 use crate::lab::host;
 use crate::lab::login;
 use outcome::Outcome;
@@ -122,6 +124,19 @@ impl Job {
         }
         let completed = completion::complete(workload, &given, Path::new(""))?;
         let parameters = completed.parameters;
+        if let Some(most) = workload.clients_max(&parameters)
+            && u64::from(arguments.clients) > most
+        {
+            bail!(ParameterError {
+                parameter: "clients".to_owned(),
+                why: format!(
+                    "cannot be {}; with these parameters `{}` has work for at most {most}",
+                    arguments.clients,
+                    workload.name()
+                ),
+                nearest: None,
+            });
+        }
         let arrival = match (arguments.rate, arguments.arrival) {
             (None, _) => Arrival::Closed {
                 think_ms: arguments.think_time.as_secs_f64() * 1e3,
@@ -216,6 +231,7 @@ impl Job {
         let quoted = self.database.replace('`', "``");
         self.connect()?
             .execute(&format!("CREATE DATABASE IF NOT EXISTS `{quoted}`"))?;
+        self.announce()?;
         let console = Console::new();
         let result = watch_over(&console, "filling the tables", |watch| {
             let (place, parameters) = (self.place(), &self.parameters);
@@ -234,11 +250,40 @@ impl Job {
                 ));
                 Err(Interrupted.into())
             }
-            Err(error @ FillError::Exists { .. }) => Err(error)
-                .context("could not fill the tables; without --prepare they are used as they are"),
+            Err(error @ FillError::Exists { .. }) => {
+                // Tables of another program are no better without --prepare.
+                self.recognise()?;
+                Err(error).context(
+                    "could not fill the tables; without --prepare they are used as they are",
+                )
+            }
             Err(error) => Err(error).with_context(|| {
                 format!("could not fill the tables; database `{database}` may hold a part of them, with which the same command goes on")
             }),
+        }
+    }
+
+    /// Says what filling will take, and refuses what the disk of a server on this machine has no room for.
+    fn announce(&self) -> Result<()> {
+        let (workload, parameters) = (self.workload, &self.parameters);
+        let Some(extent) = Extent::of(workload, parameters) else {
+            return Ok(());
+        };
+        console::complain(&format!(
+            "filling in {}",
+            forecast::sentence(extent, parameters)
+        ));
+        let mut connection = self.connect_to(Some(&self.database))?;
+        // What an earlier attempt has filled in takes room already.
+        if !matches!(self.address, Address::Unix { .. }) || fill::is_unfinished(&mut connection)? {
+            return Ok(());
+        }
+        let answer = connection.query("SELECT @@datadir")?;
+        match answer.text(0, 0).map(PathBuf::from) {
+            Some(data) if data.is_dir() => {
+                Need::to_load(extent, parameters, 1).check(&data, workload)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -76,6 +76,13 @@ impl Snapshots {
         }
     }
 
+    /// What a snapshot holds; nothing when there is none.
+    #[must_use]
+    pub fn description(&self, key: &str) -> Option<Description> {
+        let text = fs::read(self.root.join(key).join(DESCRIPTION)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
     /// Copies a snapshot into the sandbox; returns what it holds, or nothing when there is none.
     ///
     /// # Errors
@@ -86,11 +93,10 @@ impl Snapshots {
         sandbox: &Sandbox,
         progress: &dyn Progress,
     ) -> Result<Option<Description>> {
-        let snapshot = self.root.join(key);
-        let description = fs::read(snapshot.join(DESCRIPTION)).unwrap_or_default();
-        let Ok(description) = serde_json::from_slice(&description) else {
+        let Some(description) = self.description(key) else {
             return Ok(None);
         };
+        let snapshot = self.root.join(key);
         progress.stage(&format!("restoring the snapshot {key}"));
         copy_tree(&snapshot.join("data"), &sandbox.data(), progress)?;
         sandbox.forget_identity()?;
@@ -159,13 +165,10 @@ impl Snapshots {
         };
         for entry in entries {
             let entry = entry?;
-            let text = fs::read(entry.path().join(DESCRIPTION)).unwrap_or_default();
+            let key = entry.file_name().to_string_lossy().into_owned();
             // What has no description was left by a run that was killed while it copied.
-            if let Ok(description) = serde_json::from_slice(&text) {
-                found.push((
-                    entry.file_name().to_string_lossy().into_owned(),
-                    description,
-                ));
+            if let Some(description) = self.description(&key) {
+                found.push((key, description));
             }
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));

@@ -6,6 +6,7 @@ pub mod drive;
 pub mod expand;
 pub mod experiment;
 pub mod facts;
+pub mod forecast;
 pub mod host;
 pub mod inspect;
 pub mod login;

@@ -223,16 +223,8 @@ fn refuse(parameter: &str, why: String) -> Result<(), ParameterError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::workloads::{find, parameters::resolve};
+    use super::super::test_rows::resolved;
     use serde_json::Value;
-
-    fn resolved(given: &[(&str, Value)]) -> Result<Parameters, ParameterError> {
-        let given = given
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()));
-        resolve(find("linkbench").unwrap(), &given.collect())
-    }
 
     #[test]
     fn what_makes_no_sense_is_refused_by_name() {

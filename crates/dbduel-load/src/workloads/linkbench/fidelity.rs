@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use dbduel_record::plan::Parameters;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::Value;
@@ -15,9 +14,8 @@ use serde_json::Value;
 use super::access::Access;
 use super::mix::OPERATIONS;
 use super::settings::{LIST_LIMIT, Settings};
-use super::test_rows::{filled, links, payload};
+use super::test_rows::{filled, links, payload, resolved};
 use crate::random::Random;
-use crate::workloads::{find, parameters::resolve};
 
 /// A page of a table, bytes: what servers compress at a time.
 const PAGE: usize = 16 << 10;
@@ -80,11 +78,7 @@ impl Table {
 }
 
 fn settings(given: &[(&str, Value)]) -> std::sync::Arc<Settings> {
-    let given: Parameters = given
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone()))
-        .collect();
-    Settings::of(&resolve(find("linkbench").unwrap(), &given).unwrap())
+    Settings::of(&resolved(given).unwrap())
 }
 
 #[test]

@@ -151,6 +151,18 @@ impl Graph {
         }
     }
 
+    /// The block with this number of what `of_block` counts, and how much of it comes first there. Nothing is
+    /// summed up to find the very first.
+    fn block(&self, number: u64, of_block: impl Fn(&Sums) -> u64) -> (usize, u64) {
+        if number == 0 {
+            return (0, 0);
+        }
+        let sums = self.sums();
+        let reached = sums.partition_point(|sums| of_block(sums) <= number);
+        let block = reached.max(1) - 1;
+        (block, number - of_block(&sums[block]))
+    }
+
     fn sums(&self) -> &[Sums] {
         self.sums.get_or_init(|| {
             let mut sums = Vec::with_capacity((self.shape.nodes / BLOCK + 1) as usize);
@@ -173,13 +185,8 @@ impl Graph {
     /// The lists from the one that holds link `number`, counted from 0 over all links in the order of
     /// ids, types and their own order; with it, the link's number within its list.
     pub(super) fn lists_from_link(&self, number: u64) -> (Lists<'_>, u64) {
-        let block = self
-            .sums()
-            .partition_point(|sums| sums.links <= number)
-            .max(1)
-            - 1;
+        let (block, mut left) = self.block(number, |sums| sums.links);
         let mut lists = Lists::from_block(self, block as u64);
-        let mut left = number - self.sums()[block].links;
         while let Some(list) = lists.peek() {
             if left < list.links {
                 break;
@@ -192,13 +199,9 @@ impl Graph {
 
     /// The lists from the one with this number, counted from 0 in the order of ids and types.
     pub(super) fn lists_from(&self, number: u64) -> Lists<'_> {
-        let block = self
-            .sums()
-            .partition_point(|sums| sums.lists <= number)
-            .max(1)
-            - 1;
+        let (block, left) = self.block(number, |sums| sums.lists);
         let mut lists = Lists::from_block(self, block as u64);
-        for _ in self.sums()[block].lists..number {
+        for _ in 0..left {
             lists.next();
         }
         lists

@@ -115,16 +115,13 @@ pub(super) fn conclude() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_rows::resolved;
     use super::*;
-    use crate::workloads::{find, parameters::resolve};
     use serde_json::Value;
 
     fn created(given: &[(&str, Value)]) -> Vec<Table> {
-        let given = given
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let given: Parameters = given.chain([("maxid1".to_owned(), 11.into())]).collect();
-        tables(&resolve(find("linkbench").unwrap(), &given).unwrap())
+        let few = [("maxid1", 11.into())];
+        tables(&resolved(&[given, &few].concat()).unwrap())
     }
 
     #[test]

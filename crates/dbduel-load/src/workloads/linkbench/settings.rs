@@ -324,18 +324,9 @@ impl Rankings<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_rows::resolved;
     use super::*;
     use crate::random::Random;
-    use crate::workloads::parameters::ParameterError;
-    use crate::workloads::{find, parameters::resolve};
-    use serde_json::Value;
-
-    fn resolved(given: &[(&str, Value)]) -> Result<Parameters, ParameterError> {
-        let given = given
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()));
-        resolve(find("linkbench").unwrap(), &given.collect())
-    }
 
     #[test]
     fn names_of_the_original_classes_are_understood() {

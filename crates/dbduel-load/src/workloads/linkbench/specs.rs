@@ -2,7 +2,7 @@
 
 use super::degrees::DEGREE_MAX;
 use crate::workloads::parameters::ParameterSpec;
-use crate::workloads::specs::{choice, integer, number, switch, text};
+use crate::workloads::specs::{ENGINE, ROW_FORMAT, choice, integer, number, switch, text};
 
 const fn percent(name: &'static str, default: f64, about: &'static str) -> ParameterSpec {
     number(name, 0.0, 100.0, default, about)
@@ -308,12 +308,8 @@ const OTHERS: &[ParameterSpec] = &[
         16,
         "Partitions of the table of links, by key; 1 means none.",
     ),
-    text("engine", "innodb", "Storage engine of the tables."),
-    choice(
-        "row_format",
-        &["default", "dynamic", "compact", "redundant", "compressed"],
-        "ROW_FORMAT of the tables; `default` leaves it to the server.",
-    ),
+    ENGINE,
+    ROW_FORMAT,
     integer(
         "key_block_size",
         0,

@@ -1,11 +1,21 @@
-//! The rows of small graphs as their tables would be filled with them, for tests.
+//! Resolved parameters, and the rows of small graphs as their tables would be filled with them, for tests.
 
 use std::collections::BTreeMap;
 
+use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use crate::random::Random;
-use crate::workloads::{find, parameters::resolve};
+use crate::workloads::find;
+use crate::workloads::parameters::{ParameterError, resolve};
+
+/// Every parameter, with these values given.
+pub(super) fn resolved(given: &[(&str, Value)]) -> Result<Parameters, ParameterError> {
+    let given = given
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    resolve(find("linkbench").unwrap(), &given.collect())
+}
 
 /// Rows as lists of SQL literals, by table.
 pub(super) type Rows = BTreeMap<String, Vec<Vec<String>>>;
@@ -13,11 +23,7 @@ pub(super) type Rows = BTreeMap<String, Vec<Vec<String>>>;
 /// All rows of all tables.
 pub(super) fn filled(given: &[(&str, Value)]) -> Rows {
     let workload = find("linkbench").unwrap();
-    let given = given
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone()))
-        .collect();
-    let mut tables = workload.tables(&resolve(workload, &given).unwrap());
+    let mut tables = workload.tables(&resolved(given).unwrap());
     let mut rows = Rows::new();
     for table in &mut tables {
         table.content.seed(42);

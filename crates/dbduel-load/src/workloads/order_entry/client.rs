@@ -58,8 +58,8 @@ impl Client for Terminal {
             .filter(|most| u64::from(client) >= *most)
         {
             let why = format!(
-                "{} warehouses have terminals for {most} clients; use fewer clients, more warehouses, or \
-                 `terminals = \"roaming\"`",
+                "terminals are bound, so with `warehouses = {}` there is work for {most} clients; use fewer clients, \
+                 more warehouses, or `terminals = \"roaming\"`",
                 settings.warehouses
             );
             return Err(unusable(&why));

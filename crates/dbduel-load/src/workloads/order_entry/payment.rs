@@ -70,6 +70,37 @@ impl Customer {
     }
 }
 
+/// What a payment makes of a customer's row.
+struct Booked {
+    /// Warehouse, district and number of the customer.
+    key: [Value<'static>; 3],
+    balance: Money,
+    paid: Money,
+}
+
+impl Booked {
+    fn new(customer: &Customer, home: Home, cents: i64) -> Self {
+        Booked {
+            key: [home.warehouse, home.district, customer.number].map(Value::Unsigned),
+            balance: Money::new(customer.balance - cents),
+            paid: Money::new(customer.paid + cents),
+        }
+    }
+
+    /// What is stored of a customer with good credit.
+    fn values(&self) -> [Value<'_>; 5] {
+        let [warehouse, district, number] = self.key;
+        let (balance, paid) = (self.balance.value(), self.paid.value());
+        [balance, paid, warehouse, district, number]
+    }
+
+    /// What is stored of a customer with bad credit.
+    fn values_with<'a>(&'a self, data: &'a [u8]) -> [Value<'a>; 6] {
+        let [balance, paid, warehouse, district, number] = self.values();
+        [balance, paid, text(data), warehouse, district, number]
+    }
+}
+
 /// The transaction: its statements and its next input.
 pub(super) struct Payment {
     group: Group,
@@ -231,47 +262,30 @@ impl Payment {
                 Customer::read,
             )
             .await?;
-        let key = [
-            Value::Unsigned(customer_home.warehouse),
-            Value::Unsigned(customer_home.district),
-            Value::Unsigned(customer.number),
-        ];
-        let (balance, paid) = (
-            Money::new(customer.balance - cents),
-            Money::new(customer.paid + cents),
-        );
+        let booked = Booked::new(&customer, *customer_home, *cents);
         if customer.bad_credit {
-            let [w, d, c] = [
-                customer_home.warehouse,
-                customer_home.district,
-                customer.number,
-            ];
-            write_entry(
-                &mut self.data,
-                &[c, d, w, home.district, home.warehouse],
-                &amount,
-            );
+            write_entry(&mut self.data, &customer, *customer_home, *home, &amount);
             let data = &mut self.data;
-            one(conn, &mut self.customer_data, &key, "customer", |fields| {
-                data.extend_from_slice(fields.text()?);
-                Some(())
-            })
+            one(
+                conn,
+                &mut self.customer_data,
+                &booked.key,
+                "customer",
+                |fields| {
+                    data.extend_from_slice(fields.text()?);
+                    Some(())
+                },
+            )
             .await?;
             self.data.truncate(CUSTOMER_DATA_MAX);
-            let values = [
-                balance.value(),
-                paid.value(),
-                text(&self.data),
-                key[0],
-                key[1],
-                key[2],
-            ];
+            let values = booked.values_with(&self.data);
             conn.execute(&mut self.update_bad_customer, &values).await?;
         } else {
-            let values = [balance.value(), paid.value(), key[0], key[1], key[2]];
-            conn.execute(&mut self.update_customer, &values).await?;
+            conn.execute(&mut self.update_customer, &booked.values())
+                .await?;
         }
 
+        let key = booked.key;
         let values = [
             key[2],
             key[1],
@@ -287,11 +301,23 @@ impl Payment {
     }
 }
 
-/// Begins the data of a customer with bad credit anew: with the numbers of this payment.
-fn write_entry(data: &mut Vec<u8>, numbers: &[u64], amount: &Money) {
+/// Begins the data of a customer with bad credit anew: with the numbers of this payment at `home`.
+fn write_entry(
+    data: &mut Vec<u8>,
+    customer: &Customer,
+    customer_home: Home,
+    home: Home,
+    amount: &Money,
+) {
     use std::io::Write as _;
     data.clear();
-    for number in numbers {
+    for number in [
+        customer.number,
+        customer_home.district,
+        customer_home.warehouse,
+        home.district,
+        home.warehouse,
+    ] {
         // Writing to memory does not fail.
         let _ = write!(data, "{number} ");
     }
@@ -330,7 +356,23 @@ mod tests {
     #[test]
     fn the_entry_of_a_bad_customer_begins_with_the_numbers_of_the_payment() {
         let mut data = b"old".to_vec();
-        write_entry(&mut data, &[7, 2, 1, 3, 1], &Money::new(1_234));
+        let customer = Customer {
+            number: 7,
+            balance: 0,
+            paid: 0,
+            bad_credit: true,
+        };
+        let (district, warehouse) = (2, 1);
+        let customer_home = Home {
+            warehouse,
+            district,
+        };
+        let home = Home {
+            warehouse,
+            district: 3,
+        };
+        let amount = Money::new(1_234);
+        write_entry(&mut data, &customer, customer_home, home, &amount);
         assert_eq!(data, b"7 2 1 3 1 12.34 ");
     }
 }

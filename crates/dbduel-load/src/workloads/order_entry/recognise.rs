@@ -27,7 +27,8 @@ pub enum UnusableData {
     },
     /// There are fewer warehouses than asked for.
     #[error(
-        "the data have {filled} warehouses, {asked} are asked for; fill them again, or say `warehouses = {filled}`"
+        "the data were filled with `warehouses = {filled}`, and {asked} are asked for; fill them again, or say \
+         `warehouses = {filled}`"
     )]
     Warehouses {
         /// Warehouses in the data.

@@ -1,7 +1,7 @@
 //! The workload's parameters: names, defaults and what they mean.
 
 use crate::workloads::parameters::ParameterSpec;
-use crate::workloads::specs::{choice, integer, number, switch, text};
+use crate::workloads::specs::{ENGINE, ROW_FORMAT, choice, integer, number, switch, text};
 
 /// Every parameter; the first word of a choice is its default.
 pub(super) const SPECS: &[ParameterSpec] = &[
@@ -31,12 +31,8 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         1,
         "Partitions, by hash of the warehouse, of every table but `item`; 1 means none.",
     ),
-    text("engine", "innodb", "Storage engine of the tables."),
-    choice(
-        "row_format",
-        &["default", "dynamic", "compact", "redundant", "compressed"],
-        "ROW_FORMAT of the tables; `default` leaves it to the server.",
-    ),
+    ENGINE,
+    ROW_FORMAT,
     text(
         "character_set",
         "latin1",

@@ -3,7 +3,7 @@
 use dbduel_wire::{Skip, Value};
 
 use super::super::home::middle;
-use super::{CUSTOMER_DATA_MAX, Customer, Payment, write_entry};
+use super::{Booked, CUSTOMER_DATA_MAX, Customer, Payment, write_entry};
 use crate::conn::{Conn, StatementError};
 use crate::workloads::rows::{Money, add, each_of, present, text};
 
@@ -58,24 +58,10 @@ impl Payment {
         present(found[0].then_some(()), "warehouse")?;
         present(found[1].then_some(()), "district")?;
         let customer = middle(matches)?;
-        let key = [
-            Value::Unsigned(customer_home.warehouse),
-            Value::Unsigned(customer_home.district),
-            Value::Unsigned(customer.number),
-        ];
-        let (balance, paid) = (
-            Money::new(customer.balance - cents),
-            Money::new(customer.paid + cents),
-        );
+        let booked = Booked::new(&customer, customer_home, cents);
+        let key = booked.key;
         if customer.bad_credit {
-            let numbers = [
-                customer.number,
-                customer_home.district,
-                customer_home.warehouse,
-                home.district,
-                home.warehouse,
-            ];
-            write_entry(&mut self.data, &numbers, &amount);
+            write_entry(&mut self.data, &customer, customer_home, home, &amount);
             let data = &mut self.data;
             group.clear();
             add(group, &self.customer_data, &key)?;
@@ -88,18 +74,10 @@ impl Payment {
         }
         group.clear();
         if customer.bad_credit {
-            let values = [
-                balance.value(),
-                paid.value(),
-                text(&self.data),
-                key[0],
-                key[1],
-                key[2],
-            ];
+            let values = booked.values_with(&self.data);
             add(group, &self.update_bad_customer, &values)?;
         } else {
-            let values = [balance.value(), paid.value(), key[0], key[1], key[2]];
-            add(group, &self.update_customer, &values)?;
+            add(group, &self.update_customer, &booked.values())?;
         }
         let values = [
             key[2],

@@ -1,5 +1,6 @@
 //! Every contender's server with its data in place, started, asked what it is, and frozen.
 
+mod announcement;
 mod fairness;
 mod interview;
 mod rehearsal;
@@ -66,6 +67,7 @@ pub fn prepare(
             }
         });
     }
+    announcement::announce(setting, past, workload, &mut candidates)?;
     let mut evidence = Vec::new();
     for (contender, candidate) in plan.contenders.iter().zip(candidates) {
         interrupt::check()?;

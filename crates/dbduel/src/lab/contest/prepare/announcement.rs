@@ -1,0 +1,67 @@
+//! Says what is going to be loaded, before anything is, and refuses what the disk has no room for.
+
+use anyhow::Result;
+use dbduel_load::fill::Extent;
+use dbduel_load::workloads::Workload;
+use dbduel_record::Record;
+use dbduel_record::plan::Contender;
+
+use super::{Candidate, is_dataset_known};
+use crate::lab::contest::Setting;
+use crate::lab::dataset::{self, Snapshots};
+use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
+
+/// Looks at all contenders; what a snapshot or a running server has is not loaded.
+///
+/// # Errors
+/// When the disk of the home clearly has no room, or a running server does not answer.
+pub fn announce(
+    setting: &Setting<'_>,
+    past: &Record,
+    workload: &'static dyn Workload,
+    candidates: &mut [Candidate],
+) -> Result<()> {
+    let plan = setting.plan;
+    let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
+        return Ok(());
+    };
+    let snapshots = Snapshots::new(setting.home);
+    let copies = copies_with_snapshot(setting.home.root());
+    let mut need = Need::default();
+    let mut to_load: Vec<&Contender> = Vec::new();
+    for (contender, candidate) in plan.contenders.iter().zip(candidates) {
+        if is_dataset_known(past, &contender.name) {
+            continue;
+        }
+        let parameters = plan.workload_of(contender).parameters;
+        match candidate {
+            Candidate::Running(resident) => {
+                if dataset::is_absent(plan, workload, resident)? {
+                    to_load.push(contender);
+                }
+            }
+            Candidate::Sandboxed(sandbox) => {
+                let key = dataset::key(sandbox.build(), contender, plan);
+                need = need.and(match snapshots.description(&key) {
+                    // Where copies share their blocks, it takes no room.
+                    Some(snapshot) => Need::to_copy(snapshot.bytes * u64::from(copies - 1)),
+                    None => {
+                        to_load.push(contender);
+                        Need::to_load(extent, &parameters, copies)
+                    }
+                });
+            }
+        }
+    }
+    if let [first, others @ ..] = to_load.as_slice() {
+        let each = if others.is_empty() { "" } else { ", for each" };
+        let names: Vec<&str> = to_load.iter().map(|one| one.name.as_str()).collect();
+        // Contenders may store the same rows differently; the first one stands for all.
+        let sentence = sentence(extent, &plan.workload_of(first).parameters);
+        setting.console.say(&format!(
+            "to be loaded into `{}`: {sentence}{each}",
+            names.join("`, `")
+        ));
+    }
+    need.check(setting.home.root(), workload)
+}
