@@ -145,6 +145,28 @@ fn set(table: &mut dyn TableLike, has_lines: bool, name: &str, value: &str) {
     if let Some(mut key) = table.key_mut(name).filter(|_| has_lines && !is_marked) {
         key.leaf_decor_mut().set_prefix(MARK);
     }
+    if !has_lines {
+        tidy(table);
+    }
+}
+
+/// Moves the blank before the closing brace of an inline table behind what is its last value now.
+fn tidy(table: &mut dyn TableLike) {
+    let mut closing = None;
+    for (_, item) in table.iter_mut() {
+        let Some(value) = item.as_value_mut() else {
+            continue;
+        };
+        let after = value.decor().suffix().and_then(|after| after.as_str());
+        if let Some(blank) = after.filter(|after| !after.is_empty() && after.trim().is_empty()) {
+            closing = Some(blank.to_owned());
+            value.decor_mut().set_suffix("");
+        }
+    }
+    let last = table.iter_mut().last();
+    if let (Some(blank), Some(value)) = (closing, last.and_then(|(_, item)| item.as_value_mut())) {
+        value.decor_mut().set_suffix(blank);
+    }
 }
 
 /// How the table spells a setting.
@@ -372,13 +394,14 @@ mod tests {
             setting("b", "innodb_flush_method", "O_DIRECT"),
             setting("b", "innodb_doublewrite", "1"),
             setting("a", "skip_log_bin", "1"),
+            setting("a", "sync_binlog", "1"),
             setting("c", "innodb_io_capacity", "300"),
         ];
         let expected = "# mine\nquestion = \"?\"  # why\n\n[contenders.b]\nserver = \"mysql-5.6\"\n\n\
                     [contenders.b.settings]\nInnoDB-IO-Capacity = 2000   # as it came\n\
                     # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
                     innodb_flush_method = \"O_DIRECT\"\ninnodb_doublewrite = 1\n# last word\n\n\
-                    [contenders.a]\nserver = \"mariadb-10.1\"\nsettings = { skip_log_bin = 1 }\n\n\
+                    [contenders.a]\nserver = \"mariadb-10.1\"\nsettings = { skip_log_bin = 1, sync_binlog = 1 }\n\n\
                     [contenders.c]\nlike = \"a\"\n\n[contenders.c.settings]\n\
                     # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
                     innodb_io_capacity = 300\n\n[workload]\nname = \"x\"\n";
