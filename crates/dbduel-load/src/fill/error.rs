@@ -80,10 +80,10 @@ pub enum FillError {
         /// Where and what.
         why: String,
     },
-    /// [`FillWatch::cancelled`] was set.
+    /// [`FillWatch::cancelled`](super::FillWatch::cancelled) was set.
     #[error("cancelled")]
     Cancelled,
-    /// [`Place::deadline`] passed.
+    /// [`Place::deadline`](super::Place::deadline) passed.
     #[error("not done within {seconds} s; fill fewer rows or allow more time")]
     TimeUp {
         /// The deadline.
