@@ -173,6 +173,12 @@ fn an_endless_script_is_ended() {
         .unwrap()
         .to_string();
     assert!(error.contains("not enough memory"), "{error}");
+    let text = "function prepare() end\nfunction event() local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end end";
+    let error = run(&mut bounded(text).unwrap(), one(1)).unwrap_err();
+    assert!(
+        error.contains("not enough memory") && error.contains("mine.lua:2"),
+        "{error}"
+    );
     assert!(
         began.elapsed() < Duration::from_secs(20),
         "{:?}",

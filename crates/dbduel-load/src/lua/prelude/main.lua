@@ -80,11 +80,23 @@ local function by_server(text)
    return host.sql_failure ~= nil and text:find(host.sql_failure, 1, true) ~= nil
 end
 
-local function finish(ok, ...)
+-- Memory that ran out is told by Lua as a text, without a look at the calls: then it is at least known what was running.
+local function known(err, running)
+   if type(err) == "table" then
+      return err
+   end
+   -- What took the memory is garbage by now, and the words below need some.
+   collectgarbage()
+   local info = debug.getinfo(running, "S")
+   return { text = tostring(err), dbduel_trace = ("in function <%s:%d>"):format(info.short_src, info.linedefined),
+            file = info.short_src, line = info.linedefined }
+end
+
+local function finish(running, ok, ...)
    if ok then
       return op.done, ...
    end
-   local err = ...
+   local err = known((...), running)
    if err.dbduel_trace == nil then
       -- The wish to restart, outside of an event.
       err = { dbduel_trace = "", text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno),
@@ -95,7 +107,7 @@ end
 
 -- What Rust makes a coroutine of.
 function host.guarded(f, ...)
-   return finish(xpcall(f, describe, ...))
+   return finish(f, xpcall(f, describe, ...))
 end
 
 -- Modules and files: read by Rust, which keeps what it read, and run by Lua, so that they may ask as well.
@@ -148,6 +160,7 @@ end
 function thread_run(thread_id)
    local ok, err = xpcall(events, describe, thread_id, false)
    while not ok do
+      err = known(err, event)
       local restarts = err.errcode == sysbench.error.RESTART_EVENT and err.dbduel_trace == nil
       if restarts then
          if not yield(op.restart, err.connection and err.connection.id or 0) then

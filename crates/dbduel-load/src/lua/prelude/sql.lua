@@ -75,18 +75,18 @@ function connection:check_error(rs, query)
       return rs
    end
    if self.sql_state == nil or self.sql_errmsg == nil then
-      error("SQL API error", 3)
+      error("SQL API error", 2)
    end
    local problem = { connection = self, query = query, sql_errno = self.sql_errno, sql_state = self.sql_state,
                      sql_errmsg = self.sql_errmsg }
    local hook = sysbench.hooks.sql_error_ignorable
    if self.error == 1 or (type(hook) == "function" and hook(problem)) then
       problem.errcode = sysbench.error.RESTART_EVENT
-      error(problem, 3)
+      error(problem, 2)
    end
    host.fatal_sql(self.id, query)
    host.sql_failure = ("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg)
-   error(host.sql_failure, 3)
+   error(host.sql_failure, 2)
 end
 
 function connection:disconnect()
