@@ -127,13 +127,16 @@ impl SweepPlan {
             path: path.clone(),
             why,
         };
-        let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        if !plan.format.is_readable() {
+        // The format first: a plan of another version need not have the fields of this one.
+        let version: Version =
+            serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+        if !version.format.is_readable() {
             return Err(RecordError::OtherFormat {
                 path: dir.to_owned(),
-                found: plan.format,
+                found: version.format,
             });
         }
+        let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
         let is_whole = plan.cells.iter().all(|cell| {
             let levels = cell.levels.iter().zip(&plan.factors);
             cell.levels.len() == plan.factors.len()
@@ -145,9 +148,17 @@ impl SweepPlan {
         });
         match is_whole {
             true => Ok(plan),
-            false => Err(broken("a cell names a level that no factor has".to_owned())),
+            false => Err(broken(
+                "a cell names a level that no factor has, or a directory elsewhere".to_owned(),
+            )),
         }
     }
+}
+
+/// What every version of the plan has.
+#[derive(Deserialize)]
+struct Version {
+    format: FormatVersion,
 }
 
 /// The directory of a cell's record.

@@ -48,6 +48,21 @@ impl Connection {
         }
     }
 
+    /// Lets the server forget a statement, of which it keeps a limited number. There is no answer.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn forget(&mut self, prepared: PreparedStatement) -> Result<(), QueryError> {
+        let PreparedStatement { statement, sql } = prepared;
+        self.begin(&sql)?;
+        command::close(&mut self.out, &statement);
+        self.stream
+            .send(&self.out)
+            .map_err(|error| Failure::Io(error).explain(&sql))?;
+        self.broken = false;
+        Ok(())
+    }
+
     /// Sends what is in `out` and reads the answer to a request to prepare.
     fn receive_prepared(&mut self) -> Result<Prepared, Failure> {
         self.stream.send(&self.out)?;

@@ -42,6 +42,7 @@ pub(super) struct Batch {
     decoded: Vec<u8>,
     pieces: Vec<Piece>,
     columns: usize,
+    units: u64,
 }
 
 impl Batch {
@@ -58,9 +59,17 @@ impl Batch {
         self.text.clear();
         self.decoded.clear();
         self.pieces.clear();
-        while self.text.len() < bytes && rows.write(&mut self.text) {}
+        self.units = 0;
+        while self.text.len() < bytes && rows.write(&mut self.text) {
+            self.units += 1;
+        }
         self.divide();
         !self.pieces.is_empty()
+    }
+
+    /// What [`Table::rows`] counts: rows, or groups of rows that are made together.
+    pub(super) fn units(&self) -> u64 {
+        self.units
     }
 
     /// Rows in it.

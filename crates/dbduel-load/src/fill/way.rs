@@ -29,6 +29,9 @@ const PACKET_MARGIN: usize = 1 << 10;
 /// Error numbers with which servers refuse LOAD DATA LOCAL INFILE.
 const NOT_ALLOWED: [u16; 3] = [1148, 3948, 4166];
 
+/// Error number with which servers refuse to prepare one more statement.
+const TOO_MANY_PREPARED: u16 = 1461;
+
 /// What the ways are called.
 const INSERT: &str = "multi-row INSERT";
 const LOAD_DATA: &str = "LOAD DATA LOCAL INFILE";
@@ -155,7 +158,17 @@ impl Way {
                 outcome => outcome,
             },
             Way::Insert { bytes_max } => insert(connection, table, chunks, seed, bytes_max, watch),
-            Way::Bulk { bytes_max } => bulk(connection, table, chunks, seed, bytes_max, watch),
+            Way::Bulk { bytes_max } => {
+                match bulk(connection, table, chunks, seed, bytes_max, watch) {
+                    // Refused before the first row was sent.
+                    Err(FillError::Statement { source, .. })
+                        if source.code() == Some(TOO_MANY_PREPARED) =>
+                    {
+                        insert(connection, table, chunks, seed, bytes_max, watch)
+                    }
+                    outcome => outcome,
+                }
+            }
         }
     }
 }
@@ -180,19 +193,13 @@ fn load(
             source,
         })?;
     let taken = summary.affected_rows;
-    all_taken(table, chunks, taken, summary.warnings)?;
+    all_taken(table, rows::count(table, chunks), taken, summary.warnings)?;
     Ok(taken)
 }
 
 /// Refuses rows that the server changed or left out. One that reads a local file makes warnings of what would be errors
 /// of an INSERT.
-fn all_taken(
-    table: &Table,
-    chunks: &Range<u64>,
-    taken: u64,
-    warnings: u64,
-) -> Result<(), FillError> {
-    let sent = rows::count(table, chunks);
+fn all_taken(table: &Table, sent: u64, taken: u64, warnings: u64) -> Result<(), FillError> {
     if warnings > 0 || taken < sent {
         return Err(FillError::Changed {
             table: table.name.clone(),
@@ -250,7 +257,7 @@ fn bulk(
         .map_err(failed)?;
     let mut rows = Rows::new(table, chunks, seed);
     let mut batch = Batch::new(table);
-    let (mut taken, mut warnings) = (0, 0);
+    let (mut sent, mut taken, mut warnings) = (0, 0, 0);
     while batch.refill(&mut rows, bytes_max) {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(FillError::Cancelled);
@@ -261,8 +268,10 @@ fn bulk(
             .map_err(failed)?;
         taken += summary.affected_rows;
         warnings += summary.warnings;
-        watch.rows_done.fetch_add(batch.rows(), Ordering::Relaxed);
+        sent += batch.rows();
+        watch.rows_done.fetch_add(batch.units(), Ordering::Relaxed);
     }
-    all_taken(table, chunks, taken, warnings)?;
+    connection.forget(statement).map_err(failed)?;
+    all_taken(table, sent, taken, warnings)?;
     Ok(taken)
 }

@@ -152,17 +152,17 @@ async fn attempt<C: Client>(
     let mut events = 0;
     while let Some(due) = next_due(crew, seat, &entry, &mut now).await {
         crew.gate.begin();
-        let outcome = event(crew, &mut conn, &mut client).await;
+        let outcome = event(crew, seat.client, &mut conn, &mut client).await;
         crew.gate.done();
         now = Instant::now();
         match outcome {
-            Ok(Some(counts)) => {
+            Ok(true) => {
                 let latency = now.saturating_duration_since(due).as_nanos();
                 let latency = u64::try_from(latency).unwrap_or(u64::MAX);
-                crew.ledger.event(seat.client, counts, latency);
+                crew.ledger.event(seat.client, Counts::NONE, latency);
             }
             // Tried again and again until the time was over.
-            Ok(None) => break,
+            Ok(false) => break,
             Err(StatementError::Server(error)) => {
                 crew.gate.fail(refusal(&error));
                 break;
@@ -207,22 +207,23 @@ async fn next_due(
     }
 }
 
-/// One event with all its attempts; none when it was given up because the run is over.
+/// One event with all its attempts; false when it was given up because the run is over. What an attempt sent and
+/// met is counted when it ends, whatever becomes of the event.
 async fn event<C: Client>(
     crew: &Crew,
+    number: u32,
     conn: &mut Conn,
     client: &mut C,
-) -> Result<Option<Counts>, StatementError> {
-    let mut counts = Counts::NONE;
+) -> Result<bool, StatementError> {
     loop {
         let before = conn.effects();
         let class = client.draw();
         let outcome = client.transaction(class, conn).await;
-        counts += since(conn, before);
+        crew.ledger.add(number, since(conn, before));
         match outcome {
-            Ok(()) => return Ok(Some(counts)),
+            Ok(()) => return Ok(true),
             Err(StatementError::Server(error)) if crew.rules.ignored.contains(error.code) => {
-                counts.errors += 1;
+                crew.ledger.add(number, IGNORED);
                 // Not counted as a statement of the event.
                 if let Err(StatementError::Lost(lost)) = conn.query(b"ROLLBACK").await {
                     return Err(lost.into());
@@ -231,10 +232,15 @@ async fn event<C: Client>(
             Err(error) => return Err(error),
         }
         if crew.gate.is_over(Instant::now()) {
-            return Ok(None);
+            return Ok(false);
         }
     }
 }
+
+const IGNORED: Counts = Counts {
+    errors: 1,
+    ..Counts::NONE
+};
 
 fn since(conn: &Conn, before: Effects) -> Counts {
     let now = conn.effects();

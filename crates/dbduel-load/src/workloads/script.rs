@@ -8,6 +8,7 @@ mod data;
 mod settings;
 
 use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
+use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
@@ -23,6 +24,9 @@ use settings::{classes, find, ignored_errors, settings};
 
 /// Name of the workload; an experiment names the script instead.
 pub const NAME: &str = "script";
+
+/// The class of transactions that call none of the functions that are classes.
+const OTHER: &str = "other";
 
 /// The workload.
 #[derive(Debug)]
@@ -151,8 +155,15 @@ impl Workload for Script {
                 "has no function `event`, so it has no transactions".to_owned(),
             ));
         }
-        for name in classes(&resolved) {
-            if !host.defines(&name) {
+        let names = classes(&resolved);
+        for (place, name) in names.iter().enumerate() {
+            if [ALL_CLASSES, OTHER].contains(&name.as_str()) || names[..place].contains(name) {
+                let why = format!(
+                    "cannot name `{name}`, which stands for something else or is there twice"
+                );
+                return Err(refuse("classes", why));
+            }
+            if !host.defines(name) {
                 let why = format!("names `{name}`, which is no global function of the script");
                 return Err(refuse("classes", why));
             }
@@ -214,7 +225,7 @@ impl Workload for Script {
         let rest = if named.is_empty() {
             "transaction"
         } else {
-            "other"
+            OTHER
         };
         std::iter::once(rest.to_owned()).chain(named).collect()
     }

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::script;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::store::{EXPERIMENT, PLAN, SELFTEST};
+use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record, RecordWriter};
 
 use super::fail_if::{self, FailIf};
@@ -69,7 +70,16 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
         console::complain(&format!("metrics: http://{address}{}", metrics::PATH));
     }
     if target.is_dir() {
-        if sweep::is_sweep(target) && !*is_plan_wanted && budget.is_none() {
+        if sweep::is_sweep(target) {
+            if *is_plan_wanted || budget.is_some() {
+                bail!(
+                    "`{}` is a sweep: its plan is `{}`, and more time is given to one of its cells, `dbduel run {} \
+                     --budget …`",
+                    target.display(),
+                    target.join(SWEEP).display(),
+                    target.join("cells").join("CELL").display()
+                );
+            }
             return sweep::resume(&home::find(home)?, target, &wishes);
         }
         if *is_plan_wanted {

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::EndReason;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::{SWEEP, SweepCell, SweepPlan, cell_dir};
+use dbduel_record::whole::write_whole;
 use dbduel_record::{Plan, Record};
 use serde_json::json;
 
@@ -24,6 +25,9 @@ use crate::report;
 
 /// The page that people look at, in the sweep's directory.
 const PAGE: &str = "report.html";
+
+/// Permission of the files beside the cells.
+const FILE_MODE: u32 = 0o644;
 
 /// Share of a cell's time that the report on all cells may take when it ends.
 const REPORT_SHARE: f64 = 0.02;
@@ -68,11 +72,14 @@ pub fn start(
 ) -> Result<Exit> {
     let sweep = expand_sweep(path, text, experiment, &run::surroundings())?;
     let dir = run::new_place(results, path);
-    fs::create_dir_all(&dir)
-        .and_then(|()| fs::write(dir.join(EXPERIMENT), text))
+    fs::create_dir_all(results)
+        // Not one that another sweep began within the same second.
+        .and_then(|()| fs::create_dir(&dir))
+        .and_then(|()| write_whole(&dir.join(EXPERIMENT), text.as_bytes(), FILE_MODE))
         .and_then(|()| {
             // Written last: a directory with it can be gone on with.
-            fs::write(dir.join(SWEEP), serde_json::to_vec_pretty(&sweep)?)
+            let plan = serde_json::to_vec_pretty(&sweep)?;
+            write_whole(&dir.join(SWEEP), &plan, FILE_MODE)
         })
         .with_context(|| format!("could not begin the sweep `{}`", dir.display()))?;
     Sweep {
@@ -152,6 +159,7 @@ impl Sweep<'_> {
                     });
                 if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
                     // The error is the one to report, not one of the reports.
+                    let _ = run::write_reports(&record, false);
                     let _ = write_reports(self.dir, self.plan);
                     ended?;
                     console::complain(&format!(
@@ -204,6 +212,11 @@ impl Sweep<'_> {
                     self.dir.display(),
                     self.plan.dbduel
                 );
+            }
+            // A record has its plan last; what was begun without one holds nothing that was measured.
+            if record.exists() {
+                fs::remove_dir_all(record)
+                    .with_context(|| format!("could not clear `{}`", record.display()))?;
             }
             run::create_at(self.home, record, self.text, &fresh)?;
             fresh

@@ -28,23 +28,35 @@ const DIGITS: i32 = 3;
 /// A search goes no lower, transactions per second.
 const RATE_MIN: f64 = 0.1;
 
-/// Share of the due transactions of a slice that were late, by slice.
-pub type LateShares = BTreeMap<SliceId, f64>;
+/// How late the transactions of a slice were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Late {
+    /// Share of those of which it is known that were late.
+    pub share: f64,
+    /// How many these are.
+    pub known: f64,
+}
+
+/// What was late, by slice.
+pub type LateShares = BTreeMap<SliceId, Late>;
 
 /// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
 ///
 /// Of transactions that fell due less than the limit before the end nobody can know, so as many of those
 /// without an end as can have been so young are left out, in proportion to the time.
 #[must_use]
-pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> f64 {
+pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> Late {
     let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
-    let due = row.due.max(1) as f64;
+    let due = row.due as f64;
     let too_young = due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0);
     let unknown = ((row.unfinished + row.skipped) as f64).min(too_young);
-    let known = due - unknown;
-    match known > 0.0 {
-        true => (1.0 - in_time / known).max(0.0),
-        false => 0.0,
+    let known = (due - unknown).max(0.0);
+    Late {
+        share: match known > 0.0 {
+            true => (1.0 - in_time / known).max(0.0),
+            false => 0.0,
+        },
+        known,
     }
 }
 
@@ -81,7 +93,7 @@ pub(super) fn state(
     let Some(objective) = plan.objective else {
         return (ObjectiveState::Unclear, None);
     };
-    let per_block = |count: usize| -> Option<Vec<f64>> {
+    let per_block = |count: usize| -> Option<Vec<Late>> {
         let slices = blocks.complete.iter().take(count);
         slices
             .flat_map(|block| block.slices_of(contender))
@@ -107,19 +119,31 @@ pub(super) fn state(
     last
 }
 
+/// What the slices say of the objective. Slices in which nothing was due say nothing.
+///
+/// The variance between slices knows nothing of what has not happened yet: where none of n was late, the
+/// share may still be as large as ln(1/alpha) / n, beyond which that has a chance below alpha (1 - p <= e^-p).
 fn classify(
-    late: Option<Vec<f64>>,
+    late: Option<Vec<Late>>,
     objective: &Objective,
     alpha: f64,
 ) -> (ObjectiveState, Option<Bounds>) {
     let allowed = 1.0 - objective.share;
-    let Some(interval) = late.and_then(|late| paired_mean(&late, alpha).ok()) else {
+    let telling: Vec<Late> = late
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|late| late.known > 0.0)
+        .collect();
+    let shares: Vec<f64> = telling.iter().map(|late| late.share).collect();
+    let Ok(interval) = paired_mean(&shares, alpha) else {
         return (ObjectiveState::Unclear, None);
     };
+    let known: f64 = telling.iter().map(|late| late.known).sum();
+    let unseen = -alpha.ln() / known;
     let late = Bounds {
         value: interval.value,
         low: interval.low.max(0.0),
-        high: interval.high.min(1.0),
+        high: interval.high.max(unseen).min(1.0),
     };
     let state = match () {
         () if late.high <= allowed => ObjectiveState::Met,
@@ -165,13 +189,15 @@ pub fn next_rate(plan: &Plan, rows: &[SliceRow], late: &LateShares) -> Option<f6
             .filter_map(|(level, blocks)| Some((rate(level)?, state(plan, blocks, who, late).0)))
             .collect();
         tried.sort_by(|one, other| one.0.total_cmp(&other.0));
-        wanted_by(&tried, search.precision)
+        let (gap, rate) = wanted_by(&tried, search.precision)?;
+        let rate = rounded(rate);
+        let is_new = tried.iter().all(|(known, _)| *known != rate);
+        // One that gets no further does not end the search of the others.
+        (is_new && rate >= RATE_MIN).then_some((gap, rate))
     });
     // The widest gap first; every contender learns from every rate.
     let (_, chosen) = wanted.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let chosen = rounded(chosen);
-    let is_new = plan.levels.iter().all(|level| rate(level) != Some(chosen));
-    (is_new && chosen >= RATE_MIN).then_some(chosen)
+    Some(chosen)
 }
 
 /// The rate that one contender wants tried, and the gap that it lies in as a ratio.
@@ -293,7 +319,7 @@ mod tests {
             let mut row = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
             (row.due, row.ok, row.unfinished) = (90 + unfinished, 90, unfinished);
             (row.skipped, row.measured_s) = (0, measured_s);
-            late_share(&objective, &row, &latencies)
+            late_share(&objective, &row, &latencies).share
         };
         // A tenth of a second of a second: ten of a hundred can have been too young.
         assert_eq!(share(10, 1.0), 0.0);
@@ -301,6 +327,23 @@ mod tests {
         assert!((share(10, 10.0) - 9.0 / 99.0).abs() < 1e-9);
         // A backlog is late whatever was due last.
         assert!(share(910, 1.0) > 0.89);
+    }
+
+    #[test]
+    fn that_nothing_was_late_says_little_where_little_was_due() {
+        let objective = Objective {
+            share: 0.99,
+            latency_us: 20_000.0,
+        };
+        let none_late = |known: f64| Some(vec![Late { share: 0.0, known }; 4]);
+        let state = |late| classify(late, &objective, 0.001).0;
+        assert_eq!(state(none_late(25.0)), Unclear);
+        assert_eq!(state(none_late(0.0)), Unclear);
+        assert_eq!(state(none_late(1_000.0)), Met);
+        // An idle slice is no late one.
+        let mut late = none_late(1_000.0).unwrap();
+        late[0].known = 0.0;
+        assert_eq!(state(Some(late)), Met);
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn what_is_not_there_is_said() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no-such-file.toml"), "{said}");
 
     let dir = tempfile::tempdir().unwrap();

@@ -55,7 +55,7 @@ end
 
 -- Errors that are tables carry the wish to restart the event, or are the script's own business.
 local function describe(err)
-   if type(err) == "table" and err.dbduel_trace == nil and err.errcode ~= nil then
+   if type(err) == "table" and err.dbduel_trace == nil and err.errcode == sysbench.error.RESTART_EVENT then
       return err
    end
    local file, line = place()

@@ -44,8 +44,17 @@ impl AccessRule {
             AccessFunction::Multiple(of) => {
                 drawn.div_ceil(of).saturating_mul(of).min(last / of * of)
             }
-            AccessFunction::Power(base) => power_from(drawn, base),
-            AccessFunction::PerfectPower(exponent) => power(root_from(drawn, exponent), exponent),
+            AccessFunction::Power(base) => match power_from(drawn, base) {
+                beyond if beyond > last => power_up_to(last, base),
+                power => power,
+            },
+            AccessFunction::PerfectPower(exponent) => {
+                let root = root_from(drawn, exponent);
+                match power(root, exponent) {
+                    beyond if beyond > last => power(root - 1, exponent),
+                    power => power,
+                }
+            }
         };
         id.clamp(self.start, last)
     }
@@ -154,6 +163,15 @@ fn power_from(value: u64, base: u64) -> u64 {
     let mut power = 1_u64;
     while power < value {
         power = power.saturating_mul(base.max(2));
+    }
+    power
+}
+
+/// The largest power of `base` that is not above `value`, which is at least 1.
+fn power_up_to(value: u64, base: u64) -> u64 {
+    let mut power = 1_u64;
+    while power <= value / base.max(2) {
+        power *= base.max(2);
     }
     power
 }

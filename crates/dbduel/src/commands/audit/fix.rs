@@ -200,6 +200,7 @@ fn experiment(
     fix: &Fix,
 ) -> Result<String> {
     let (_, before) = plan_of(given, text)?;
+    refuse_running(&before, fix)?;
     let mut settings = fix.settings.clone();
     for _ in 0..ROUNDS {
         let amended = amended(text, &settings)
@@ -219,6 +220,27 @@ fn experiment(
     }
     bail!(
         "the contenders take settings from each other in a way that cannot be amended; give each its own"
+    )
+}
+
+/// A server that runs already is not ours to set.
+fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
+    let is_running = |contender: &str| {
+        let mut contenders = plan.contenders.iter();
+        let found = contenders.find(|one| one.name == contender);
+        let name = found.and_then(|one| ServerName::parse(&one.server).ok());
+        name.is_some_and(|name| matches!(name.meaning, Meaning::Running { .. }))
+    };
+    let on_running = fix.settings.iter().filter(|one| is_running(&one.contender));
+    let lines: Vec<String> = on_running
+        .map(|one| format!("  {}: {} = {}", one.contender, one.name, one.value))
+        .collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "servers that run already are not set by an experiment; set these on them and audit again:\n{}",
+        lines.join("\n")
     )
 }
 

@@ -172,15 +172,22 @@ fn is_word(words: &Words, value: &str) -> bool {
     }
 }
 
-/// A number as option files have it: `-1`, `0.5`, `16K`.
+/// A number as option files have it: `-1`, `0.5`, `16K`. Of a suffix servers read the first letter only, so
+/// `8GB` is one, too.
 fn is_number(value: &str) -> bool {
-    let digits = match value.chars().last() {
-        Some(last) if "kmgtpe".contains(last.to_ascii_lowercase()) => {
-            &value[..value.len() - last.len_utf8()]
-        }
-        _ => return value.parse::<f64>().is_ok_and(f64::is_finite),
-    };
-    digits.parse::<i128>().is_ok()
+    if value.parse::<f64>().is_ok_and(f64::is_finite) {
+        return true;
+    }
+    let end = value
+        .char_indices()
+        .find(|(at, c)| !(c.is_ascii_digit() || (*at == 0 && *c == '-')))
+        .map_or(value.len(), |(at, _)| at);
+    let (digits, suffix) = value.split_at(end);
+    let is_suffix = suffix
+        .chars()
+        .next()
+        .is_some_and(|first| "kmgtpe".contains(first.to_ascii_lowercase()));
+    is_suffix && digits.parse::<i128>().is_ok()
 }
 
 #[cfg(test)]

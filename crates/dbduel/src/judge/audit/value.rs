@@ -117,19 +117,18 @@ pub fn variable_name(written: &str) -> String {
 #[must_use]
 pub fn option_value(written: &str) -> String {
     let text = written.trim();
-    let Some(last) = text.chars().last() else {
-        return String::new();
-    };
-    let shift = match last.to_ascii_lowercase() {
-        'k' => 10,
-        'm' => 20,
-        'g' => 30,
-        't' => 40,
-        'p' => 50,
-        'e' => 60,
+    let suffix = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = &text[..text.len() - suffix.len()];
+    let shift = match suffix.chars().next().map(|c| c.to_ascii_lowercase()) {
+        Some('k') => 10,
+        Some('m') => 20,
+        Some('g') => 30,
+        Some('t') => 40,
+        Some('p') => 50,
+        Some('e') => 60,
         _ => return text.to_owned(),
     };
-    match text[..text.len() - 1]
+    match number
         .parse::<u64>()
         .ok()
         .and_then(|digits| digits.checked_mul(1 << shift))
@@ -170,6 +169,7 @@ mod tests {
     fn values_are_the_same_however_they_are_written() {
         for (asked, effective) in [
             ("1G", "1073741824"),
+            ("8GB", "8589934592"),
             ("75", "75.000000"),
             ("ON", "1"),
             ("off", "OFF"),

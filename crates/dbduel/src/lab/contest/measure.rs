@@ -141,7 +141,9 @@ impl Contest<'_> {
             None => decision.is_settled(),
             Some(search) => {
                 let Progress { rows, late, .. } = &self.progress;
+                // A rate whose blocks are used up, some of them lost, stays as unclear as it is.
                 search::is_settled(plan, search, rows, late, level)
+                    || next_block(plan, &self.progress.begun, level).is_none()
             }
         }
     }

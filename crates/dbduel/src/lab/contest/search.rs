@@ -5,6 +5,7 @@ use anyhow::Result;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::Plan;
 
+use super::stacks::no_stacks;
 use super::{Contest, Setting};
 use crate::judge::search::next_rate;
 use crate::lab::contest::arena::Arena;
@@ -83,8 +84,14 @@ impl Contest<'_> {
         mut self,
         mut result: Result<EndReason>,
     ) -> (Arena, LoadProcess, Result<EndReason>) {
-        if self.setting.stacks && result.is_ok() {
-            result = self.sample_stacks().and(result);
+        let is_over = matches!(result, Ok(EndReason::Decided | EndReason::BudgetSpent));
+        if self.setting.stacks
+            && is_over
+            && let Err(error) = self.sample_stacks()
+        {
+            // What was measured stands without them.
+            let noticed = self.journal.notice(no_stacks(&[], &format!("{error:#}")));
+            result = noticed.map_err(Into::into).and(result);
         }
         self.taken_apart(result)
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_load::order::SliceOrder;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{Finding, Severity};
+use dbduel_record::plan::{Arrival, LoadLevel};
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::STACKS;
 
@@ -43,6 +44,29 @@ impl Drop for Samples {
     }
 }
 
+/// The level with most clients; of several the one at the highest rate.
+fn heaviest(levels: &[LoadLevel]) -> Option<&LoadLevel> {
+    let rate = |level: &LoadLevel| match level.arrival {
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
+        Arrival::Closed { .. } => 0.0,
+    };
+    levels.iter().max_by(|one, other| {
+        let clients = one.clients.cmp(&other.clients);
+        clients.then(rate(one).total_cmp(&rate(other)))
+    })
+}
+
+/// What is said where there are no stacks.
+pub(super) fn no_stacks(about: &[&str], why: &str) -> Finding {
+    finding(
+        "observe.no-stacks",
+        Severity::Note,
+        about,
+        format!("no stacks: {why}"),
+        "let perf look at the servers (kernel.perf_event_paranoid, or as root), or do without",
+    )
+}
+
 impl Contest<'_> {
     /// Samples the stacks of every contender; what cannot be had is a finding.
     ///
@@ -62,17 +86,15 @@ impl Contest<'_> {
             self.arena.rest()?;
             let folded = sampled.and_then(|()| stacks::fold_file(&samples.0));
             match folded {
-                Ok(folded) => self
-                    .journal
-                    .writer()
-                    .contender_file(name, STACKS, folded.as_bytes())?,
-                Err(Missing(why)) => self.journal.notice(finding(
-                    "observe.no-stacks",
-                    Severity::Note,
-                    &[name],
-                    format!("no stacks of `{name}`: {why}"),
-                    "let perf look at the servers (kernel.perf_event_paranoid, or as root), or do without",
-                ))?,
+                Ok(folded) => {
+                    self.journal
+                        .writer()
+                        .contender_file(name, STACKS, folded.as_bytes())?;
+                }
+                Err(Missing(why)) => {
+                    self.journal
+                        .notice(no_stacks(&[name], &format!("of `{name}`: {why}")))?;
+                }
             }
         }
         Ok(())
@@ -89,7 +111,7 @@ impl Contest<'_> {
         let Some(pid) = self.arena.pid(contender) else {
             return Ok(Err(Missing("its process is not ours".to_owned())));
         };
-        let Some(level) = plan.levels.iter().max_by_key(|level| level.clients) else {
+        let Some(level) = heaviest(&plan.levels) else {
             return Ok(Err(Missing("there is no load".to_owned())));
         };
         let order = SliceOrder {

@@ -4,6 +4,7 @@
 //! Cells run in an order that is drawn from the seed, so that a machine that drifts makes no curve over a
 //! factor. Every cell is expanded before the first one starts, so that a mistake costs no time.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -262,6 +263,16 @@ fn factor(
             SweptLevel::ServerIo(limit) => of_limit(*limit),
         })
     });
+    let mut levels: Vec<FactorLevel> = levels.collect();
+    let limited = written.levels.iter().filter_map(|level| match level.value {
+        SweptLevel::ServerIo(Some(limit)) => Some(limit.bytes_per_s.is_some()),
+        _ => None,
+    });
+    // Bytes and requests are not on one axis.
+    let kinds: BTreeSet<bool> = limited.collect();
+    if kinds.len() > 1 {
+        levels.iter_mut().for_each(|level| level.size = None);
+    }
     Factor {
         name: written.name.value.clone(),
         kind: match written.name.value.as_str() {
@@ -269,7 +280,7 @@ fn factor(
             SERVER_IO => FactorKind::ServerIo,
             _ => FactorKind::Parameter,
         },
-        levels: levels.collect(),
+        levels,
     }
 }
 

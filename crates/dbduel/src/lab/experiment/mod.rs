@@ -279,6 +279,13 @@ impl Experiment {
             .section("sweep")
             .map(|section| read_sweep(&report, &section, &workload, &contenders))
             .unwrap_or_default();
+        if let Some(rate) = load.rate.as_ref().filter(|_| !sweep.is_empty())
+            && rate.value == Rates::Searched
+        {
+            let message = "a search tries other rates in every cell of a [sweep], so cells could not be compared; list \
+                           the rates, or leave [sweep] out";
+            report.add(&rate.span, message);
+        }
         root.refuse_unknown_keys();
 
         report.finish(Self {

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::plan::IoLimit;
 
+use super::process::ProcessIdentity;
 use crate::lab::host;
 
 /// Where this process goes when the group that it is in must hold no process itself.
@@ -20,7 +21,7 @@ const OWN_GROUP: &str = "dbduel-lab";
 /// How the names of groups for servers begin.
 const SERVER_GROUP: &str = "dbduel-server-";
 /// What to do where no group can be made.
-const REMEDY: &str = "run dbduel in a group of its own with the io controller, for example `systemd-run --user --scope -p \
+const REMEDY: &str = "run dbduel in a group of its own with the controllers io and memory, for example `systemd-run --user --scope -p \
      Delegate=yes dbduel run …`, or leave `server_io` out";
 
 /// Tells the groups of one process apart.
@@ -55,7 +56,7 @@ impl Throttle {
 
     /// Makes the group below `parent`, for the device with these numbers.
     fn below(parent: &Path, device: &str, limit: IoLimit) -> Result<Self> {
-        enable_io(parent)?;
+        enable_controllers(parent)?;
         clear_abandoned(parent);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{SERVER_GROUP}{}-{number}", std::process::id());
@@ -69,7 +70,8 @@ impl Throttle {
             .with_context(|| format!("could not write `{line}` to `{}`", file.display()))?;
         let now = fs::read_to_string(&file)
             .with_context(|| format!("could not read `{}`", file.display()))?;
-        if !now.lines().any(|line| line.starts_with(device)) {
+        let is_of_device = |line: &str| line.split(' ').next() == Some(device);
+        if !now.lines().any(is_of_device) {
             bail!("`{}` took `{line}` and does not have it", file.display());
         }
         Ok(throttle)
@@ -124,22 +126,30 @@ fn own_group(mounts: &str, groups: &str) -> Result<PathBuf> {
     })
 }
 
-/// Gives the groups below `parent` the io controller.
-fn enable_io(parent: &Path) -> Result<()> {
+/// Controllers that a limit needs: the kernel charges what it writes out of the page cache to a group only
+/// when the group has both.
+const CONTROLLERS: [&str; 2] = ["io", "memory"];
+
+/// Gives the groups below `parent` the controllers.
+fn enable_controllers(parent: &Path) -> Result<()> {
     let words = |file: &str| -> Result<Vec<String>> {
         let path = parent.join(file);
         let text = fs::read_to_string(&path)
             .with_context(|| format!("could not read `{}`", path.display()))?;
         Ok(text.split_whitespace().map(str::to_owned).collect())
     };
-    let is_io = |word: &String| word == "io";
-    if words("cgroup.subtree_control")?.iter().any(is_io) {
+    let lacks = |words: &[String]| {
+        CONTROLLERS
+            .into_iter()
+            .find(|needed| words.iter().all(|word| word != needed))
+    };
+    if lacks(&words("cgroup.subtree_control")?).is_none() {
         return Ok(());
     }
     let controllers = words("cgroup.controllers")?;
-    if !controllers.iter().any(is_io) {
+    if let Some(missing) = lacks(&controllers) {
         bail!(
-            "the control group `{}` has no io controller ({})",
+            "the control group `{}` has no {missing} controller ({})",
             parent.display(),
             match controllers.as_slice() {
                 [] => "it has none at all".to_owned(),
@@ -148,7 +158,13 @@ fn enable_io(parent: &Path) -> Result<()> {
         );
     }
     let file = parent.join("cgroup.subtree_control");
-    let enable = || File::options().write(true).open(&file)?.write_all(b"+io");
+    let wish = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
+    let enable = || {
+        File::options()
+            .write(true)
+            .open(&file)?
+            .write_all(wish.as_bytes())
+    };
     if enable().is_ok() {
         return Ok(());
     }
@@ -159,25 +175,29 @@ fn enable_io(parent: &Path) -> Result<()> {
         .and_then(|()| enable())
         .with_context(|| {
             format!(
-                "could not hand the io controller down in `{}`",
+                "could not hand the controllers down in `{}`",
                 parent.display()
             )
         })
 }
 
-/// Removes groups that nobody is in any more, left behind by runs that were killed.
+/// Removes the groups of processes that were killed.
 fn clear_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(SERVER_GROUP)
-        {
+        if is_abandoned(&entry.file_name().to_string_lossy()) {
             // The kernel refuses while there is a process in it.
             let _ = fs::remove_dir(entry.path());
         }
     }
+}
+
+/// True for the name of a group whose maker is gone.
+fn is_abandoned(name: &str) -> bool {
+    let maker = name
+        .strip_prefix(SERVER_GROUP)
+        .and_then(|rest| rest.split('-').next()?.parse().ok());
+    maker.is_some_and(|pid| ProcessIdentity::of(pid).is_none())
 }
 
 /// The numbers of the whole disk under `place`, as `MAJOR:MINOR`.
@@ -242,7 +262,7 @@ mod tests {
             io_max("8:0", LIMIT),
             "8:0 rbps=20971520 wbps=20971520 riops=max wiops=max"
         );
-        let dir = group("cpu io memory", "io");
+        let dir = group("cpu io memory", "io memory");
         let throttle = Throttle::below(dir.path(), "8:0", LIMIT).unwrap();
         let written = fs::read_to_string(throttle.group.join("io.max")).unwrap();
         assert_eq!(written, io_max("8:0", LIMIT));
@@ -250,7 +270,11 @@ mod tests {
 
     #[test]
     fn groups_without_the_controller_are_refused_with_the_reason() {
-        for (controllers, reason) in [("cpu memory", "it has cpu, memory"), ("", "none at all")] {
+        for (controllers, reason) in [
+            ("cpu memory", "no io controller (it has cpu, memory)"),
+            ("io", "no memory controller (it has io)"),
+            ("", "none at all"),
+        ] {
             let dir = group(controllers, "");
             let refused = Throttle::below(dir.path(), "8:0", LIMIT).unwrap_err();
             assert!(refused.to_string().contains(reason), "{refused}");
@@ -259,9 +283,23 @@ mod tests {
 
     #[test]
     fn the_controller_is_handed_down_where_it_is_not_yet() {
-        let dir = group("io", "");
-        enable_io(dir.path()).unwrap();
+        let dir = group("io memory", "io");
+        enable_controllers(dir.path()).unwrap();
         let written = fs::read_to_string(dir.path().join("cgroup.subtree_control")).unwrap();
-        assert_eq!(written, "+io");
+        assert_eq!(written, "+io +memory");
+    }
+
+    #[test]
+    fn the_group_of_a_living_process_is_left_for_its_server() {
+        let dir = group("", "");
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let of = |pid: u32| format!("{SERVER_GROUP}{pid}-0");
+        let (ours, dead) = (of(std::process::id()), of(child.id()));
+        for name in [&ours, &dead] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        clear_abandoned(dir.path());
+        assert!(dir.path().join(ours).exists() && !dir.path().join(dead).exists());
     }
 }

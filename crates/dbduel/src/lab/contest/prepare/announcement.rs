@@ -1,5 +1,7 @@
 //! Says what is going to be loaded, before anything is, and refuses what the disk has no room for.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use dbduel_load::fill::Extent;
 use dbduel_load::workloads::Workload;
@@ -29,6 +31,7 @@ pub fn announce(
     let copies = copies_with_snapshot(setting.home.root());
     let mut need = Need::default();
     let mut to_load: Vec<&Contender> = Vec::new();
+    let mut keys = BTreeSet::new();
     for (contender, candidate) in plan.contenders.iter().zip(candidates) {
         if is_dataset_known(past, &contender.name) {
             continue;
@@ -42,9 +45,13 @@ pub fn announce(
             }
             Candidate::Sandboxed(sandbox) => {
                 let key = dataset::key(sandbox.build(), contender, plan);
-                need = need.and(match snapshots.description(&key) {
+                let known = snapshots.description(&key).map(|snapshot| snapshot.bytes);
+                // Equal contenders take the snapshot that the first of them leaves.
+                let is_shared = !keys.insert(key);
+                need = need.and(match known {
                     // Where copies share their blocks, it takes no room.
-                    Some(snapshot) => Need::to_copy(snapshot.bytes * u64::from(copies - 1)),
+                    Some(bytes) => Need::to_copy(bytes * u64::from(copies - 1)),
+                    None if is_shared => Need::to_copy(extent.disk_bytes * u64::from(copies - 1)),
                     None => {
                         to_load.push(contender);
                         Need::to_load(extent, &parameters, copies)
