@@ -13,6 +13,7 @@ pub mod load;
 mod login;
 mod metrics;
 pub mod quickstart;
+mod record_reports;
 pub mod report;
 pub mod run;
 pub mod selftest;

@@ -14,6 +14,7 @@ use dbduel_record::{Plan, Record, RecordWriter};
 
 use super::fail_if::{self, FailIf};
 use super::metrics;
+use super::record_reports;
 use super::selftest::store;
 use super::{sweep, watch};
 use crate::chance::fresh_seed;
@@ -31,7 +32,6 @@ use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep, more_b
 use crate::lab::experiment::Experiment;
 use crate::lab::host;
 use crate::lab::server::{Home, orphans};
-use crate::report;
 
 /// Time that a server left behind by a killed run gets to end by itself.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
@@ -391,36 +391,10 @@ pub fn clear_leftovers(home: &Home, console: &Console) {
 
 /// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
 fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
-    let summary = write_reports(record, true)?;
+    let summary = record_reports::write(record, true)?;
     console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
     fail_if::explain(&summary, wishes.fail_if);
     Ok(fail_if::exit(&summary, wishes.fail_if))
-}
-
-/// Writes the record's reports, prints the terminal one if that `is_shown`, and gives their summary.
-///
-/// # Errors
-/// When the record cannot be read or written.
-pub fn write_reports(record: &Path, is_shown: bool) -> Result<Summary> {
-    let evidence = Record::open(record)?;
-    let (summary, findings) = judge::summarise(&evidence);
-    let options = report::Options {
-        width: console::width(),
-        colour: console::is_colour_wanted(),
-    };
-    let writer = RecordWriter::open(record)?;
-    for format in report::FORMATS {
-        let rendered = format.render(&summary, &findings, &options);
-        match format.file_name() {
-            Some(name) => writer.replace(Path::new(name), rendered.text.as_bytes())?,
-            None if is_shown => console::print(&rendered.text)?,
-            None => {}
-        }
-        for file in rendered.files {
-            writer.replace(Path::new(&file.name), file.text.as_bytes())?;
-        }
-    }
-    Ok(summary)
 }
 
 /// What the verdicts mean for a script.

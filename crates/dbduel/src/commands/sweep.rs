@@ -12,8 +12,8 @@ use dbduel_record::whole::write_whole;
 use dbduel_record::{Plan, Record};
 use serde_json::json;
 
-use super::fail_if;
 use super::run::{self, Wishes};
+use super::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::sweep::{SweepSummary, is_over, summarise_sweep};
@@ -159,7 +159,7 @@ impl Sweep<'_> {
                     });
                 if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
                     // The error is the one to report, not one of the reports.
-                    let _ = run::write_reports(&record, false);
+                    let _ = record_reports::write(&record, false);
                     let _ = write_reports(self.dir, self.plan);
                     ended?;
                     console::complain(&format!(
@@ -168,7 +168,7 @@ impl Sweep<'_> {
                     ));
                     return Ok(Exit::Interrupted);
                 }
-                run::write_reports(&record, false)?;
+                record_reports::write(&record, false)?;
                 // Every cell so far is judged again; where that takes long, only at the end.
                 if took <= self.plan.budget_s / self.plan.cells.len() as f64 * REPORT_SHARE {
                     let begun = Instant::now();

@@ -9,7 +9,7 @@ use dbduel_record::facts::Resolution;
 use dbduel_record::rows::ALL_CLASSES;
 
 use crate::cli;
-use crate::commands::run;
+use crate::commands::{record_reports, run};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
 use crate::lab::server::Home;
@@ -97,7 +97,7 @@ impl Match {
         {
             return Ok(None);
         }
-        let summary = run::write_reports(&record, false)?;
+        let summary = record_reports::write(&record, false)?;
         let evidence = Record::open(&record)?;
         let build = evidence
             .contenders
