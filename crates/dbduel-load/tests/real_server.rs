@@ -178,6 +178,7 @@ fn every_workload_runs_on_its_own_data() {
     let mut load = Load::start(1);
     for workload in WORKLOADS {
         let mut given = small();
+        given.insert("maxid1".to_owned(), 2_001.into());
         given.retain(|name, _| workload.parameters().iter().any(|spec| spec.name == name));
         let parameters = parameters::resolve(*workload, &given).unwrap();
         fill(
