@@ -107,8 +107,13 @@ fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("is not the case"), "{said}");
     let (code, said) = asked("possibly written higher than 99 %");
-    // Point selects write nothing, so there is no ratio and nothing is excluded.
-    assert_eq!(code, Some(5), "{said}");
+    // Point selects write nothing, so there is no ratio and nothing is excluded, unless the servers happened to write
+    // something of their own in every block.
+    match code {
+        Some(5) => assert!(said.contains("is the case"), "{said}"),
+        Some(0) => assert!(said.contains("is not the case"), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
     assert_eq!(asked("slow").0, Some(2));
 
     let output = program()
