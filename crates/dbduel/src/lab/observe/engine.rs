@@ -94,6 +94,7 @@ impl EngineLook {
 fn status_rows(source: &Source) -> Vec<&'static str> {
     match source {
         Source::Status(rows) => rows.to_vec(),
+        Source::StatusBeside(beside, rows) => [&[*beside], *rows].concat(),
         Source::Difference(whole, part) => vec![*whole, *part],
         Source::Metric(_) | Source::Text(_) => Vec::new(),
     }
@@ -105,12 +106,18 @@ fn value(
     metrics: &HashMap<String, f64>,
     text: &str,
 ) -> Option<f64> {
+    let total = |rows: &[&str]| {
+        rows.iter()
+            .map(|row| status.get(*row).copied())
+            .sum::<Option<f64>>()
+    };
     counter.sources.iter().find_map(|source| {
         let raw = match source {
-            Source::Status(rows) => rows
-                .iter()
-                .map(|row| status.get(*row).copied())
-                .sum::<Option<f64>>()?,
+            Source::Status(rows) => total(rows)?,
+            Source::StatusBeside(beside, rows) => {
+                status.get(*beside)?;
+                total(rows)?
+            }
             Source::Metric(row) => *metrics.get(*row)?,
             Source::Difference(whole, part) => status.get(*whole)? - status.get(*part)?,
             Source::Text(words) => number_after(text, words)?,
@@ -165,6 +172,26 @@ mod tests {
         rows.iter()
             .map(|(name, value)| ((*name).to_owned(), *value))
             .collect()
+    }
+
+    #[test]
+    fn rows_of_internal_temporary_tables_are_not_changes() {
+        let handler = [
+            ("handler_write", 1_000.0),
+            ("handler_update", 20.0),
+            ("handler_delete", 3.0),
+        ];
+        let of_mariadb = [("handler_tmp_write", 7.0)];
+        let of_mysql = [
+            ("innodb_rows_inserted", 100.0),
+            ("innodb_rows_updated", 20.0),
+            ("innodb_rows_deleted", 3.0),
+        ];
+        for (own, changed) in [(&of_mariadb[..], 1_023.0), (&of_mysql[..], 123.0)] {
+            let status = map(&[&handler[..], own].concat());
+            let look = EngineLook::of(&status, &HashMap::new(), "");
+            assert_eq!(look.values.get("rows_changed_count"), Some(&changed));
+        }
     }
 
     #[test]
