@@ -9,6 +9,7 @@ use super::evidence::Connection;
 use super::*;
 
 mod chance;
+mod compression;
 mod contest_a;
 mod objections;
 

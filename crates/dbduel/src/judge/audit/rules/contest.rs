@@ -7,15 +7,15 @@ use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
 use crate::judge::audit::finding::{AuditFinding, Kind};
 
-/// Data up to this share of the pool are in memory (h).
+/// Data up to this share of the pool are in memory (a rule of thumb).
 const IN_MEMORY_MAX: f64 = 0.9;
-/// Data beyond this share of the pool are on disk (h).
+/// Data beyond this share of the pool are on disk (a rule of thumb).
 const ON_DISK_MIN: f64 = 1.2;
-/// Sizes of one dataset that differ by no more than this share are one size (h).
+/// Sizes of one dataset that differ by no more than this share are one size (a rule of thumb).
 const SIZE_SWING: f64 = 0.1;
-/// Rates that differ by more than this factor are told (h).
+/// Rates that differ by more than this factor are told (a rule of thumb).
 const RATE_RATIO: f64 = 2.0;
-/// Rates closer than this many standard deviations may be one (h). More than the usual two or three:
+/// Rates closer than this many standard deviations may be one (a rule of thumb). More than the usual two or three:
 /// deadlocks come in clusters.
 const RATE_DEVIATIONS: f64 = 5.0;
 
@@ -153,7 +153,7 @@ fn rates_that_differ(
                 return None;
             }
             let claim = format!(
-                "{title}: {} on `{}`, {} on `{}`, more than a factor of {RATE_RATIO} apart (h).",
+                "{title}: {} on `{}`, {} on `{}`, more than a factor of {RATE_RATIO} apart (a rule of thumb).",
                 show(one),
                 baseline.name,
                 show(two),
@@ -193,7 +193,7 @@ pub(super) fn one_platform(case: &Case) -> Vec<AuditFinding> {
     )]
 }
 
-/// From this number of open differences on, nobody can say which one made the result (h).
+/// From this number of open differences on, nobody can say which one made the result (a rule of thumb).
 const DIFFERENCES_MIN: usize = 2;
 
 pub(super) fn confounded(case: &Case) -> Vec<AuditFinding> {

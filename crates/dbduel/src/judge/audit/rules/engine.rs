@@ -9,17 +9,17 @@ use crate::judge::audit::value::{Value, option_value};
 
 /// Share of the redo capacity that a server uses before it forces a checkpoint (measured 0.80 to 0.805).
 const REDO_USABLE: f64 = 0.8;
-/// A redo log that is full sooner than this is too small (h), seconds.
+/// A redo log that is full sooner than this is too small (a rule of thumb), seconds.
 const TURNOVER_S_MIN: f64 = 300.0;
-/// A checkpoint age above this share of the usable log is under pressure (h).
+/// A checkpoint age above this share of the usable log is under pressure (a rule of thumb).
 const CHECKPOINT_AGE_MAX: f64 = 0.75;
-/// A scan budget up to this is never too much (h), pages per second.
+/// A scan budget up to this is never too much (a rule of thumb), pages per second.
 const SCAN_BUDGET_FREE: f64 = 16_384.0;
-/// A depth up to this is usual (h), pages per instance and second.
+/// A depth up to this is usual (a rule of thumb), pages per instance and second.
 const SCAN_DEPTH_USUAL: f64 = 4096.0;
-/// Dirty pages beyond this share of what the run wrote are put off (h).
+/// Dirty pages beyond this share of what the run wrote are put off (a rule of thumb).
 const DEBT_SHARE_MAX: f64 = 0.1;
-/// Fewer waits than this, in a whole run, are told and no bias (h): they come in bursts.
+/// Fewer waits than this, in a whole run, are told and no bias (a rule of thumb): they come in bursts.
 const WAITS_MIN: f64 = 500.0;
 
 pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
@@ -40,7 +40,7 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
         let turnover_s = usable / (written / seconds);
         if turnover_s < TURNOVER_S_MIN {
             let what = format!(
-                "fills its usable redo log ({}) every {turnover_s:.0} s, less than {TURNOVER_S_MIN} s (h)",
+                "fills its usable redo log ({}) every {turnover_s:.0} s, less than {TURNOVER_S_MIN} s (a rule of thumb)",
                 show_bytes(usable)
             );
             return Some(
@@ -61,7 +61,7 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let age = server.after("innodb_checkpoint_age");
     if let Some(age) = age.filter(|age| age / usable > CHECKPOINT_AGE_MAX) {
         let what = format!(
-            "ended with a checkpoint age of {}, {:.0} % of its usable redo log, above {:.0} % (h)",
+            "ended with a checkpoint age of {}, {:.0} % of its usable redo log, above {:.0} % (a rule of thumb)",
             show_bytes(age),
             age / usable * 100.0,
             CHECKPOINT_AGE_MAX * 100.0
@@ -143,7 +143,7 @@ pub(super) fn scan_budget(look: &Look<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "may scan {depth} × {instances} instances = {budget} pages/s ({}/s) of its LRU lists; more than {cap} pages/s or a tenth of the pool is too much (h)",
+        "may scan {depth} × {instances} instances = {budget} pages/s ({}/s) of its LRU lists; more than {cap} pages/s or a tenth of the pool is too much (a rule of thumb)",
         show_bytes(budget * page)
     );
     let better = (cap.min(0.1 * pool_pages) / instances)
@@ -334,7 +334,7 @@ pub(super) fn syncs_missing(look: &Look<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "claims a sync per commit and shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (h)"
+        "claims a sync per commit and shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (a rule of thumb)"
     );
     Some(Hit::new(what, "Look for a library that swallows fsync, a memory file system, or a device without a flush.").from(look, &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "delta.innodb_data_fsyncs", "delta.com_commit"]))
 }
@@ -351,7 +351,7 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "left {} of changed pages unwritten at the end, {:.0} % of what it wrote during the run, more than {:.0} % (h)",
+        "left {} of changed pages unwritten at the end, {:.0} % of what it wrote during the run, more than {:.0} % (a rule of thumb)",
         show_bytes(dirty),
         dirty / written * 100.0,
         DEBT_SHARE_MAX * 100.0
@@ -374,10 +374,15 @@ pub(super) fn compression_missing(look: &Look<'_>) -> Option<Hit> {
             .from(look, &["innodb_compression_algorithm"]),
         );
     }
-    let is_asked = look
-        .fact("table.compression")
-        .is_some_and(|kind| kind.to_string().contains("pages"))
-        || look.switch("innodb_compression_default") == Some(true);
+    // Whoever says "none" compares tables that are compressed with the same tables that are not.
+    let is_refused = server
+        .look_up("innodb_compression_algorithm")
+        .is_some_and(|(algorithm, _)| algorithm.eq_ignore_ascii_case("none"));
+    let is_asked = !is_refused
+        && (look
+            .fact("table.compression")
+            .is_some_and(|kind| kind.to_string().contains("pages"))
+            || look.switch("innodb_compression_default") == Some(true));
     let compressed = server.delta("innodb_num_pages_page_compressed")?;
     let written = server.delta("innodb_pages_written").unwrap_or(0.0);
     if is_asked && compressed == 0.0 && written > 0.0 {

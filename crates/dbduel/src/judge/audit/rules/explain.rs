@@ -13,11 +13,11 @@ use crate::judge::audit::finding::{AuditFinding, Kind, Side};
 use crate::judge::audit::reading::Read;
 use crate::judge::audit::unknown;
 
-/// Work per transaction that differs by more than this factor may explain a result (h).
+/// Work per transaction that differs by more than this factor may explain a result (a rule of thumb).
 const PROFILE_RATIO: f64 = 1.2;
-/// Less work per transaction than this explains nothing (h).
+/// Less work per transaction than this explains nothing (a rule of thumb).
 const WORK_MIN: f64 = 0.01;
-/// A margin beyond this needs a cause (h).
+/// A margin beyond this needs a cause (a rule of thumb).
 const MARGIN: f64 = 1.1;
 
 /// Counters that are work, with what a unit of them is.
@@ -27,6 +27,8 @@ const WORK: &[(&str, &str)] = &[
     ("innodb_data_fsyncs", "syncs"),
     ("innodb_data_written", "bytes written"),
     ("innodb_buffer_pool_read_requests", "page requests"),
+    ("innodb_num_pages_page_compressed", "pages compressed"),
+    ("innodb_num_pages_page_decompressed", "pages decompressed"),
     ("innodb_row_lock_waits", "row lock waits"),
     ("handler_read_key", "index look-ups"),
     ("handler_read_next", "rows read in order"),
@@ -126,7 +128,7 @@ fn explain(
             ""
         };
         let claim = format!(
-            "Cause not established: no counter of work per transaction differs by more than {PROFILE_RATIO} (h) {between}{chance}."
+            "Cause not established: no counter of work per transaction differs by more than a factor of {PROFILE_RATIO} (a rule of thumb) {between}{chance}."
         );
         let severity = if doubt == Doubt::Open {
             Severity::Doubt

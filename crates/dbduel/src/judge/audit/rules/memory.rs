@@ -4,9 +4,9 @@ use super::{Hit, Look};
 use crate::judge::audit::table::show_bytes;
 use crate::judge::audit::value::Value;
 
-/// Largest share of the machine's memory that a buffer pool usually gets (h).
+/// Largest share of the machine's memory that a buffer pool usually gets (a rule of thumb).
 const POOL_SHARE_MAX: f64 = 0.85;
-/// Largest log buffer that makes sense (h), bytes.
+/// Largest log buffer that makes sense (a rule of thumb), bytes.
 const LOG_BUFFER_MAX: f64 = 1_073_741_824.0;
 
 pub(super) fn huge_pages(look: &Look<'_>) -> Option<Hit> {
@@ -36,7 +36,7 @@ pub(super) fn envelope(look: &Look<'_>) -> Option<Hit> {
         && pool > POOL_SHARE_MAX * memory
     {
         let what = format!(
-            "has a buffer pool of {} on a machine of {}, more than {:.0} % (h)",
+            "has a buffer pool of {} on a machine of {}, more than {:.0} % (a rule of thumb)",
             show_bytes(pool),
             show_bytes(memory),
             POOL_SHARE_MAX * 100.0
@@ -48,7 +48,7 @@ pub(super) fn envelope(look: &Look<'_>) -> Option<Hit> {
         .filter(|&bytes| bytes > LOG_BUFFER_MAX);
     if let Some(bytes) = log_buffer {
         let what = format!(
-            "has a log buffer of {}, more than 1 GiB (h)",
+            "has a log buffer of {}, more than 1 GiB (a rule of thumb)",
             show_bytes(bytes)
         );
         return Some(Hit::new(what, "Check the unit.").from(look, &["innodb_log_buffer_size"]));

@@ -1,7 +1,7 @@
 //! What can be wrong with one side alone, or with the contest as a whole: rules are rows of a table.
 //!
 //! A rule about a contender says whether it applies to it; whether that is bias or merely makes the
-//! result less relevant depends on the others, and is decided here. Limits marked (h) are heuristics
+//! result less relevant depends on the others, and is decided here. Limits called a rule of thumb are heuristics
 //! and stand in the claim beside the number.
 //!
 //! Whether a run was long enough, and whether the machine was quiet, is judged from slices and
@@ -51,10 +51,10 @@ pub enum Check {
     Facts,
 }
 
-/// A measured value that is less than this many times its limit, on one side alone, is no bias (h).
+/// A measured value that is less than this many times its limit, on one side alone, is no bias (a rule of thumb).
 const EXCESS_MIN: f64 = 2.0;
 
-/// How far a gauge of one server swings within a run (h): so many times less does its excess count.
+/// How far a gauge of one server swings within a run (a rule of thumb): so many times less does its excess count.
 const GAUGE_SWING: f64 = 2.0;
 
 /// One contender of a case.

@@ -6,13 +6,13 @@ use super::{Hit, Look};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::Value;
 
-/// Share of cache look-ups that may miss (h).
+/// Share of cache look-ups that may miss (a rule of thumb).
 const MISS_SHARE_MAX: f64 = 0.01;
-/// Fewer overflows than this, in a whole run, are told and no bias (h).
+/// Fewer overflows than this, in a whole run, are told and no bias (a rule of thumb).
 const OVERFLOWS_MIN: f64 = 100.0;
-/// Share of connections that may need a new thread (h).
+/// Share of connections that may need a new thread (a rule of thumb).
 const NEW_THREAD_SHARE_MAX: f64 = 0.1;
-/// Connections that administration needs beside the clients (h).
+/// Connections that administration needs beside the clients (a rule of thumb).
 const CONNECTIONS_SPARE: f64 = 10.0;
 
 pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
@@ -40,7 +40,7 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
         // The first use of each table by each connection always misses.
         if share > MISS_SHARE_MAX && misses > 1000.0 {
             let what = format!(
-                "missed its table cache in {:.1} % of look-ups, more than {:.0} % (h)",
+                "missed its table cache in {:.1} % of look-ups, more than {:.0} % (a rule of thumb)",
                 share * 100.0,
                 MISS_SHARE_MAX * 100.0
             );
@@ -197,7 +197,7 @@ pub(super) fn thread_cache(look: &Look<'_>) -> Option<Hit> {
     let created = server.delta("threads_created")?;
     (created / connections > NEW_THREAD_SHARE_MAX).then(|| {
         let what = format!(
-            "created {created} threads for {connections} connections, more than {:.0} % (h)",
+            "created {created} threads for {connections} connections, more than {:.0} % (a rule of thumb)",
             NEW_THREAD_SHARE_MAX * 100.0
         );
         Hit::new(what, "Enlarge thread_cache_size on all sides.")

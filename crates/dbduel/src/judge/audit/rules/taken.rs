@@ -8,7 +8,7 @@ use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::takes::word_at;
 use crate::judge::audit::value::{Value, is_in_effect, option_value};
 
-/// Sizes are rounded to blocks; a value as near as this is the one asked for (h).
+/// Sizes are rounded to blocks; a value as near as this is the one asked for (a rule of thumb).
 const ROUNDING: f64 = 0.005;
 
 pub(super) fn not_taken(look: &Look<'_>) -> Option<Hit> {
