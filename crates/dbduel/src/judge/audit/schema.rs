@@ -26,7 +26,7 @@ pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
                 charset
             }
         }
-        "collation" => option(&["collate"])?,
+        "collation" => collations(schema)?,
         "compression" => compression(schema),
         "foreign_keys" => {
             let count = schema.to_ascii_lowercase().matches("foreign key").count();
@@ -38,6 +38,43 @@ pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
         _ => return None,
     };
     Some((text.clone(), Value::Word(text)))
+}
+
+/// The collations of all tables. Servers leave out the one that a character set has anyway: MySQL 8.0 says
+/// `CHARSET=latin1` where MariaDB 10.11 says `CHARSET=latin1 COLLATE=latin1_swedish_ci`.
+fn collations(schema: &str) -> Option<String> {
+    let lower = schema.to_ascii_lowercase();
+    let mut found: Vec<String> = lower
+        .split("create table")
+        .skip(1)
+        .filter_map(|table| {
+            let said = option_values(table, "collate").pop();
+            said.or_else(|| {
+                let charset = option_values(table, "charset").pop()?;
+                default_collation(&charset).map(str::to_owned)
+            })
+        })
+        .map(|collation| match collation.strip_prefix("utf8_") {
+            Some(rest) => format!("utf8mb3_{rest}"),
+            None => collation,
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    (!found.is_empty()).then(|| found.join(","))
+}
+
+/// The collation that goes without saying, of the character sets that benchmarks use. MySQL from 8.0 and MariaDB
+/// from 10.6 always name the one of utf8mb4, which differs between them.
+fn default_collation(charset: &str) -> Option<&'static str> {
+    Some(match charset {
+        "latin1" => "latin1_swedish_ci",
+        "utf8" | "utf8mb3" => "utf8mb3_general_ci",
+        "utf8mb4" => "utf8mb4_general_ci",
+        "ascii" => "ascii_general_ci",
+        "binary" => "binary",
+        _ => return None,
+    })
 }
 
 /// Whether tables are stored compressed, and how.
@@ -117,6 +154,28 @@ mod tests {
         check("compression", "pages");
         check("foreign_keys", "1");
         assert_eq!(look_up(SCHEMA, "row_format"), None);
+    }
+
+    #[test]
+    fn a_collation_that_goes_without_saying_is_the_same_as_one_that_is_said() {
+        let collation = |options: &str| {
+            let schema = format!("CREATE TABLE `a` (`b` int) ENGINE=InnoDB {options};\n");
+            look_up(&schema, "collation").map(|found| found.0)
+        };
+        let same = [
+            ("CHARSET=latin1", "CHARSET=latin1 COLLATE=latin1_swedish_ci"),
+            ("CHARSET=utf8", "CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci"),
+            ("CHARSET=utf8mb3", "CHARSET=utf8 COLLATE=utf8_general_ci"),
+        ];
+        for (silent, said) in same {
+            assert!(collation(silent).is_some());
+            assert_eq!(collation(silent), collation(said));
+        }
+        assert_ne!(
+            collation("CHARSET=latin1"),
+            collation("CHARSET=latin1 COLLATE=latin1_bin")
+        );
+        assert_eq!(collation(""), None);
     }
 
     #[test]
