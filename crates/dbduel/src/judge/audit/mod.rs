@@ -5,6 +5,7 @@
 //! rules ([`rules`]). It has no clock, opens no files, talks to nobody, and knows nothing of how the
 //! evidence was gathered.
 
+mod case;
 pub mod classes;
 pub mod codes;
 mod compare;
@@ -34,8 +35,9 @@ use dbduel_record::event::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use case::{Case, Contest, Stage, Waiver};
 pub use compare::{Comparison, Outcome};
-pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
+pub use evidence::{ServerEvidence, Texts};
 pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
