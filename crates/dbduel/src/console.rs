@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use crate::lab::server::Progress;
 
@@ -157,6 +158,22 @@ pub fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// A document as programs read it.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn json(document: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// Writes a document for programs to standard output.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print_json(document: &impl Serialize) -> io::Result<()> {
+    print(&json(document)?)
 }
 
 /// Columns of the terminal, or 100 where there is none.

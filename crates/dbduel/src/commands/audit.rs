@@ -102,7 +102,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) 
             let of = |(contest, audit): (&Gathered, &Audit)| serde_json::json!({"of": contest.title, "audit": audit});
             value["audits"] = contests.iter().zip(&audits).map(of).collect();
         }
-        console::print(&(serde_json::to_string_pretty(&value)? + "\n"))?;
+        console::print_json(&value)?;
     } else {
         for (index, (contest, audit)) in contests.iter().zip(&audits).enumerate() {
             if contests.len() > 1 {

@@ -49,7 +49,7 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
         document = document.with(page::Durability::of(log, &recall));
     }
     if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+        console::print_json(&document)?;
     } else {
         console::print(&page::text(&document))?;
     }

@@ -25,7 +25,7 @@ pub fn datasets(home: Option<PathBuf>, verb: cli::Datasets) -> Result<Exit> {
                 .iter()
                 .map(|(id, description)| serde_json::json!({ "id": id, "snapshot": description }))
                 .collect();
-            text = serde_json::to_string_pretty(&list)? + "\n";
+            text = console::json(&list)?;
         }
         cli::Datasets::List { json: false } => {
             for (id, description) in &list {

@@ -36,7 +36,7 @@ pub fn history(arguments: &cli::History) -> Result<Exit> {
     };
     let history = follow(records, &question).context("`--magnitude` is not usable")?;
     if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&history)? + "\n"))?;
+        console::print_json(&history)?;
     } else {
         console::print(&report::history::history(&history))?;
     }

@@ -94,7 +94,7 @@ pub fn load(arguments: &cli::Load) -> Result<Exit> {
             .with_context(|| format!("could not write the histogram log `{}`", path.display()))?;
     }
     if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&outcome.document)? + "\n"))?;
+        console::print_json(&outcome.document)?;
     } else {
         console::print(&page::summary(&outcome.document))?;
     }

@@ -21,10 +21,10 @@ pub fn way_in(server: &cli::Server) -> Result<(Address, Credentials)> {
 pub fn tls(asked: &cli::Tls) -> TlsMode {
     let ca = asked.ca.clone().unwrap_or_default();
     match asked.mode {
-        cli::LoadTls::Off => TlsMode::Off,
-        cli::LoadTls::Preferred => TlsMode::Preferred,
-        cli::LoadTls::Required => TlsMode::Required,
-        cli::LoadTls::VerifyCa => TlsMode::VerifyCa { ca },
-        cli::LoadTls::VerifyIdentity => TlsMode::VerifyIdentity { ca },
+        cli::TlsUse::Off => TlsMode::Off,
+        cli::TlsUse::Preferred => TlsMode::Preferred,
+        cli::TlsUse::Required => TlsMode::Required,
+        cli::TlsUse::VerifyCa => TlsMode::VerifyCa { ca },
+        cli::TlsUse::VerifyIdentity => TlsMode::VerifyIdentity { ca },
     }
 }

@@ -32,7 +32,7 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
     if arguments.disclosure {
         let items = checklist(&record);
         let text = match arguments.format {
-            cli::ReportFormat::Json => serde_json::to_string_pretty(&items)? + "\n",
+            cli::ReportFormat::Json => console::json(&items)?,
             _ => disclosure(&items),
         };
         return put(arguments, &text);

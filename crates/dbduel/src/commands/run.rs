@@ -1,21 +1,21 @@
 //! `dbduel run`: an experiment file, or a record to go on with.
 
+mod new_record;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::workloads::script;
 use dbduel_record::event::{EndReason, Event};
-use dbduel_record::store::{EXPERIMENT, PLAN, SELFTEST};
+use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record, RecordWriter};
 
 use super::fail_if::{self, FailIf};
 use super::metrics;
 use super::record_reports;
-use super::selftest::store;
 use super::{sweep, watch};
 use crate::chance::fresh_seed;
 use crate::cli;
@@ -32,6 +32,7 @@ use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep, more_b
 use crate::lab::experiment::Experiment;
 use crate::lab::host;
 use crate::lab::server::{Home, orphans};
+pub use new_record::{create, create_at, new_place};
 
 /// Time that a server left behind by a killed run gets to end by itself.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
@@ -39,88 +40,80 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";
 
-/// Where the record keeps the text of a script that is the workload.
-const SCRIPTS: &str = "scripts";
-
 /// Runs or resumes.
 ///
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
 pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
-    let cli::Run {
-        target,
-        results,
-        plan: is_plan_wanted,
-        keep,
-        stacks,
-        budget,
-        fail_if,
-        metrics_addr,
-        live,
-    } = arguments;
     let wishes = Wishes {
-        keep: *keep,
-        stacks: *stacks,
-        fail_if,
+        keep: arguments.keep,
+        stacks: arguments.stacks,
+        fail_if: &arguments.fail_if,
         board: Arc::default(),
-        live: *live,
+        live: arguments.live,
     };
-    if let (Some(address), false) = (metrics_addr, *is_plan_wanted) {
-        let address = metrics::serve(*address, Arc::clone(&wishes.board))?;
+    if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
+        let address = metrics::serve(address, Arc::clone(&wishes.board))?;
         console::complain(&format!("metrics: http://{address}{}", metrics::PATH));
     }
-    if target.is_dir() {
-        if sweep::is_sweep(target) {
-            if *is_plan_wanted || budget.is_some() {
-                bail!(
-                    "`{}` is a sweep: its plan is `{}`, and more time is given to one of its cells, `dbduel run {} \
-                     --budget …`",
-                    target.display(),
-                    target.join(SWEEP).display(),
-                    target.join("cells").join("CELL").display()
-                );
-            }
-            return sweep::resume(&home::find(home)?, target, &wishes);
-        }
-        if *is_plan_wanted {
+    if arguments.target.is_dir() {
+        go_on(home, arguments, &wishes)
+    } else {
+        begin(home, arguments, &wishes)
+    }
+}
+
+/// Goes on with what is in a directory: a record or a sweep.
+fn go_on(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Result<Exit> {
+    let target = &arguments.target;
+    if sweep::is_sweep(target) {
+        if arguments.plan || arguments.budget.is_some() {
             bail!(
-                "`{}` is a record; its plan is `{}`",
+                "`{}` is a sweep: its plan is `{}`, and more time is given to one of its cells, `dbduel run {} \
+                 --budget …`",
                 target.display(),
-                target.join(PLAN).display()
+                target.join(SWEEP).display(),
+                target.join("cells").join("CELL").display()
             );
         }
-        return resume(&home::find(home)?, target, *budget, &wishes);
+        return sweep::resume(&home::find(home)?, target, wishes);
     }
-    if budget.is_some() {
-        return Err(NotARecord(target.clone()).into());
+    if arguments.plan {
+        bail!(
+            "`{}` is a record; its plan is `{}`",
+            target.display(),
+            target.join(PLAN).display()
+        );
     }
-    let text = fs::read_to_string(target).map_err(|source| Unreadable {
-        path: target.clone(),
+    resume(&home::find(home)?, target, arguments.budget, wishes)
+}
+
+/// Begins with the experiment in a file, or prints its plan.
+fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Result<Exit> {
+    let (path, results) = (&arguments.target, &arguments.results);
+    if arguments.budget.is_some() {
+        return Err(NotARecord(path.clone()).into());
+    }
+    let text = fs::read_to_string(path).map_err(|source| Unreadable {
+        path: path.clone(),
         source,
     })?;
-    let experiment = Experiment::parse(target, &text)?;
+    let experiment = Experiment::parse(path, &text)?;
     if !experiment.sweep.is_empty() {
-        if *is_plan_wanted {
-            console::print(&sweep::plan(target, &text, &experiment)?)?;
+        if arguments.plan {
+            console::print(&sweep::plan(path, &text, &experiment)?)?;
             return Ok(Exit::Done);
         }
         let home = home::find(home)?;
-        return sweep::start(&home, results, target, &text, &experiment, &wishes);
+        return sweep::start(&home, results, path, &text, &experiment, wishes);
     }
-    let plan = expand(target, &text, &experiment, &surroundings())?;
-    if *is_plan_wanted {
-        console::print(&(serde_json::to_string_pretty(&plan)? + "\n"))?;
+    let plan = expand(path, &text, &experiment, &surroundings())?;
+    if arguments.plan {
+        console::print_json(&plan)?;
         return Ok(Exit::Done);
     }
-    start(
-        &home::find(home)?,
-        results,
-        target,
-        &text,
-        &experiment,
-        &plan,
-        &wishes,
-    )
+    let home = home::find(home)?;
+    start(&home, results, path, &text, &experiment, &plan, wishes)
 }
 
 /// What the user wants of a contest beyond its verdict.
@@ -191,72 +184,6 @@ pub fn start(
     let record = create(home, results, path, text, plan)?;
     let ended = conduct(home, &record, path, experiment, plan, wishes);
     finish(&record, ended, wishes)
-}
-
-/// Makes the directory of a new record below `results`.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn create(
-    home: &Home,
-    results: &Path,
-    path: &Path,
-    text: &str,
-    plan: &Plan,
-) -> Result<PathBuf> {
-    let record = new_place(results, path);
-    create_at(home, &record, text, plan)?;
-    Ok(record)
-}
-
-/// The directory that a run of the experiment at `path` gets when it begins now.
-#[must_use]
-pub fn new_place(results: &Path, path: &Path) -> PathBuf {
-    let stem = path
-        .file_stem()
-        .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
-    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    results.join(format!(
-        "{stamp}-{}",
-        dbduel_record::names::file_name(&stem)
-    ))
-}
-
-/// Makes a new record in the directory `record`.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<()> {
-    fs::create_dir_all(home.root())
-        .with_context(|| format!("could not create `{}`", home.root().display()))?;
-    let host = host::read(home.root());
-    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())?;
-    keep_script(&writer, plan)?;
-    if let Some(self_test) = store::of_this_host(home) {
-        writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;
-    }
-    Ok(())
-}
-
-/// Keeps the text of a script that is the workload, and of all that it requires, each under its digest.
-fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
-    if plan.workload.name != script::NAME {
-        return Ok(());
-    }
-    fs::create_dir_all(writer.dir().join(SCRIPTS))
-        .with_context(|| format!("could not create `{SCRIPTS}` in the record"))?;
-    let mut list = Vec::new();
-    for file in script::files(&plan.workload.parameters)? {
-        let digest = blake3::hash(&file.text).to_hex().to_string();
-        writer.replace(
-            &Path::new(SCRIPTS).join(format!("{digest}.lua")),
-            &file.text,
-        )?;
-        list.push(serde_json::json!({ "path": file.path, "blake3": digest }));
-    }
-    let list = serde_json::to_vec_pretty(&list)?;
-    writer.replace(&Path::new(SCRIPTS).join("list.json"), &list)?;
-    Ok(())
 }
 
 /// The experiment file that was named is not there, or is no text.

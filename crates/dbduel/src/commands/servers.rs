@@ -93,9 +93,8 @@ fn as_json(home: &Home) -> Result<String> {
         .iter()
         .map(|server| serde_json::json!({ "id": server.id, "build": server.build, "size": server.size }))
         .collect();
-    Ok(serde_json::to_string_pretty(
-        &serde_json::json!({ "known": known, "installed": installed }),
-    )? + "\n")
+    let both = serde_json::json!({ "known": known, "installed": installed });
+    Ok(console::json(&both)?)
 }
 
 fn fetch(home: &Home, names: &[String]) -> Result<String> {

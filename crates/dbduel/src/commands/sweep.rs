@@ -55,7 +55,7 @@ pub fn plan(path: &Path, text: &str, experiment: &Experiment) -> Result<String> 
         })
         .collect::<Result<_>>()?;
     let both = json!({ "sweep": sweep, "cells": cells });
-    Ok(serde_json::to_string_pretty(&both)? + "\n")
+    Ok(console::json(&both)?)
 }
 
 /// Starts a new sweep below `results`.

@@ -27,12 +27,21 @@ const PLACES_MAX: usize = 10;
 /// Characters of a value that are shown.
 const VALUE_CHARACTERS: usize = 60;
 
+/// Whether a record is what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Wholeness {
+    Whole,
+    Changed,
+    #[serde(rename = "cannot be told")]
+    Open,
+}
+
 /// What was found about a record.
 #[derive(Debug, Serialize)]
 struct Verification {
     schema_version: u32,
-    /// `whole`, `changed`, or `cannot be told`.
-    verdict: &'static str,
+    verdict: Wholeness,
     /// Digest of the manifest.
     digest: Option<String>,
     /// Runs on the record that ended and are in the manifest.
@@ -68,20 +77,16 @@ impl Verification {
 pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
     let found = examine(&arguments.record, console::width())?;
     if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&found)? + "\n"))?;
+        console::print_json(&found)?;
     } else {
         console::print(&as_text(&found))?;
     }
     Ok(match found.verdict {
-        CHANGED => Exit::Void,
-        OPEN => Exit::Undecided,
-        _ => Exit::Done,
+        Wholeness::Changed => Exit::Void,
+        Wholeness::Open => Exit::Undecided,
+        Wholeness::Whole => Exit::Done,
     })
 }
-
-const WHOLE: &str = "whole";
-const CHANGED: &str = "changed";
-const OPEN: &str = "cannot be told";
 
 fn examine(dir: &Path, width: usize) -> Result<Verification> {
     // A record that grows while it is looked at would seem changed. Others may look at the same time.
@@ -89,7 +94,7 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
     let check = manifest::check(dir)?;
     let mut found = Verification {
         schema_version: 1,
-        verdict: WHOLE,
+        verdict: Wholeness::Whole,
         digest: check.digest.clone(),
         runs_sealed: check.seals.len(),
         files: check.seals.last().map_or(0, |last| last.files.len()),
@@ -113,9 +118,9 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         Err(error) => return Err(error.into()),
     }
     if !found.changed.is_empty() {
-        found.verdict = CHANGED;
+        found.verdict = Wholeness::Changed;
     } else if !found.open.is_empty() {
-        found.verdict = OPEN;
+        found.verdict = Wholeness::Open;
     }
     Ok(found)
 }
@@ -306,9 +311,9 @@ fn as_text(found: &Verification) -> String {
     let mut text = format!(
         "The record is {}.\n",
         match found.verdict {
-            "changed" => "not what it was: it was changed",
-            "whole" => "whole: nothing was changed, and its reports follow from it",
-            _ => "not known to be whole",
+            Wholeness::Changed => "not what it was: it was changed",
+            Wholeness::Whole => "whole: nothing was changed, and its reports follow from it",
+            Wholeness::Open => "not known to be whole",
         }
     );
     for Trouble { file, what } in &found.changed {

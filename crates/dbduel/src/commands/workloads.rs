@@ -21,7 +21,7 @@ pub fn workloads(arguments: &cli::Workloads) -> Result<Exit> {
     if arguments.json {
         let list: Vec<serde_json::Value> =
             chosen.iter().map(|workload| as_json(*workload)).collect();
-        console::print(&(serde_json::to_string_pretty(&list)? + "\n"))?;
+        console::print_json(&list)?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();

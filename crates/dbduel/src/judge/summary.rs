@@ -24,7 +24,8 @@ pub use super::over_levels::{
 pub use super::profile::{Profile, Steadiness};
 pub use super::quantity::{Change, PairComparison, Quantity, QuantityComparison};
 pub use super::stacks::{Flame, Frame};
-pub use super::tracks::{Checkpoint, Track, TrackQuantity};
+pub use super::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
+pub use super::tracks::{Track, TrackQuantity};
 pub use super::watched::Watched;
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
@@ -377,99 +378,4 @@ pub struct SettingDifference {
     pub is_asked_for: bool,
     /// Value per contender; absent when the server has no such variable.
     pub values: Vec<Option<String>>,
-}
-
-/// Throughput over time and who ran when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Timeline {
-    /// Zero of all times below, milliseconds since 1970-01-01 UTC.
-    pub origin_ms: u64,
-    /// Length of the whole timeline with pauses cut out, seconds.
-    pub length_s: f64,
-    /// Long stretches without any slice, cut out of the times below.
-    pub pauses: Vec<Pause>,
-    /// Warm-ups, which do not count.
-    #[serde(default)]
-    pub warm_ups: Vec<WarmUp>,
-    /// Throughput of each contender at each level.
-    pub series: Vec<Series>,
-    /// What the samplers saw second by second.
-    #[serde(default)]
-    pub tracks: Vec<Track>,
-    /// When a server's log was emptied by much at once; the largest only when there are very many.
-    #[serde(default)]
-    pub checkpoints: Vec<Checkpoint>,
-    /// Who ran when; the first slices only when there are very many.
-    pub schedule: Vec<Ran>,
-    /// Slices that are left out of `schedule`.
-    pub schedule_omitted: u32,
-}
-
-/// A warm-up on the timeline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WarmUp {
-    /// Index into `Summary::contenders`.
-    pub contender: usize,
-    /// Index into the plan's levels of the load that it ran under: the one with most clients.
-    pub level: usize,
-    /// Start, seconds of the timeline.
-    pub start_s: f64,
-    /// Length, seconds.
-    pub length_s: f64,
-    /// True when a steady state ended it, false when the cap did.
-    pub steady: bool,
-    /// Committed transactions per second in equal steps; empty when the record does not say.
-    pub steps_per_s: Vec<f64>,
-}
-
-/// A stretch that is cut out of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pause {
-    /// Where, seconds of the timeline.
-    pub at_s: f64,
-    /// Length, seconds.
-    pub length_s: f64,
-}
-
-/// Throughput of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Series {
-    /// Index into the plan's levels.
-    pub level: usize,
-    /// Index into `Summary::contenders`.
-    pub contender: usize,
-    /// Stretches without a gap, one per slice unless slices had to be merged.
-    pub stretches: Vec<Stretch>,
-}
-
-/// Throughput in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Stretch {
-    /// Start, seconds of the timeline.
-    pub start_s: f64,
-    /// Length, seconds.
-    pub length_s: f64,
-    /// Number of slices in it.
-    pub slices: u32,
-    /// Committed transactions per second over all of it.
-    pub throughput_per_s: f64,
-    /// The same in equal steps; empty when it was thinned away.
-    pub steps_per_s: Vec<f64>,
-}
-
-/// One entry of the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ran {
-    /// Start, seconds of the timeline.
-    pub start_s: f64,
-    /// Measured length, seconds.
-    pub length_s: f64,
-    /// Index into `Summary::contenders`.
-    pub contender: usize,
-    /// Index into the plan's levels.
-    pub level: usize,
-    /// `Block::id` of the plan.
-    pub block: u32,
-    /// False when its block does not count.
-    pub counts: bool,
 }

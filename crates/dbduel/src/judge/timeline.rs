@@ -3,119 +3,214 @@
 //! Stretches without any slice (a night between two sittings) are cut out and listed. Knows no
 //! pixels; a chart may thin further.
 
+mod clock;
+mod thin;
+
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::blocks::LevelBlocks;
 use super::evidence::{Evidence, slice_of};
-use super::summary::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
-use super::tracks;
+use super::tracks::{self, Checkpoint, Track};
+use clock::Clock;
+use thin::thin;
 
-/// Steps per series at most; neighbouring ticks are merged to get there.
-const STEPS_MAX: usize = 900;
-/// Stretches per series at most; neighbouring slices are merged to get there.
-const STRETCHES_MAX: usize = 600;
 /// Entries of the schedule at most; more cannot be told apart on a page.
 const SCHEDULE_MAX: usize = 240;
-/// A gap is cut out when it is longer than this and than a twentieth of the time under load.
-const PAUSE_S: f64 = 120.0;
+
+/// Throughput over time and who ran when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeline {
+    /// Zero of all times below, milliseconds since 1970-01-01 UTC.
+    pub origin_ms: u64,
+    /// Length of the whole timeline with pauses cut out, seconds.
+    pub length_s: f64,
+    /// Long stretches without any slice, cut out of the times below.
+    pub pauses: Vec<Pause>,
+    /// Warm-ups, which do not count.
+    #[serde(default)]
+    pub warm_ups: Vec<WarmUp>,
+    /// Throughput of each contender at each level.
+    pub series: Vec<Series>,
+    /// What the samplers saw second by second.
+    #[serde(default)]
+    pub tracks: Vec<Track>,
+    /// When a server's log was emptied by much at once; the largest only when there are very many.
+    #[serde(default)]
+    pub checkpoints: Vec<Checkpoint>,
+    /// Who ran when; the first slices only when there are very many.
+    pub schedule: Vec<Ran>,
+    /// Slices that are left out of `schedule`.
+    pub schedule_omitted: u32,
+}
+
+/// A warm-up on the timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUp {
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Index into the plan's levels of the load that it ran under: the one with most clients.
+    pub level: usize,
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// True when a steady state ended it, false when the cap did.
+    pub steady: bool,
+    /// Committed transactions per second in equal steps; empty when the record does not say.
+    pub steps_per_s: Vec<f64>,
+}
+
+/// A stretch that is cut out of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// Where, seconds of the timeline.
+    pub at_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+}
+
+/// Throughput of one contender at one level over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Stretches without a gap, one per slice unless slices had to be merged.
+    pub stretches: Vec<Stretch>,
+}
+
+/// Throughput in equal steps from a moment on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stretch {
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// Number of slices in it.
+    pub slices: u32,
+    /// Committed transactions per second over all of it.
+    pub throughput_per_s: f64,
+    /// The same in equal steps; empty when it was thinned away.
+    pub steps_per_s: Vec<f64>,
+}
+
+/// One entry of the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ran {
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Measured length, seconds.
+    pub length_s: f64,
+    /// Index into `Summary::contenders`.
+    pub contender: usize,
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// `Block::id` of the plan.
+    pub block: u32,
+    /// False when its block does not count.
+    pub counts: bool,
+}
 
 /// The timeline of all finished slices, those of incomplete blocks included.
 #[must_use]
 pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
+    let rows = finished(evidence);
+    if rows.is_empty() {
+        return Timeline::default();
+    }
+    let warm_ups = warm_ups(evidence);
+    let clock = Clock::new(&busy(&rows, &warm_ups));
+    let warm_ups: Vec<WarmUp> = warm_ups
+        .into_iter()
+        .map(|(start_ms, warm_up)| WarmUp {
+            start_s: clock.at_s(start_ms),
+            ..warm_up
+        })
+        .collect();
+    let slices = rows
+        .iter()
+        .map(|row| clock.at_s(row.start_ms) + row.measured_s);
+    let others = warm_ups.iter().map(|one| one.start_s + one.length_s);
+    let length_s = slices.chain(others).fold(0.0, f64::max);
+    let placed: Vec<(Ran, &SliceRow)> = rows
+        .iter()
+        .filter_map(|row| Some((ran(evidence, row, &clock)?, *row)))
+        .collect();
+    let ran: Vec<(Ran, SliceId)> = placed
+        .iter()
+        .map(|(ran, row)| (*ran, slice_of(row)))
+        .collect();
+    Timeline {
+        origin_ms: clock.origin_ms,
+        length_s,
+        series: series(evidence, &placed),
+        tracks: tracks::tracks(evidence, &ran),
+        checkpoints: tracks::checkpoints(evidence, &ran),
+        schedule: ran.iter().take(SCHEDULE_MAX).map(|(ran, _)| *ran).collect(),
+        schedule_omitted: ran.len().saturating_sub(SCHEDULE_MAX) as u32,
+        pauses: clock.pauses,
+        warm_ups,
+    }
+}
+
+/// Slices with a length that the plan knows, in the order of their start.
+fn finished<'a>(evidence: &Evidence<'a>) -> Vec<&'a SliceRow> {
     let plan = evidence.plan();
     let is_planned = |row: &&SliceRow| {
         plan.blocks
             .get(row.block as usize)
             .is_some_and(|block| block.id == row.block)
     };
-    let mut rows: Vec<&SliceRow> = evidence
-        .record
-        .slices
-        .iter()
-        .filter(|row| {
-            row.class == ALL_CLASSES && row.measured_s > 0.0 && row.measured_s.is_finite()
-        })
+    let has_length = |row: &&SliceRow| row.measured_s > 0.0 && row.measured_s.is_finite();
+    let slices = evidence.record.slices.iter();
+    let mut rows: Vec<&SliceRow> = slices
+        .filter(|row| row.class == ALL_CLASSES)
+        .filter(has_length)
         .filter(is_planned)
         .collect();
     rows.sort_by_key(|row| (row.start_ms, row.block, row.position));
-    if rows.is_empty() {
-        return Timeline::default();
-    }
-    let warm_ups = warm_ups(evidence);
-    let clock = Clock::new(&busy(&rows, &warm_ups));
-    let mut timeline = Timeline {
-        origin_ms: clock.origin_ms,
-        length_s: rows
+    rows
+}
+
+/// Where a slice stands on the timeline; `None` for a contender that the plan does not know.
+fn ran(evidence: &Evidence<'_>, row: &SliceRow, clock: &Clock) -> Option<Ran> {
+    let plan = evidence.plan();
+    let level = plan.blocks[row.block as usize].level;
+    let mut contenders = plan.contenders.iter();
+    Some(Ran {
+        start_s: clock.at_s(row.start_ms),
+        length_s: row.measured_s,
+        contender: contenders.position(|contender| contender.name == row.contender)?,
+        level,
+        block: row.block,
+        counts: is_counted(&evidence.levels[level], row.block),
+    })
+}
+
+/// Throughput of every contender at every level that it ran at.
+fn series(evidence: &Evidence<'_>, placed: &[(Ran, &SliceRow)]) -> Vec<Series> {
+    let plan = evidence.plan();
+    let of = |level: usize, contender: usize| {
+        let own = placed
             .iter()
-            .map(|row| clock.at_s(row.start_ms) + row.measured_s)
-            .chain(
-                warm_ups
-                    .iter()
-                    .map(|(start_ms, one)| clock.at_s(*start_ms) + one.length_s),
-            )
-            .fold(0.0, f64::max),
-        pauses: clock.pauses.clone(),
-        warm_ups: warm_ups
-            .into_iter()
-            .map(|(start_ms, warm_up)| WarmUp {
-                start_s: clock.at_s(start_ms),
-                ..warm_up
-            })
-            .collect(),
-        ..Timeline::default()
-    };
-    let placed: Vec<(Ran, &SliceRow)> = rows
-        .iter()
-        .filter_map(|row| {
-            let level = plan.blocks[row.block as usize].level;
-            let contender = plan
-                .contenders
-                .iter()
-                .position(|contender| contender.name == row.contender)?;
-            let counts = is_counted(&evidence.levels[level], row.block);
-            let start_s = clock.at_s(row.start_ms);
-            Some((
-                Ran {
-                    start_s,
-                    length_s: row.measured_s,
-                    contender,
-                    level,
-                    block: row.block,
-                    counts,
-                },
-                *row,
-            ))
+            .filter(|(ran, _)| ran.level == level && ran.contender == contender);
+        let stretches = thin(own.map(|(ran, row)| stretch(ran, row, evidence)).collect());
+        (!stretches.is_empty()).then_some(Series {
+            level,
+            contender,
+            stretches,
         })
-        .collect();
-    for level in 0..plan.levels.len() {
-        for contender in 0..plan.contenders.len() {
-            let own = placed
-                .iter()
-                .filter(|(ran, _)| ran.level == level && ran.contender == contender);
-            let stretches = thin(own.map(|(ran, row)| stretch(ran, row, evidence)).collect());
-            if !stretches.is_empty() {
-                timeline.series.push(Series {
-                    level,
-                    contender,
-                    stretches,
-                });
-            }
-        }
-    }
-    let ran: Vec<(Ran, SliceId)> = placed
-        .iter()
-        .map(|(ran, row)| (*ran, slice_of(row)))
-        .collect();
-    timeline.tracks = tracks::tracks(evidence, &ran);
-    timeline.checkpoints = tracks::checkpoints(evidence, &ran);
-    timeline.schedule = placed
-        .iter()
-        .take(SCHEDULE_MAX)
-        .map(|(ran, _)| *ran)
-        .collect();
-    timeline.schedule_omitted = placed.len().saturating_sub(SCHEDULE_MAX) as u32;
-    timeline
+    };
+    let levels = 0..plan.levels.len();
+    levels
+        .flat_map(|level| {
+            (0..plan.contenders.len()).filter_map(move |contender| of(level, contender))
+        })
+        .collect()
 }
 
 fn is_counted(level: &LevelBlocks<'_>, block: u32) -> bool {
@@ -177,53 +272,6 @@ fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)]) -> Vec<(u64, u64)> {
     busy
 }
 
-/// Wall-clock time with the pauses cut out.
-struct Clock {
-    origin_ms: u64,
-    pauses: Vec<Pause>,
-    /// Real seconds since the origin at which each pause ends.
-    ends_s: Vec<f64>,
-}
-
-impl Clock {
-    /// A clock over stretches under load, which are sorted.
-    fn new(busy: &[(u64, u64)]) -> Self {
-        let origin_ms = busy.first().map_or(0, |(start_ms, _)| *start_ms);
-        let since = |at_ms: u64| at_ms.saturating_sub(origin_ms) as f64 / 1e3;
-        let lengths = busy.iter().map(|(start_ms, end_ms)| end_ms - start_ms);
-        let longest_kept = PAUSE_S.max(lengths.sum::<u64>() as f64 / 1e3 / 20.0);
-        let mut clock = Self {
-            origin_ms,
-            pauses: Vec::new(),
-            ends_s: Vec::new(),
-        };
-        let (mut cut, mut end_ms) = (0.0, origin_ms);
-        for (start_ms, until_ms) in busy {
-            let length_s = since(*start_ms) - since(end_ms);
-            if length_s > longest_kept {
-                clock.pauses.push(Pause {
-                    at_s: since(end_ms) - cut,
-                    length_s,
-                });
-                clock.ends_s.push(since(*start_ms));
-                cut += length_s;
-            }
-            end_ms = end_ms.max(*until_ms);
-        }
-        clock
-    }
-
-    fn at_s(&self, at_ms: u64) -> f64 {
-        let since = at_ms.saturating_sub(self.origin_ms) as f64 / 1e3;
-        let passed = self
-            .pauses
-            .iter()
-            .zip(&self.ends_s)
-            .filter(|(_, end)| **end <= since + 1e-9);
-        since - passed.map(|(pause, _)| pause.length_s).sum::<f64>()
-    }
-}
-
 fn stretch(ran: &Ran, row: &SliceRow, evidence: &Evidence<'_>) -> Stretch {
     let slice: SliceId = slice_of(row);
     Stretch {
@@ -231,57 +279,11 @@ fn stretch(ran: &Ran, row: &SliceRow, evidence: &Evidence<'_>) -> Stretch {
         length_s: row.measured_s,
         slices: 1,
         throughput_per_s: row.ok as f64 / row.measured_s.max(f64::MIN_POSITIVE),
-        steps_per_s: rates(evidence.ticks(slice), 1),
+        steps_per_s: rates(evidence.ticks(slice)),
     }
 }
 
-fn rates(ticks: &[&TickRow], merged: usize) -> Vec<f64> {
-    ticks
-        .chunks(merged)
-        .map(|chunk| {
-            let ok: u64 = chunk.iter().map(|tick| tick.ok).sum();
-            ok as f64 / chunk.iter().map(|tick| tick.length_s).sum::<f64>()
-        })
-        .collect()
-}
-
-fn thin(stretches: Vec<Stretch>) -> Vec<Stretch> {
-    let steps: usize = stretches
-        .iter()
-        .map(|stretch| stretch.steps_per_s.len())
-        .sum();
-    if steps <= STEPS_MAX {
-        return stretches;
-    }
-    if stretches.len() * 3 <= STEPS_MAX {
-        let merged = steps.div_ceil(STEPS_MAX);
-        return stretches
-            .into_iter()
-            .map(|stretch| merge_steps(stretch, merged))
-            .collect();
-    }
-    let merged = stretches.len().div_ceil(STRETCHES_MAX);
-    stretches.chunks(merged).map(merge_stretches).collect()
-}
-
-fn merge_steps(mut stretch: Stretch, merged: usize) -> Stretch {
-    let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;
-    stretch.steps_per_s = stretch.steps_per_s.chunks(merged).map(mean).collect();
-    stretch
-}
-
-fn merge_stretches(stretches: &[Stretch]) -> Stretch {
-    let (first, last) = (&stretches[0], &stretches[stretches.len() - 1]);
-    let active_s: f64 = stretches.iter().map(|stretch| stretch.length_s).sum();
-    let ok: f64 = stretches
-        .iter()
-        .map(|stretch| stretch.throughput_per_s * stretch.length_s)
-        .sum();
-    Stretch {
-        start_s: first.start_s,
-        length_s: last.start_s + last.length_s - first.start_s,
-        slices: stretches.iter().map(|stretch| stretch.slices).sum(),
-        throughput_per_s: ok / active_s.max(f64::MIN_POSITIVE),
-        steps_per_s: Vec::new(),
-    }
+fn rates(ticks: &[&TickRow]) -> Vec<f64> {
+    let rates = ticks.iter().map(|tick| tick.ok as f64 / tick.length_s);
+    rates.collect()
 }

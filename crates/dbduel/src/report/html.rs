@@ -25,8 +25,10 @@ const HALF: f64 = 450.0;
 const THIRD: f64 = 290.0;
 
 const TEMPLATE: &str = include_str!("templates/report.html");
-/// Parts of the page with a file of their own.
-const PARTS: [(&str, &str); 2] = [
+/// Parts of pages with a file of their own.
+const PARTS: [(&str, &str); 4] = [
+    ("head.html", include_str!("templates/head.html")),
+    ("drawings.html", include_str!("templates/drawings.html")),
     ("fairness.html", include_str!("templates/fairness.html")),
     ("disclosure.html", include_str!("templates/disclosure.html")),
 ];
@@ -205,19 +207,15 @@ impl Format for Html {
                 .collect(),
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
-        let mut environment = environment();
-        for (name, text) in PARTS {
-            environment.add_template(name, text).expect(COMPLETE);
-        }
-        rendered(&mut environment, "report.html", TEMPLATE, &page).into()
+        rendered("report.html", TEMPLATE, &page).into()
     }
 }
 
 /// Why a template cannot fail.
 const COMPLETE: &str = "the template is part of the program, and a test renders every part of it";
 
-/// An environment whose templates keep no blank lines and know how to set text with code in it.
-pub(super) fn environment() -> Environment<'static> {
+/// An environment whose templates keep no blank lines, know how to set text with code in it, and have the parts.
+fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     if let Ok(syntax) = SyntaxConfig::builder()
         .trim_blocks(true)
@@ -227,16 +225,15 @@ pub(super) fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+    for (name, text) in PARTS {
+        environment.add_template(name, text).expect(COMPLETE);
+    }
     environment
 }
 
 /// The page that the template `text` makes; its name's ending, html, switches escaping on.
-pub(super) fn rendered(
-    environment: &mut Environment<'static>,
-    name: &'static str,
-    text: &'static str,
-    page: &impl Serialize,
-) -> String {
+pub(super) fn rendered(name: &'static str, text: &'static str, page: &impl Serialize) -> String {
+    let mut environment = environment();
     environment
         .add_template(name, text)
         .and_then(|()| environment.get_template(name)?.render(Serde(page)))

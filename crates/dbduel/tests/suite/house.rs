@@ -116,3 +116,27 @@ fn nothing_but_the_console_and_main_prints() {
         assert!(is_edge || !prints, "{} prints", path.display());
     }
 }
+
+/// Folders and sources that `ARCHITECTURE.md` names, from where a reader would look for them.
+#[test]
+fn every_path_on_the_map_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let folders = [
+        "",
+        "crates/dbduel",
+        "crates/dbduel/src",
+        "crates/dbduel-load/src",
+    ];
+    let in_code = map.split('`').skip(1).step_by(2);
+    let paths: Vec<&str> = in_code
+        .filter(|code| code.ends_with('/') || code.ends_with(".rs"))
+        .collect();
+    assert!(paths.len() > 20, "{paths:?}");
+    for path in paths {
+        let is_there = folders
+            .iter()
+            .any(|folder| root.join(folder).join(path).exists());
+        assert!(is_there, "`{path}` is on the map and not there");
+    }
+}

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use dbduel_record::event::Severity;
 
 use crate::judge::audit::codes::{What, codes};
-use crate::judge::audit::{Audit, AuditFinding, Outcome};
+use crate::judge::audit::{Audit, AuditFinding};
+use crate::report;
 
 /// Narrowest text that is wrapped, columns.
 const WIDTH_MIN: usize = 60;
@@ -55,25 +56,7 @@ pub fn render(audit: &Audit, is_everything: bool, width: usize) -> String {
 
 /// How many findings of each severity there are, heaviest first; empty when there is none.
 fn counted(audit: &Audit) -> String {
-    let counts = [
-        (Severity::Void, "void", "voids"),
-        (Severity::Doubt, "doubt", "doubts"),
-        (Severity::Note, "note", "notes"),
-    ];
-    let of = |severity| {
-        let findings = audit.findings.iter();
-        findings
-            .filter(|finding| finding.severity == severity)
-            .count()
-    };
-    let words: Vec<String> = counts
-        .into_iter()
-        .filter_map(|(severity, one, many)| match of(severity) {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            count => Some(format!("{count} {many}")),
-        })
-        .collect();
+    let words = audit.counted(Severity::Note);
     if words.is_empty() {
         String::new()
     } else {
@@ -96,15 +79,9 @@ fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool
         return;
     }
     for side in finding.evidence.iter().filter(|side| !side.from.is_empty()) {
-        let mut reads: Vec<String> = side
-            .from
-            .iter()
-            .take(READS_PRINTED)
-            .map(|read| format!("{}={}", read.name, read.value))
-            .collect();
-        if side.from.len() > READS_PRINTED {
-            reads.push(format!("and {} more", side.from.len() - READS_PRINTED));
-        }
+        let reads = side.reads(READS_PRINTED, |read| {
+            format!("{}={}", read.name, read.value)
+        });
         let line = format!("{}: {}", side.contender, reads.join(" "));
         wrap(text, &line, INDENT + 2, width);
     }
@@ -113,24 +90,8 @@ fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool
 }
 
 fn render_counts(text: &mut String, audit: &Audit, is_everything: bool, width: usize) {
-    let count = |outcome: Outcome| {
-        audit
-            .comparisons
-            .iter()
-            .filter(|one| one.outcome == outcome)
-            .count()
-    };
-    let facts = format!(
-        "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
-        count(Outcome::Equal),
-        count(Outcome::Equivalent),
-        count(Outcome::Differs),
-        count(Outcome::OneSided),
-        count(Outcome::NotSeen),
-        count(Outcome::Unreadable)
-    );
     text.push('\n');
-    wrap(text, &facts, 0, width);
+    wrap(text, &audit.compared(), 0, width);
     let favoured: Vec<String> = audit
         .contenders
         .iter()
@@ -160,23 +121,11 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool, width: u
 /// hold, do not reach the terminal.
 pub(super) fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
     let line = line.replace(char::is_control, " ");
-    let mut column = 0;
-    for word in line.split(' ').filter(|word| !word.is_empty()) {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push('\n');
-            column = 0;
-        }
-        if column == 0 {
-            let _ = write!(text, "{:indent$}{word}", "");
-            column = indent + length;
-        } else {
-            text.push(' ');
-            text.push_str(word);
-            column += 1 + length;
-        }
+    for line in report::wrap(&line, width, indent, indent) {
+        let line = format!("{:indent$}{line}", "");
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
-    text.push('\n');
 }
 
 /// What shows a server or a contest and could not be used.

@@ -50,7 +50,7 @@ pub fn selftest(home: Option<PathBuf>, arguments: &cli::Selftest) -> Result<Exit
         store::write(&home, &kept)?;
     }
     if arguments.json {
-        console::print(&(serde_json::to_string_pretty(&kept)? + "\n"))?;
+        console::print_json(&kept)?;
     }
     Ok(exit)
 }

@@ -1,3 +1,5 @@
+//! Records that were edited, in every file and way that a reader might fear, and records that were not.
+
 use std::path::PathBuf;
 
 use super::*;
@@ -52,7 +54,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 #[track_caller]
 fn check_named(dir: &Path, file: &str, what: &str) {
     let found = examine(dir, 100).unwrap_or_else(|error| panic!("{file}: {error:#}"));
-    assert_eq!(found.verdict, CHANGED, "{file}");
+    assert_eq!(found.verdict, Wholeness::Changed, "{file}");
     let named = |trouble: &&Trouble| trouble.file == file && trouble.what.contains(what);
     assert!(
         found.changed.iter().any(|trouble| named(&trouble)),
@@ -65,7 +67,7 @@ fn check_named(dir: &Path, file: &str, what: &str) {
 fn a_byte_edited_in_any_file_is_found_and_so_is_a_missing_file() {
     let directory = sealed();
     let dir = directory.path();
-    assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE);
+    assert_eq!(examine(dir, 100).unwrap().verdict, Wholeness::Whole);
     let all = files(dir);
     assert!(all.len() > 15, "{all:#?}");
     for path in all {
@@ -75,23 +77,27 @@ fn a_byte_edited_in_any_file_is_found_and_so_is_a_missing_file() {
         edited[whole.len() / 2] ^= 1;
         fs::write(&path, &edited).unwrap();
         if name == manifest::MANIFEST {
-            assert_eq!(examine(dir, 100).unwrap().verdict, CHANGED);
+            assert_eq!(examine(dir, 100).unwrap().verdict, Wholeness::Changed);
         } else {
             check_named(dir, name, "");
         }
         fs::remove_file(&path).unwrap();
         if name == manifest::MANIFEST {
             // The reports cite its digest.
-            assert_eq!(examine(dir, 100).unwrap().verdict, CHANGED);
+            assert_eq!(examine(dir, 100).unwrap().verdict, Wholeness::Changed);
         } else if name.starts_with("report") {
             // A report may be deleted; it follows from the record.
-            assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE, "{name}");
+            assert_eq!(
+                examine(dir, 100).unwrap().verdict,
+                Wholeness::Whole,
+                "{name}"
+            );
         } else {
             check_named(dir, name, "is missing");
         }
         fs::write(&path, whole).unwrap();
     }
-    assert_eq!(examine(dir, 100).unwrap().verdict, WHOLE);
+    assert_eq!(examine(dir, 100).unwrap().verdict, Wholeness::Whole);
 }
 
 #[test]
@@ -105,7 +111,7 @@ fn an_additional_file_is_found() {
     }
     fs::write(dir.join("report.pdf"), "x").unwrap();
     let found = examine(dir, 100).unwrap();
-    assert_eq!(found.verdict, OPEN);
+    assert_eq!(found.verdict, Wholeness::Open);
     assert!(found.open[0].contains("`report.pdf`"), "{:?}", found.open);
 }
 
@@ -121,7 +127,7 @@ fn a_record_that_is_being_written_is_refused_and_two_may_look_at_once() {
     std::thread::scope(|scope| {
         let both = [scope.spawn(verdict), scope.spawn(verdict)];
         for one in both {
-            assert_eq!(one.join().unwrap().unwrap(), WHOLE);
+            assert_eq!(one.join().unwrap().unwrap(), Wholeness::Whole);
         }
     });
 }
@@ -135,7 +141,7 @@ fn reports_of_another_version_are_not_called_edited() {
     assert!(text.contains(&version));
     fs::write(&path, text.replace(&version, "\"judged_by\": \"0.0.1\"")).unwrap();
     let found = examine(directory.path(), 100).unwrap();
-    assert_eq!(found.verdict, OPEN);
+    assert_eq!(found.verdict, Wholeness::Open);
     assert!(found.open[0].contains("dbduel 0.0.1"), "{:?}", found.open);
 }
 

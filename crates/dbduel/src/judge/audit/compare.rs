@@ -2,37 +2,25 @@
 //!
 //! Weighs each difference by its class, by whom it favours, and by whether the contest is about it.
 
+mod outcome;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::case::{Case, Contest};
 use super::classes::Weight;
-use super::evidence::{Case, Contest};
 use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Reading, State};
 use super::remedy::{equalising, remedy_settings};
 use super::table::{Compare, Fact, Faster, table};
 use super::value::{Value, variable_name};
-
-/// How two readings of a fact relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The same, and shown the same way.
-    Equal,
-    /// The same in meaning, or near enough, though settings differ.
-    Equivalent,
-    /// They differ.
-    Differs,
-    /// Only one of the servers has anything of the kind.
-    OneSided,
-    /// Nobody looked where it would be seen.
-    NotSeen,
-    /// It should be there and is not.
-    Unreadable,
-}
+pub use outcome::{Outcome, outcome_of};
+use outcome::{differing_flags, parts};
 
 /// A fact of a contender beside that of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -268,17 +256,8 @@ impl<'a> Pair<'a> {
         if !matches!(self.fact.compare, Compare::List | Compare::Flags) {
             return None;
         }
-        let parts = |side: usize| -> BTreeSet<String> {
-            let text = self.readings[side]
-                .value()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            text.split(',')
-                .filter(|part| !part.is_empty())
-                .map(str::to_owned)
-                .collect()
-        };
-        let (one, two) = (parts(0), parts(1));
+        let [one, two] = [0, 1].map(|side| self.readings[side].value().map(parts));
+        let (one, two) = (one.unwrap_or_default(), two.unwrap_or_default());
         let (one, two) = match self.fact.compare {
             Compare::Flags => differing_flags(&one, &two),
             _ => (one, two),
@@ -361,70 +340,4 @@ impl<'a> Pair<'a> {
     fn settings_to(&self, side: usize, target: &Value) -> Vec<RemedySetting> {
         remedy_settings(&self.readings[side], target, self.case, self.indices[side])
     }
-}
-
-/// How two readings of a fact relate.
-#[must_use]
-pub fn outcome_of(fact: &Fact, readings: &[Reading<'_>; 2]) -> Outcome {
-    let [one, two] = readings;
-    match (&one.state, &two.state) {
-        (State::Known(first), State::Known(second)) if is_near(fact.compare, first, second) => {
-            if one.from == two.from {
-                Outcome::Equal
-            } else {
-                Outcome::Equivalent
-            }
-        }
-        (State::Known(_), State::Known(_)) => Outcome::Differs,
-        (State::Unreadable(_), _) | (_, State::Unreadable(_)) => Outcome::Unreadable,
-        (State::NotSeen, _) | (_, State::NotSeen) => Outcome::NotSeen,
-        (State::NotThere, State::NotThere) => Outcome::Equal,
-        (State::NotThere, _) | (_, State::NotThere) => Outcome::OneSided,
-    }
-}
-
-fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
-    if one.is_same(two) {
-        return true;
-    }
-    let numbers = || Some((one.number()?, two.number()?));
-    match compare {
-        Compare::Equal | Compare::List => false,
-        Compare::Within(share) => {
-            numbers().is_some_and(|(a, b)| (a - b).abs() <= share * a.abs().max(b.abs()))
-        }
-        Compare::Ratio(ratio) => {
-            numbers().is_some_and(|(a, b)| a.min(b) > 0.0 && a.max(b) <= ratio * a.min(b))
-        }
-        Compare::Flags => {
-            let parts = |value: &Value| {
-                value
-                    .to_string()
-                    .split(',')
-                    .map(str::to_owned)
-                    .collect::<BTreeSet<_>>()
-            };
-            let (one, two) = differing_flags(&parts(one), &parts(two));
-            one.is_empty() && two.is_empty()
-        }
-    }
-}
-
-/// Flags that both sides have and that differ.
-fn differing_flags(
-    one: &BTreeSet<String>,
-    two: &BTreeSet<String>,
-) -> (BTreeSet<String>, BTreeSet<String>) {
-    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
-    let names =
-        |flags: &BTreeSet<String>| flags.iter().map(|flag| name(flag)).collect::<BTreeSet<_>>();
-    let (first, second) = (names(one), names(two));
-    let of = |flags: &BTreeSet<String>, others: &BTreeSet<String>| {
-        flags
-            .difference(others)
-            .filter(|flag| first.contains(&name(flag)) && second.contains(&name(flag)))
-            .cloned()
-            .collect()
-    };
-    (of(one, two), of(two, one))
 }

@@ -39,6 +39,7 @@ pub fn checklist(record: &Record) -> Vec<Item> {
     list.question();
     list.machine();
     list.server();
+    list.data();
     list.workload();
     list.procedure();
     list.results();
@@ -157,7 +158,7 @@ impl List<'_> {
         self.add_derived("durability", "what a committed transaction survives");
     }
 
-    fn workload(&mut self) {
+    fn data(&mut self) {
         let section = "data";
         self.add_contender_file(section, "definitions of the tables", "schema.sql");
         self.add_contender_file(
@@ -195,6 +196,9 @@ impl List<'_> {
             loaded,
             store::EVENTS,
         );
+    }
+
+    fn workload(&mut self) {
         let section = "workload";
         let named = !self.record.plan.workload.name.is_empty();
         self.add(

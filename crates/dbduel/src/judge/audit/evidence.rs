@@ -1,10 +1,10 @@
-//! What an audit is given: per contender what its server shows, and what surrounds the contest.
+//! What is known about one server: its variables, counters, connections, build.
 //!
 //! Pure data. Where it was read from is for the caller to know; here it is only named for people.
 
 use std::collections::BTreeMap;
 
-use dbduel_record::facts::{Build, Host};
+use dbduel_record::facts::Build;
 
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
@@ -279,149 +279,15 @@ fn rise(before: &Texts, after: &Texts, counter: &str) -> Option<f64> {
     between(counter).filter(|&rise| rise >= 0.0 && !is_restarted)
 }
 
-/// What kind of comparison the contest claims to be.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Contest {
-    /// Performance settings are meant to be equal; each difference is a finding.
-    #[default]
-    Equalised,
-    /// Servers as they come; differences are listed, durability still counts.
-    OutOfTheBox,
-    /// Each side set by somebody who knows it; differences are listed, durability still counts.
-    Tuned,
-}
+#[cfg(test)]
+mod tests {
+    use crate::judge::audit::tests::{counters, server};
 
-/// What the evidence is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// Servers as configured; nobody claims that anything was measured.
-    #[default]
-    Configuration,
-    /// Somebody's results; what is needed to judge them and missing is a finding.
-    Results,
-}
-
-/// A finding that somebody accepts, and why. Written down so that readers see it.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-pub struct Waiver {
-    /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).
-    pub of: String,
-    /// The reason.
-    pub reason: String,
-}
-
-impl Waiver {
-    /// True when it accepts findings of this fact or rule, or of this class.
-    #[must_use]
-    pub fn is_of(&self, rule: &str, class: &str) -> bool {
-        let names = |name: &str| !name.is_empty() && self.of.eq_ignore_ascii_case(name);
-        names(rule) || names(class)
-    }
-}
-
-/// Everything that an audit is given.
-#[derive(Debug, Clone)]
-pub struct Case {
-    /// The contenders; at least two for a comparison.
-    pub contenders: Vec<ServerEvidence>,
-    /// Index of the one that the others are compared with.
-    pub baseline: usize,
-    /// The machine, when it is known.
-    pub host: Option<Host>,
-    /// What the contest claims to be.
-    pub contest: Contest,
-    /// What the evidence is about.
-    pub stage: Stage,
-    /// Classes, facts or variables that the contest is about, so that they differ on purpose.
-    pub subject: Vec<String>,
-    /// Accepted findings.
-    pub waivers: Vec<Waiver>,
-    /// Largest number of clients of the run, when it is known.
-    pub clients: Option<u32>,
-    /// Winner ÷ loser in throughput, when it is known.
-    pub margin: Option<f64>,
-}
-
-impl Case {
-    /// A case of nothing but contenders, the first of them the baseline.
-    #[must_use]
-    pub fn of(contenders: Vec<ServerEvidence>) -> Self {
-        Case {
-            contenders,
-            baseline: 0,
-            host: None,
-            contest: Contest::default(),
-            stage: Stage::default(),
-            subject: Vec::new(),
-            waivers: Vec::new(),
-            clients: None,
-            margin: None,
-        }
-    }
-
-    /// Accepts what an experiment accepts: class, fact or rule, and the reason.
-    pub fn waive(&mut self, waivers: &BTreeMap<String, String>) {
-        let waivers = waivers.iter().map(|(of, reason)| Waiver {
-            of: of.clone(),
-            reason: reason.clone(),
-        });
-        self.waivers.extend(waivers);
-    }
-
-    /// Declares what an experiment sets differently to be what its contest is about, when the contenders
-    /// run the same build. Between different products settings differ because the products do, and say
-    /// nothing about the question.
-    pub fn declare_what_was_asked(&mut self) {
-        let asked = self.settings_asked_differently();
-        self.subject.extend(asked);
-    }
-
-    /// Variables that the contenders were asked to set differently, when they run the same build.
-    fn settings_asked_differently(&self) -> Vec<String> {
-        let Some((first, rest)) = self.contenders.split_first() else {
-            return Vec::new();
-        };
-        if rest
-            .iter()
-            .any(|other| (other.product, other.version) != (first.product, first.version))
-        {
-            return Vec::new();
-        }
-        let names = self
-            .contenders
-            .iter()
-            .flat_map(|contender| contender.asked.keys());
-        let mut names: Vec<&String> = names.collect();
-        names.sort();
-        names.dedup();
-        let value = |contender: &ServerEvidence, name: &str| {
-            contender
-                .asked
-                .get(name)
-                .map(|asked| Value::read(&option_value(asked)))
-        };
-        let differs = |name: &&String| {
-            let reference = value(first, name);
-            rest.iter()
-                .any(|other| match (&reference, value(other, name)) {
-                    (Some(one), Some(two)) => !one.is_same(&two),
-                    (one, two) => one.is_some() != two.is_some(),
-                })
-        };
-        names.into_iter().filter(differs).cloned().collect()
+    #[test]
+    fn a_counter_that_a_restart_set_back_has_no_rise() {
+        let mut server = server("a", "mysql-8.0.33");
+        server.status_before = counters(&[("uptime", "100"), ("com_commit", "5")]);
+        server.status_after = counters(&[("uptime", "20"), ("com_commit", "500")]);
+        assert_eq!(server.delta("com_commit"), None);
     }
 }

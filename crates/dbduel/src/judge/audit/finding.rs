@@ -45,6 +45,23 @@ pub struct Side {
     pub from: Vec<Read>,
 }
 
+impl Side {
+    /// What the server shows, each as `form` writes it; what is beyond `most` is only counted.
+    pub fn reads(&self, most: usize, form: impl Fn(&Read) -> String) -> Vec<String> {
+        at_most(most, self.from.iter().map(form))
+    }
+}
+
+/// The first `most` of some texts; the others are only counted.
+pub(super) fn at_most(most: usize, texts: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = texts.len().saturating_sub(most);
+    let mut listed: Vec<String> = texts.take(most).collect();
+    if more > 0 {
+        listed.push(format!("and {more} more"));
+    }
+    listed
+}
+
 /// A setting to add to the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RemedySetting {

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
 
-use super::evidence::{Case, Contest, ServerEvidence, Waiver};
+use super::case::{Case, Contest, Waiver};
+use super::evidence::ServerEvidence;
 use super::expression;
 use super::finding::RemedySetting;
 use super::predict::{Defaults, Taken, predict};
@@ -187,5 +188,36 @@ fn apply(case: &mut Case, settings: &[RemedySetting]) {
         if predict(contender, &setting.name, &setting.value) != Taken::Yes {
             *contender = before;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::audit::tests::server;
+
+    /// What no setting can make equal between any two of the recorded servers.
+    #[test]
+    fn a_fix_leaves_no_doubt_between_any_two_recorded_servers() {
+        let servers: Vec<&str> = Defaults::servers()
+            .map(|(recorded, _, _)| recorded)
+            .filter(|recorded| *recorded != "mysql-5.6.21")
+            .collect();
+        let mut left = BTreeSet::new();
+        for (index, one) in servers.iter().enumerate() {
+            for other in &servers[index + 1..] {
+                let fix = fix(&Case::of(vec![server("a", one), server("b", other)]));
+                let heavy = fix
+                    .after
+                    .findings
+                    .iter()
+                    .filter(|finding| finding.severity > Severity::Note);
+                // Which library allocates memory is decided when a server is built or started, not by a setting.
+                for finding in heavy.filter(|finding| finding.rule != "memory.allocator") {
+                    left.insert(format!("{one} and {other}: {}", finding.claim));
+                }
+            }
+        }
+        assert!(left.is_empty(), "{left:#?}");
     }
 }

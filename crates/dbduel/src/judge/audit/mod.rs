@@ -5,6 +5,7 @@
 //! rules ([`rules`]). It has no clock, opens no files, talks to nobody, and knows nothing of how the
 //! evidence was gathered.
 
+mod case;
 pub mod classes;
 pub mod codes;
 mod compare;
@@ -34,8 +35,10 @@ use dbduel_record::event::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use case::{Case, Contest, Stage, Waiver};
 pub use compare::{Comparison, Outcome};
-pub use evidence::{Case, Contest, ServerEvidence, Stage, Texts, Waiver};
+pub use evidence::{ServerEvidence, Texts};
+use finding::at_most;
 pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
@@ -87,6 +90,49 @@ impl Audit {
         } else {
             self.grade != Grade::NotComparable
         }
+    }
+
+    /// How many findings there are of each severity from `least` on, heaviest first: `2 doubts`.
+    #[must_use]
+    pub fn counted(&self, least: Severity) -> Vec<String> {
+        let words = [
+            (Severity::Void, "void"),
+            (Severity::Doubt, "doubt"),
+            (Severity::Note, "note"),
+        ];
+        let count = |severity| {
+            let findings = self.findings.iter();
+            findings
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
+        words
+            .into_iter()
+            .filter(|(severity, _)| *severity >= least)
+            .filter_map(|(severity, word)| match count(severity) {
+                0 => None,
+                1 => Some(format!("1 {word}")),
+                count => Some(format!("{count} {word}s")),
+            })
+            .collect()
+    }
+
+    /// How many facts were compared, and with what outcome, in a sentence.
+    #[must_use]
+    pub fn compared(&self) -> String {
+        let count = |outcome: Outcome| {
+            let comparisons = self.comparisons.iter();
+            comparisons.filter(|one| one.outcome == outcome).count()
+        };
+        format!(
+            "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
+            count(Outcome::Equal),
+            count(Outcome::Equivalent),
+            count(Outcome::Differs),
+            count(Outcome::OneSided),
+            count(Outcome::NotSeen),
+            count(Outcome::Unreadable)
+        )
     }
 
     /// How many open differences favour the contender.
@@ -211,15 +257,8 @@ fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<A
             .filter(move |comparison| comparison.outcome == outcome)
     };
     let titles = |outcome: Outcome| {
-        let all = with(outcome).count();
-        let mut titles: Vec<String> = with(outcome)
-            .take(TITLES_LISTED)
-            .map(|one| one.title.clone())
-            .collect();
-        if all > TITLES_LISTED {
-            titles.push(format!("and {} more", all - TITLES_LISTED));
-        }
-        titles.join(", ")
+        let titles: Vec<&String> = with(outcome).map(|one| &one.title).collect();
+        at_most(TITLES_LISTED, titles.into_iter().cloned()).join(", ")
     };
     let mut notes = Vec::new();
     if with(Outcome::OneSided).next().is_some() {

@@ -10,7 +10,8 @@ use dbduel_record::plan::Contender;
 use dbduel_record::store::{ContenderFiles, contender_dir};
 use dbduel_record::{Event, Record};
 
-use super::evidence::{Case, Connection, ServerEvidence, Stage, Texts};
+use super::case::{Case, Stage};
+use super::evidence::{Connection, ServerEvidence, Texts};
 use super::reading;
 use super::server::{Product, Version};
 use super::table::table;

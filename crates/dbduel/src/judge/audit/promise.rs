@@ -1,6 +1,6 @@
 //! What a committed transaction survives, in one sentence per contender.
 
-use super::evidence::Case;
+use super::case::Case;
 use super::reading;
 use super::table::table;
 use super::value::Value;

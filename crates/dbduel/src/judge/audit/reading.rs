@@ -5,7 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Case, ServerEvidence};
+use super::case::Case;
+use super::evidence::ServerEvidence;
 use super::expression;
 use super::table::{Fact, Row, table};
 use super::value::Value;

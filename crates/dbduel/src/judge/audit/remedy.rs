@@ -1,6 +1,6 @@
 //! Which settings make a fact equal.
 
-use super::evidence::Case;
+use super::case::Case;
 use super::finding::RemedySetting;
 use super::reading::{self, Reading};
 use super::table::Fact;

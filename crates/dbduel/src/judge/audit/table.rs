@@ -3,6 +3,8 @@
 //! Knows the notation and nothing of any server. A table that breaks its own rules is a mistake in
 //! the program, which the tests here find.
 
+#[cfg(test)]
+mod coverage;
 mod notation;
 
 use std::collections::{BTreeMap, BTreeSet};

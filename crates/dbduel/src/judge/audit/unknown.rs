@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Severity;
 
-use super::evidence::Case;
+use super::case::Case;
 use super::finding::{AuditFinding, Kind, Side};
 use super::reading::Read;
 use super::table::table;

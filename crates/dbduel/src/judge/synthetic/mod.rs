@@ -6,6 +6,7 @@
 
 mod course;
 mod facts;
+mod measured;
 pub mod noise;
 mod sweep;
 

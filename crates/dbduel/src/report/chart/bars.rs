@@ -6,7 +6,7 @@ use crate::report::words;
 
 use super::frame::{Plot, titled};
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, fitted, marker};
+use super::style::{colour, fitted, mark};
 use super::svg::Anchor;
 
 const BAR: f64 = 15.0;
@@ -63,11 +63,7 @@ pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
             let (first, second) = (parts(server) / factor, parts(client) / factor);
             let class = colour(contender);
             let middle = top + ROW / 2.0;
-            svg.path(
-                &marker(contender, (6.0, middle), 4.0),
-                &format!("mark {class}"),
-                "",
-            );
+            mark(&mut svg, contender, (6.0, middle), 4.0, "");
             svg.text(
                 (16.0, middle + 4.0),
                 Anchor::Start,

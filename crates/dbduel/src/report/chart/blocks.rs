@@ -8,7 +8,7 @@ use super::forest::tick_label;
 use super::frame::{Plot, titled};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks, ticks};
-use super::style::{colour, mark_class, marker};
+use super::style::{colour, mark, mark_radius};
 use super::svg::Anchor;
 
 /// Marks per contender at most; of more, every n-th block is shown.
@@ -44,7 +44,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
     let band = (values.at(horizon), values.at(1.0 / horizon));
     svg.rect(
         (plot.left, band.0),
-        (plot.right - plot.left, band.1 - band.0),
+        (plot.width(), band.1 - band.0),
         "band",
         "within the horizon",
     );
@@ -58,7 +58,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
     );
     let places = Scale::linear((0.0, blocks as f64), plot.across());
     let every = blocks.div_ceil(MARKS_MAX);
-    let radius = (0.45 * (plot.right - plot.left) / blocks as f64).clamp(1.6, 4.2);
+    let radius = mark_radius(plot.width(), blocks, 0.45);
     for comparison in &duel.comparisons {
         let contender = number_of(summary, &comparison.contender);
         let class = colour(contender);
@@ -71,7 +71,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
             );
             svg.rect(
                 (plot.left, top),
-                (plot.right - plot.left, bottom - top),
+                (plot.width(), bottom - top),
                 &format!("span {class}"),
                 &title,
             );
@@ -84,11 +84,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
                 words::ratio(block.ratio)
             );
             let point = (places.at(index as f64 + 0.5), values.held(block.ratio));
-            svg.path(
-                &marker(contender, point, radius),
-                &mark_class(contender, radius),
-                &title,
-            );
+            mark(&mut svg, contender, point, radius, &title);
         }
     }
     let at: Vec<f64> = ticks(0.0, blocks as f64, 6)

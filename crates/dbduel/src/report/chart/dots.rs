@@ -4,6 +4,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
+use super::curve::shape;
 use super::frame::{Plot, titled};
 use super::names;
 use super::scale::{Scale, logarithmic_ticks};
@@ -38,7 +39,7 @@ pub fn latency_profile(summary: &Summary, duel: &Duel, width: f64) -> Option<Str
     let smallest = values.iter().copied().reduce(f64::min)?;
     let largest = values.iter().copied().fold(0.0, f64::max);
     let mut svg = titled(width, &format!("Latency, {}", duel.label), "logarithmic");
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary));
     let lane = 11.0;
     let row = lane * duel.contenders.len() as f64 + 12.0;
     let plot = Plot {
@@ -75,11 +76,6 @@ pub fn latency_profile(summary: &Summary, duel: &Duel, width: f64) -> Option<Str
                     &format!("whisker {class}"),
                 );
             }
-            let shape = if figure.interval().is_some() {
-                "mark"
-            } else {
-                "hollow"
-            };
             let title = format!(
                 "{} {name}: {} ({})",
                 measures.contender,
@@ -88,7 +84,7 @@ pub fn latency_profile(summary: &Summary, duel: &Duel, width: f64) -> Option<Str
             );
             svg.path(
                 &marker(contender, (scale.held(value), y), 4.2),
-                &format!("{shape} {class}"),
+                &format!("{} {class}", shape(figure)),
                 &title,
             );
         }

@@ -3,10 +3,11 @@
 use crate::judge::summary::Figure;
 use crate::report::words;
 
-use super::frame::Plot;
+use super::curve::{aside, curve};
+use super::frame::{Plot, titled};
 use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
-use super::style::{colour, legend, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::style::{colour, legend};
+use super::svg::{Anchor, Svg};
 
 /// From this ratio of its ends on, an axis of ratios has ticks at equal ratios.
 const WIDE_RATIO: f64 = 3.0;
@@ -42,11 +43,9 @@ impl FactorChart<'_> {
     #[must_use]
     pub fn draw(&self, width: f64) -> Option<String> {
         let (low, high) = self.range()?;
-        let mut svg = Svg::new(width);
-        svg.text((0.0, 14.0), Anchor::Start, "title", self.title);
-        svg.text((width, 14.0), Anchor::End, "small", self.unit);
+        let mut svg = titled(width, self.title, self.unit);
         let names: Vec<&str> = self.contenders.iter().map(String::as_str).collect();
-        let top = 26.0 + legend(&mut svg, &names, (0.0, 36.0));
+        let top = legend(&mut svg, &names);
         let plot = Plot {
             left: 58.0,
             top: top + 6.0,
@@ -72,7 +71,7 @@ impl FactorChart<'_> {
                 values.held(reference * (1.0 + self.horizon)),
                 values.held(reference * (1.0 - self.horizon)),
             );
-            let size = (plot.right - plot.left, below - above);
+            let size = (plot.width(), below - above);
             svg.rect((plot.left, above), size, "band", "within the horizon");
         }
         plot.horizontal_grid(&mut svg, &values, &grid, self.text);
@@ -83,9 +82,8 @@ impl FactorChart<'_> {
         self.levels(&mut svg, plot);
         self.crossed(&mut svg, plot);
         for (place, (contender, figures)) in self.series.iter().enumerate() {
-            // Side by side, so that intervals do not hide each other.
-            let aside = (place as f64 - (self.series.len() - 1) as f64 / 2.0) * 6.0;
-            self.curve(&mut svg, plot, &values, *contender, figures, aside);
+            let aside = aside(place, self.series.len());
+            self.draw_curve(&mut svg, plot, &values, *contender, figures, aside);
         }
         let label = format!("{} against {}, {}", self.title, self.factor, self.unit);
         Some(svg.finish(plot.bottom + 37.0, &label))
@@ -163,14 +161,14 @@ impl FactorChart<'_> {
                 words::number(*low),
                 words::number(*high)
             );
-            let size = (right - left, plot.bottom - plot.top);
+            let size = (right - left, plot.height());
             svg.rect((left, plot.top), size, &class, &title);
             let x = scale.held(*at);
             svg.line((x, plot.top), (x, plot.bottom), "pause");
         }
     }
 
-    fn curve(
+    fn draw_curve(
         &self,
         svg: &mut Svg,
         plot: Plot,
@@ -179,39 +177,21 @@ impl FactorChart<'_> {
         figures: &[Option<Figure>],
         aside: f64,
     ) {
-        let class = colour(contender);
-        let places: Vec<f64> = self.places(plot).iter().map(|x| x + aside).collect();
-        let heights = places.iter().zip(figures).map(|(x, figure)| {
-            let value = figure.as_ref().and_then(Figure::value);
-            (*x, value.map_or(f64::NAN, |value| values.held(value)))
-        });
-        svg.path(&polyline(heights), &format!("curve {class}"), "");
+        let places = self.places(plot).into_iter().zip(figures);
+        let places: Vec<(f64, Option<&Figure>)> = places
+            .map(|(x, figure)| (x + aside, figure.as_ref()))
+            .collect();
         let name = self.contenders.get(contender).map_or("", String::as_str);
-        for ((x, figure), label) in places.iter().zip(figures).zip(&self.labels) {
-            let Some(figure) = figure else { continue };
-            let Some(value) = figure.value() else {
-                continue;
-            };
-            if let Some((low, high)) = figure.interval() {
-                let (low, high) = (values.held(low), values.held(high));
-                svg.line((*x, low), (*x, high), &format!("whisker thin {class}"));
-            }
-            let shape = match figure.interval() {
-                Some(_) => "mark",
-                None => "hollow",
-            };
-            let title = format!(
-                "{name} at {} = {label}: {} ({})",
+        let title = |level: usize, figure: &Figure, value: f64| {
+            format!(
+                "{name} at {} = {}: {} ({})",
                 self.factor,
+                self.labels.get(level).map_or("", String::as_str),
                 (self.text)(value),
                 words::doubt(figure, self.text)
-            );
-            svg.path(
-                &marker(contender, (*x, values.held(value)), 4.5),
-                &format!("{shape} {class}"),
-                &title,
-            );
-        }
+            )
+        };
+        curve(svg, contender, &places, |value| values.held(value), title);
     }
 
     /// The axis of sizes; `None` without sizes.

@@ -7,132 +7,32 @@ use crate::report::words;
 use super::frame::Plot;
 use super::number_of;
 use super::scale::{Scale, ratio_ticks};
-use super::style::{CHARACTER, colour, fitted, marker};
+use super::style::{CHARACTER, colour, fitted, mark, marker};
 use super::svg::{Anchor, Svg};
 
 /// Below this width labels stand above their row instead of beside it.
 const NARROW: f64 = 640.0;
 
+/// Height of the line above the rows of a level, pixels.
+const HEAD: f64 = 26.0;
+
 /// The forest chart of all duels.
 #[must_use]
 pub fn forest(summary: &Summary, width: f64) -> String {
-    let is_narrow = width < NARROW;
-    let several = summary.contenders.len() > 2;
-    let (row, head) = if is_narrow {
-        (50.0, 26.0)
-    } else {
-        (30.0, 26.0)
-    };
     let mut svg = Svg::new(width);
-    let mut plot = Plot {
-        left: gutter(summary),
-        right: width - 310.0,
-        top: 30.0,
-        bottom: 30.0,
-    };
-    if is_narrow {
-        (plot.left, plot.right) = (14.0, width - 14.0);
-    }
-    let rows: f64 = summary
-        .duels
-        .iter()
-        .map(|duel| row * duel.comparisons.len() as f64 + if several { head } else { 0.0 })
-        .sum();
-    plot.bottom = plot.top + rows + 6.0;
-
-    let (from, to) = range(summary);
-    let scale = Scale::logarithmic((from, to), plot.across());
-    let horizon = 1.0 + summary.rule.horizon;
-    let (left, right) = (scale.held(1.0 / horizon), scale.held(horizon));
-    svg.rect(
-        (left, plot.top),
-        (right - left, plot.bottom - plot.top),
-        "band",
-        "within the horizon: equivalent",
-    );
-    let ticks = ratio_ticks(from, to, ((plot.right - plot.left) / 70.0) as usize);
-    plot.vertical_grid(&mut svg, &scale, &ticks, |tick| tick_label(tick, to / from));
-    svg.line(
-        (scale.at(1.0), plot.top),
-        (scale.at(1.0), plot.bottom),
-        "zero",
-    );
-    svg.text(
-        (scale.at(1.0), plot.top - 16.0),
-        Anchor::Middle,
-        "small",
-        &format!("like {}", fitted(&summary.baseline, 180.0)),
-    );
-    let centre = scale.at(1.0);
-    svg.text(
-        (centre - 12.0, plot.top - 3.0),
-        Anchor::End,
-        "small",
-        "← slower",
-    );
-    svg.text(
-        (centre + 12.0, plot.top - 3.0),
-        Anchor::Start,
-        "small",
-        "faster →",
-    );
-
+    let forest = Forest::of(summary, width);
+    let plot = forest.plot;
+    forest.backdrop(&mut svg);
     let mut top = plot.top + 3.0;
     for duel in &summary.duels {
-        if several {
-            svg.text(
-                (if is_narrow { plot.left } else { 6.0 }, top + 17.0),
-                Anchor::Start,
-                "title",
-                &duel.label,
-            );
-            top += head;
+        if forest.has_heads {
+            let at = (forest.start(), top + 17.0);
+            svg.text(at, Anchor::Start, "title", &duel.label);
+            top += HEAD;
         }
         for comparison in &duel.comparisons {
-            let contender = number_of(summary, &comparison.contender);
-            let name = if several {
-                comparison.contender.as_str()
-            } else {
-                duel.label.as_str()
-            };
-            let middle = if is_narrow {
-                top + 34.0
-            } else {
-                top + row / 2.0
-            };
-            let text = if is_narrow { top + 15.0 } else { middle + 4.0 };
-            let start = if is_narrow { plot.left } else { 6.0 };
-            svg.path(
-                &marker(contender, (start + 6.0, text - 4.0), 4.5),
-                &format!("mark {}", colour(contender)),
-                "",
-            );
-            let label_width = if is_narrow {
-                plot.right * 0.32
-            } else {
-                plot.left - 40.0
-            };
-            svg.text(
-                (start + 18.0, text),
-                Anchor::Start,
-                "label",
-                &fitted(name, label_width),
-            );
-            let result = result(comparison);
-            if is_narrow {
-                let result = format!("{} {result}", words::sign(comparison.verdict));
-                svg.text((plot.right, text), Anchor::End, "small halo", &result);
-            } else {
-                let verdict = format!(
-                    "{} {}",
-                    words::sign(comparison.verdict),
-                    comparison.verdict.word()
-                );
-                svg.text((plot.right + 16.0, text), Anchor::Start, "strong", &verdict);
-                svg.text((plot.right + 118.0, text), Anchor::Start, "small", &result);
-            }
-            draw(&mut svg, comparison, duel, contender, &scale, middle, plot);
-            top += row;
+            forest.comparison(&mut svg, duel, comparison, top);
+            top += forest.row;
         }
     }
     svg.text(
@@ -155,6 +55,155 @@ pub fn forest(summary: &Summary, width: f64) -> String {
     )
 }
 
+/// Where things stand in a forest of some width.
+struct Forest<'a> {
+    summary: &'a Summary,
+    is_narrow: bool,
+    /// True when levels stand above their rows, because rows are named after contenders.
+    has_heads: bool,
+    /// Height of a row, pixels.
+    row: f64,
+    plot: Plot,
+    /// Ends of the axis.
+    range: (f64, f64),
+    scale: Scale,
+}
+
+impl<'a> Forest<'a> {
+    fn of(summary: &'a Summary, width: f64) -> Self {
+        let is_narrow = width < NARROW;
+        let has_heads = summary.contenders.len() > 2;
+        let row = if is_narrow { 50.0 } else { 30.0 };
+        let heads = if has_heads { HEAD } else { 0.0 };
+        let duels = summary.duels.iter();
+        let rows: f64 = duels
+            .map(|duel| row * duel.comparisons.len() as f64 + heads)
+            .sum();
+        let (left, right) = if is_narrow {
+            (14.0, width - 14.0)
+        } else {
+            (gutter(summary), width - 310.0)
+        };
+        let plot = Plot {
+            left,
+            right,
+            top: 30.0,
+            bottom: 30.0 + rows + 6.0,
+        };
+        let range = range(summary);
+        Self {
+            summary,
+            is_narrow,
+            has_heads,
+            row,
+            plot,
+            range,
+            scale: Scale::logarithmic(range, plot.across()),
+        }
+    }
+
+    /// Where marks and labels start, pixels from the left.
+    fn start(&self) -> f64 {
+        if self.is_narrow { self.plot.left } else { 6.0 }
+    }
+
+    /// The horizon, the grid, and the line of the baseline with what lies on either side.
+    fn backdrop(&self, svg: &mut Svg) {
+        let Self {
+            summary,
+            plot,
+            scale,
+            range: (from, to),
+            ..
+        } = *self;
+        let horizon = 1.0 + summary.rule.horizon;
+        let (left, right) = (scale.held(1.0 / horizon), scale.held(horizon));
+        svg.rect(
+            (left, plot.top),
+            (right - left, plot.height()),
+            "band",
+            "within the horizon: equivalent",
+        );
+        let ticks = ratio_ticks(from, to, (plot.width() / 70.0) as usize);
+        plot.vertical_grid(svg, &scale, &ticks, |tick| tick_label(tick, to / from));
+        let centre = scale.at(1.0);
+        svg.line((centre, plot.top), (centre, plot.bottom), "zero");
+        let baseline = format!("like {}", fitted(&summary.baseline, 180.0));
+        for (x, y, anchor, text) in [
+            (centre, plot.top - 16.0, Anchor::Middle, baseline.as_str()),
+            (centre - 12.0, plot.top - 3.0, Anchor::End, "← slower"),
+            (centre + 12.0, plot.top - 3.0, Anchor::Start, "faster →"),
+        ] {
+            svg.text((x, y), anchor, "small", text);
+        }
+    }
+
+    /// One row: who, what was found in words, and the interval with its mark.
+    fn comparison(&self, svg: &mut Svg, duel: &Duel, comparison: &Comparison, top: f64) {
+        let Self { plot, .. } = *self;
+        let contender = number_of(self.summary, &comparison.contender);
+        let name = if self.has_heads {
+            &comparison.contender
+        } else {
+            &duel.label
+        };
+        let (middle, text, label_width) = if self.is_narrow {
+            (top + 34.0, top + 15.0, plot.right * 0.32)
+        } else {
+            let middle = top + self.row / 2.0;
+            (middle, middle + 4.0, plot.left - 40.0)
+        };
+        let start = self.start();
+        mark(svg, contender, (start + 6.0, text - 4.0), 4.5, "");
+        svg.text(
+            (start + 18.0, text),
+            Anchor::Start,
+            "label",
+            &fitted(name, label_width),
+        );
+        let (sign, result) = (words::sign(comparison.verdict), result(comparison));
+        if self.is_narrow {
+            let result = format!("{sign} {result}");
+            svg.text((plot.right, text), Anchor::End, "small halo", &result);
+        } else {
+            let verdict = format!("{sign} {}", comparison.verdict.word());
+            svg.text((plot.right + 16.0, text), Anchor::Start, "strong", &verdict);
+            svg.text((plot.right + 118.0, text), Anchor::Start, "small", &result);
+        }
+        self.ratio(svg, duel, comparison, middle);
+    }
+
+    /// The interval with its mark; nothing where no ratio was measured.
+    fn ratio(&self, svg: &mut Svg, duel: &Duel, comparison: &Comparison, y: f64) {
+        let Some(value) = comparison.ratio.value() else {
+            return;
+        };
+        let contender = number_of(self.summary, &comparison.contender);
+        let class = colour(contender);
+        let (low, high) = comparison.ratio.interval().unwrap_or((value, value));
+        let at = |ratio: f64| (self.scale.held(ratio), y);
+        svg.line(at(low), at(high), &format!("whisker {class}"));
+        if !high.is_finite() {
+            svg.text((self.plot.right, y + 4.0), Anchor::End, "small", "→");
+        }
+        let shape = if comparison.verdict == Verdict::Void {
+            "hollow"
+        } else {
+            "mark"
+        };
+        let title = format!(
+            "{} at {}: {}, {} after {} blocks",
+            comparison.contender,
+            duel.label,
+            result(comparison),
+            comparison.verdict.word(),
+            comparison.blocks.len()
+        );
+        let mark = marker(contender, at(value), 6.0);
+        svg.path(&mark, &format!("{shape} {class}"), &title);
+    }
+}
+
 /// Room for the labels beside the rows.
 fn gutter(summary: &Summary) -> f64 {
     let labels = summary.duels.iter().flat_map(|duel| {
@@ -166,6 +215,7 @@ fn gutter(summary: &Summary) -> f64 {
     (46.0 + CHARACTER * labels.max().unwrap_or(0) as f64).min(220.0)
 }
 
+/// The ratio and its interval in words.
 fn result(comparison: &Comparison) -> String {
     let Some(value) = words::ratio_value(&comparison.ratio) else {
         return words::NOT_MEASURED.to_owned();
@@ -174,48 +224,6 @@ fn result(comparison: &Comparison) -> String {
         interval if interval.is_empty() => format!("{value}, no interval"),
         interval => format!("{value} ({interval})"),
     }
-}
-
-fn draw(
-    svg: &mut Svg,
-    comparison: &Comparison,
-    duel: &Duel,
-    contender: usize,
-    scale: &Scale,
-    y: f64,
-    plot: Plot,
-) {
-    let Some(value) = comparison.ratio.value() else {
-        return;
-    };
-    let class = colour(contender);
-    let (low, high) = comparison.ratio.interval().unwrap_or((value, value));
-    svg.line(
-        (scale.held(low), y),
-        (scale.held(high), y),
-        &format!("whisker {class}"),
-    );
-    if !high.is_finite() {
-        svg.text((plot.right, y + 4.0), Anchor::End, "small", "→");
-    }
-    let shape = if comparison.verdict == Verdict::Void {
-        "hollow"
-    } else {
-        "mark"
-    };
-    let title = format!(
-        "{} at {}: {}, {} after {} blocks",
-        comparison.contender,
-        duel.label,
-        result(comparison),
-        comparison.verdict.word(),
-        comparison.blocks.len()
-    );
-    svg.path(
-        &marker(contender, (scale.held(value), y), 6.0),
-        &format!("{shape} {class}"),
-        &title,
-    );
 }
 
 /// Ends of the axis: every interval and the horizon fit, with some air.

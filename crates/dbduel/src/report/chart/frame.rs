@@ -28,6 +28,18 @@ pub struct Plot {
 }
 
 impl Plot {
+    /// From left to right.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    /// From top to bottom.
+    #[must_use]
+    pub fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
     /// Left and right, as a scale takes them.
     #[must_use]
     pub fn across(&self) -> (f64, f64) {

@@ -6,11 +6,12 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
-use super::frame::Plot;
+use super::curve::{aside, curve};
+use super::frame::{Plot, titled};
 use super::names;
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, legend, marker};
-use super::svg::{Anchor, Svg, polyline};
+use super::style::legend;
+use super::svg::{Anchor, Svg};
 
 /// What a chart over the load levels shows.
 #[derive(Clone, Copy)]
@@ -26,29 +27,10 @@ pub struct LevelChart {
 /// Draws the chart; the axis of values starts at zero. `None` when nothing of it was measured.
 #[must_use]
 pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<String> {
-    let mut svg = Svg::new(width);
-    let largest = summary
-        .duels
-        .iter()
-        .flat_map(|duel| &duel.contenders)
-        .filter_map(|measures| {
-            let figure = (chart.figure)(measures);
-            let value = figure.value()?;
-            // One wild upper end must not flatten all curves.
-            Some(
-                figure
-                    .interval()
-                    .map_or(value, |(_, high)| high.min(1.5 * value)),
-            )
-        })
-        .fold(0.0, f64::max);
-    if largest <= 0.0 {
-        return None;
-    }
+    let largest = largest(summary, chart).filter(|&largest| largest > 0.0)?;
     let (factor, unit) = (chart.unit)(largest);
-    svg.text((0.0, 14.0), Anchor::Start, "title", chart.title);
-    svg.text((width, 14.0), Anchor::End, "small", unit);
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let mut svg = titled(width, chart.title, unit);
+    let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 52.0,
         top: top + 6.0,
@@ -58,9 +40,52 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
     let end = nice_end(largest / factor, 4);
     let values = Scale::linear((0.0, end), plot.upwards());
     plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
-
     let places = places(summary, plot);
-    for (duel, x) in summary.duels.iter().zip(&places) {
+    axis_of_levels(&mut svg, summary, plot, &places);
+
+    let contenders = summary.contenders.len();
+    for (contender, facts) in summary.contenders.iter().enumerate() {
+        let aside = aside(contender, contenders);
+        let points = summary.duels.iter().zip(&places).map(|(duel, x)| {
+            let measures = duel.contenders.get(contender);
+            (x + aside, measures.map(|measures| (chart.figure)(measures)))
+        });
+        let text = |value: f64| format!("{} {unit}", words::number(value / factor));
+        let title = |level: usize, figure: &Figure, value: f64| {
+            format!(
+                "{} at {}: {} ({})",
+                facts.name,
+                summary.duels[level].label,
+                text(value),
+                words::doubt(figure, text)
+            )
+        };
+        let height = |value: f64| values.held(value / factor);
+        let points: Vec<(f64, Option<&Figure>)> = points.collect();
+        curve(&mut svg, contender, &points, height, title);
+    }
+    Some(svg.finish(
+        plot.bottom + 37.0,
+        &format!("{} against the number of clients, {unit}", chart.title),
+    ))
+}
+
+/// What the axis of values must reach; `None` when there is no value.
+fn largest(summary: &Summary, chart: &LevelChart) -> Option<f64> {
+    let measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
+    let ends = measures.filter_map(|measures| {
+        let figure = (chart.figure)(measures);
+        let value = figure.value()?;
+        // One wild upper end must not flatten all curves.
+        let held = |(_, high): (f64, f64)| high.min(1.5 * value);
+        Some(figure.interval().map_or(value, held))
+    });
+    ends.reduce(f64::max)
+}
+
+/// The line at the bottom with the label of every level.
+fn axis_of_levels(svg: &mut Svg, summary: &Summary, plot: Plot, places: &[f64]) {
+    for (duel, x) in summary.duels.iter().zip(places) {
         svg.line((*x, plot.bottom), (*x, plot.bottom + 4.0), "axis");
         svg.text(
             (*x, plot.bottom + 17.0),
@@ -80,60 +105,6 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
             "clients"
         },
     );
-
-    let contenders = summary.contenders.len();
-    for contender in 0..contenders {
-        // Side by side, so that intervals do not hide each other.
-        let aside = (contender as f64 - (contenders - 1) as f64 / 2.0) * 6.0;
-        let class = colour(contender);
-        let points: Vec<(f64, &Measures)> = summary
-            .duels
-            .iter()
-            .zip(&places)
-            .filter_map(|(duel, x)| Some((x + aside, duel.contenders.get(contender)?)))
-            .collect();
-        let heights = points.iter().map(|(x, measures)| {
-            (
-                *x,
-                (chart.figure)(measures)
-                    .value()
-                    .map_or(f64::NAN, |value| values.at(value / factor)),
-            )
-        });
-        svg.path(&polyline(heights), &format!("curve {class}"), "");
-        for ((x, measures), duel) in points.iter().zip(&summary.duels) {
-            let figure = (chart.figure)(measures);
-            let Some(value) = figure.value() else {
-                continue;
-            };
-            if let Some((low, high)) = figure.interval() {
-                let (low, high) = (values.held(low / factor), values.held(high / factor));
-                svg.line((*x, low), (*x, high), &format!("whisker thin {class}"));
-            }
-            let text = |value: f64| format!("{} {unit}", words::number(value / factor));
-            let title = format!(
-                "{} at {}: {} ({})",
-                measures.contender,
-                duel.label,
-                text(value),
-                words::doubt(figure, text)
-            );
-            let shape = if figure.interval().is_some() {
-                "mark"
-            } else {
-                "hollow"
-            };
-            svg.path(
-                &marker(contender, (*x, values.held(value / factor)), 4.5),
-                &format!("{shape} {class}"),
-                &title,
-            );
-        }
-    }
-    Some(svg.finish(
-        plot.bottom + 37.0,
-        &format!("{} against the number of clients, {unit}", chart.title),
-    ))
 }
 
 /// True when the levels are rates.

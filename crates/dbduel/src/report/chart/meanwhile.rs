@@ -37,7 +37,7 @@ pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     }
     let title = format!("Meanwhile, {}", duel.label);
     let mut svg = titled(width, &title, "");
-    let top = 20.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary)) - 6.0;
     let all = Plot {
         left: 52.0,
         top,

@@ -7,6 +7,7 @@
 
 mod bars;
 mod blocks;
+mod curve;
 mod dots;
 mod factor;
 mod flame;

@@ -6,7 +6,7 @@ use crate::report::words;
 
 use super::frame::{Plot, titled};
 use super::scale::{Scale, logarithmic_ticks};
-use super::style::{colour, legend, mark_class, marker};
+use super::style::{colour, legend, mark};
 use super::svg::polyline;
 use super::{name_of, names};
 
@@ -41,7 +41,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
         &format!("Latency at every quantile, {}", duel.label),
         "",
     );
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 58.0,
         top: top + 6.0,
@@ -87,9 +87,11 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
         );
         let name = name_of(summary, profile.contender);
         for (place, point) in places.iter().zip(&profile.latency) {
-            svg.path(
-                &marker(profile.contender, *place, 2.5),
-                &mark_class(profile.contender, 2.5),
+            mark(
+                &mut svg,
+                profile.contender,
+                *place,
+                2.5,
                 &format!(
                     "{name}: {} % of transactions within {}",
                     words::trimmed_fine(100.0 * point.quantile),

@@ -8,7 +8,7 @@ use crate::report::words;
 use super::frame::{Plot, titled};
 use super::overtime::time_axis;
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, legend, mark_class, marker};
+use super::style::{colour, legend, mark, mark_radius};
 use super::svg::polyline;
 use super::{names, number_of};
 
@@ -29,7 +29,7 @@ pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
         .fold(1.0, f64::max);
     let title = format!("New-Orders per minute, {}", duel.label);
     let mut svg = titled(width, &title, "");
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 60.0,
         top: top + 6.0,
@@ -41,7 +41,7 @@ pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
     plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
     let time = Scale::linear((0.0, length_s), plot.across());
     time_axis(&mut svg, plot, &time, length_s, "since the first slice");
-    let radius = (1.2 * (plot.right - plot.left) / slices().count().max(1) as f64).clamp(1.6, 4.2);
+    let radius = mark_radius(plot.width(), slices().count(), 1.2);
     for cell in &cells {
         let contender = number_of(summary, &cell.contender);
         let points: Vec<(f64, f64)> = cell
@@ -59,8 +59,7 @@ pub fn new_orders(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
                 slice.position,
                 words::number(slice.nopm)
             );
-            let mark = mark_class(contender, radius);
-            svg.path(&marker(contender, *point, radius), &mark, &title);
+            mark(&mut svg, contender, *point, radius, &title);
         }
     }
     let about = format!(

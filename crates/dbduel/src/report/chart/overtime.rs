@@ -6,7 +6,7 @@ use crate::report::words;
 
 use super::frame::{Plot, titled};
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, legend, mark_class, marker};
+use super::style::{colour, legend, mark, mark_radius};
 use super::svg::{Anchor, Svg, polyline};
 use super::{name_of, names};
 
@@ -29,7 +29,7 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
         &format!("Throughput over time, {}", duel.label),
         "transactions/s",
     );
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 52.0,
         top: top + 6.0,
@@ -42,26 +42,77 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
         .filter(|one| one.level == duel.level)
         .collect();
     let end = nice_end(largest(&series, &warm_ups), 4);
-    let values = Scale::linear((0.0, end), plot.upwards());
-    plot.horizontal_grid(&mut svg, &values, &ticks(0.0, end, 4), words::trimmed);
-    let time = Scale::linear((0.0, timeline.length_s), plot.across());
+    let axes = Axes {
+        plot,
+        time: Scale::linear((0.0, timeline.length_s), plot.across()),
+        values: Scale::linear((0.0, end), plot.upwards()),
+    };
+    plot.horizontal_grid(&mut svg, &axes.values, &ticks(0.0, end, 4), words::trimmed);
     svg.begin_group("time-axis");
-    time_axis(&mut svg, plot, &time, timeline.length_s, SINCE);
+    time_axis(&mut svg, plot, &axes.time, timeline.length_s, SINCE);
     svg.end_group();
     svg.begin_stretch(
         (plot.left, plot.top - 8.0),
-        (plot.right - plot.left, plot.bottom - plot.top + 8.0),
+        (plot.width(), plot.height() + 8.0),
         timeline.length_s,
     );
-    shade_warm_ups(&mut svg, summary, plot, &time);
+    shade_warm_ups(&mut svg, summary, plot, &axes.time);
     for warm_up in warm_ups {
         let points = steps(warm_up.start_s, warm_up.length_s, &warm_up.steps_per_s);
-        let places = points.map(|(at_s, rate)| (time.at(at_s), values.held(rate)));
-        let class = colour(warm_up.contender);
-        svg.path(&polyline(places), &format!("curve thin {class}"), "");
+        axes.line(&mut svg, points, "thin", warm_up.contender);
     }
-    for pause in &timeline.pauses {
-        let x = time.at(pause.at_s);
+    mark_pauses(&mut svg, summary, &axes);
+    let marks: usize = series.iter().map(|series| series.stretches.len()).sum();
+    let radius = mark_radius(plot.width(), marks, 1.2);
+    for series in &series {
+        let between = (f64::NAN, f64::NAN);
+        let lines = series.stretches.iter().flat_map(|stretch| {
+            steps(stretch.start_s, stretch.length_s, &stretch.steps_per_s).chain([between])
+        });
+        axes.line(&mut svg, lines, "thin", series.contender);
+        let rolling = rolling_mean(&series.stretches);
+        axes.line(&mut svg, rolling, "rolling", series.contender);
+        mark_slices(&mut svg, summary, series, &axes, radius);
+    }
+    mark_checkpoints(&mut svg, summary, duel.level, plot, &axes.time);
+    svg.end_group();
+    Some(svg.finish(
+        plot.bottom + 36.0,
+        &format!("Throughput over time at {}, one mark per slice", duel.label),
+    ))
+}
+
+/// Time across and throughput upwards.
+struct Axes {
+    plot: Plot,
+    time: Scale,
+    values: Scale,
+}
+
+impl Axes {
+    fn place(&self, (at_s, rate): (f64, f64)) -> (f64, f64) {
+        (self.time.at(at_s), self.values.held(rate))
+    }
+
+    /// A contender's line through rates at instants; an instant that is no number breaks it.
+    fn line(
+        &self,
+        svg: &mut Svg,
+        points: impl IntoIterator<Item = (f64, f64)>,
+        kind: &str,
+        contender: usize,
+    ) {
+        let places = points.into_iter().map(|point| self.place(point));
+        let class = format!("curve {kind} {}", colour(contender));
+        svg.path(&polyline(places), &class, "");
+    }
+}
+
+/// A line with a note where nobody was measured.
+fn mark_pauses(svg: &mut Svg, summary: &Summary, axes: &Axes) {
+    let plot = axes.plot;
+    for pause in &summary.timeline.pauses {
+        let x = axes.time.at(pause.at_s);
         svg.line((x, plot.top), (x, plot.bottom), "pause");
         svg.text(
             (x + 4.0, plot.top + 10.0),
@@ -70,65 +121,34 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
             &format!("pause of {}", words::duration(pause.length_s)),
         );
     }
-    let marks: usize = series.iter().map(|series| series.stretches.len()).sum();
-    let radius = (1.2 * (plot.right - plot.left) / marks.max(1) as f64).clamp(1.6, 4.2);
-    for series in &series {
-        let class = colour(series.contender);
-        let mut ticks = Vec::new();
-        let mut means = Vec::new();
-        for stretch in &series.stretches {
-            let points = steps(stretch.start_s, stretch.length_s, &stretch.steps_per_s);
-            ticks.extend(points.map(|(at_s, rate)| (time.at(at_s), values.held(rate))));
-            ticks.push((f64::NAN, f64::NAN));
-            means.push((
-                time.at(stretch.start_s + stretch.length_s / 2.0),
-                values.held(stretch.throughput_per_s),
-            ));
-        }
-        svg.path(&polyline(ticks), &format!("curve thin {class}"), "");
-        let rolling = rolling_mean(&series.stretches);
-        svg.path(
-            &polyline(
-                rolling
-                    .iter()
-                    .map(|(at_s, rate)| (time.at(*at_s), values.held(*rate))),
-            ),
-            &format!("curve rolling {class}"),
-            "",
+}
+
+/// The contender's shape for every slice, and a triangle at the axis for every stall in it.
+fn mark_slices(svg: &mut Svg, summary: &Summary, series: &Series, axes: &Axes, radius: f64) {
+    let name = name_of(summary, series.contender);
+    for stretch in &series.stretches {
+        let middle_s = stretch.start_s + stretch.length_s / 2.0;
+        let point = axes.place((middle_s, stretch.throughput_per_s));
+        let slices = if stretch.slices > 1 {
+            format!(", {} slices", stretch.slices)
+        } else {
+            String::new()
+        };
+        let title = format!(
+            "{name} from {}: {}/s over {}{slices}",
+            words::duration(stretch.start_s),
+            words::number(stretch.throughput_per_s),
+            words::duration(stretch.length_s),
         );
-        let name = name_of(summary, series.contender);
-        for (point, stretch) in means.iter().zip(&series.stretches) {
-            let title = format!(
-                "{name} from {}: {}/s over {}{}",
-                words::duration(stretch.start_s),
-                words::number(stretch.throughput_per_s),
-                words::duration(stretch.length_s),
-                if stretch.slices > 1 {
-                    format!(", {} slices", stretch.slices)
-                } else {
-                    String::new()
-                }
-            );
+        mark(svg, series.contender, point, radius, &title);
+        for at_s in stalls(stretch) {
             svg.path(
-                &marker(series.contender, *point, radius),
-                &mark_class(series.contender, radius),
-                &title,
+                &stall_mark((axes.time.at(at_s), axes.plot.bottom)),
+                &format!("stall {}", colour(series.contender)),
+                &format!("{name}: stall at {}", words::duration(at_s)),
             );
-            for at_s in stalls(stretch) {
-                svg.path(
-                    &stall_mark((time.at(at_s), plot.bottom)),
-                    &format!("stall {class}"),
-                    &format!("{name}: stall at {}", words::duration(at_s)),
-                );
-            }
         }
     }
-    mark_checkpoints(&mut svg, summary, duel.level, plot, &time);
-    svg.end_group();
-    Some(svg.finish(
-        plot.bottom + 36.0,
-        &format!("Throughput over time at {}, one mark per slice", duel.label),
-    ))
 }
 
 /// Slices of one contender that a point of the rolling mean covers.
@@ -216,7 +236,7 @@ pub(super) fn shade_warm_ups(svg: &mut Svg, summary: &Summary, plot: Plot, time:
         );
         svg.rect(
             (left, plot.top),
-            (right - left, plot.bottom - plot.top),
+            (right - left, plot.height()),
             &format!("span {}", colour(warm_up.contender)),
             &format!(
                 "{}: warm-up of {}, {}; not counted",
@@ -256,7 +276,7 @@ pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64, 
         _ if length_s > 180.0 => (60.0, "minutes"),
         _ => (1.0, "seconds"),
     };
-    let count = ((plot.right - plot.left) / 70.0) as usize;
+    let count = (plot.width() / 70.0) as usize;
     let at: Vec<f64> = ticks(0.0, length_s / unit_s, count)
         .into_iter()
         .map(|tick| tick * unit_s)

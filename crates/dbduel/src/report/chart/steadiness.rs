@@ -7,7 +7,7 @@ use crate::report::words;
 use super::frame::{Plot, titled};
 use super::name_of;
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, fitted, marker};
+use super::style::{colour, fitted, mark};
 use super::svg::{Anchor, polyline};
 
 /// Height of a ridge with its bar.
@@ -58,11 +58,7 @@ pub fn steadiness(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
         };
         let name = name_of(summary, *contender);
         let class = colour(*contender);
-        svg.path(
-            &marker(*contender, (6.0, name_y - 4.0), 4.5),
-            &format!("mark {class}"),
-            name,
-        );
+        mark(&mut svg, *contender, (6.0, name_y - 4.0), 4.5, name);
         svg.text(
             (17.0, name_y),
             Anchor::Start,

@@ -8,7 +8,7 @@ use super::frame::{Plot, titled};
 use super::name_of;
 use super::overtime::time_axis;
 use super::scale::Scale;
-use super::style::{colour, fitted, marker};
+use super::style::{colour, fitted, mark};
 use super::svg::{Anchor, Svg};
 
 /// A slice is at least this wide, so that the alternation can be seen.
@@ -59,11 +59,7 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     blocks(&mut svg, summary, shown, plot, &time);
     for (contender, facts) in summary.contenders.iter().enumerate() {
         let middle = plot.top + LANE * (contender as f64 + 0.5);
-        svg.path(
-            &marker(contender, (6.0, middle), 4.5),
-            &format!("mark {}", colour(contender)),
-            "",
-        );
+        mark(&mut svg, contender, (6.0, middle), 4.5, "");
         svg.text(
             (17.0, middle + 4.0),
             Anchor::Start,
@@ -124,7 +120,7 @@ fn blocks(svg: &mut Svg, summary: &Summary, shown: &[Ran], plot: Plot, time: &Sc
         if index % 2 == 0 {
             svg.rect(
                 (left - 1.0, plot.top),
-                (right - left + 2.0, plot.bottom - plot.top),
+                (right - left + 2.0, plot.height()),
                 "row",
                 "",
             );

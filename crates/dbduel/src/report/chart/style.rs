@@ -72,15 +72,21 @@ pub fn marker(contender: usize, (x, y): (f64, f64), radius: f64) -> String {
     }
 }
 
-/// The classes of a contender's mark; a small one is drawn without a rim, which would cover it.
-#[must_use]
-pub fn mark_class(contender: usize, radius: f64) -> String {
+/// Draws the contender's mark at a point; a small one without a rim, which would cover it.
+pub fn mark(svg: &mut Svg, contender: usize, point: (f64, f64), radius: f64, title: &str) {
     let size = if radius < SMALLEST_WITH_RIM {
         " tiny"
     } else {
         ""
     };
-    format!("mark{size} {}", colour(contender))
+    let class = format!("mark{size} {}", colour(contender));
+    svg.path(&marker(contender, point, radius), &class, title);
+}
+
+/// The size of marks of which `count` share `width` pixels, each with `room` times its share.
+#[must_use]
+pub fn mark_radius(width: f64, count: usize, room: f64) -> f64 {
+    (room * width / count.max(1) as f64).clamp(1.6, 4.2)
 }
 
 /// A name cut to what fits into `width` pixels.
@@ -94,26 +100,21 @@ pub fn fitted(name: &str, width: f64) -> String {
     format!("{start}…")
 }
 
-/// Draws a legend from `(x, y)` on and returns its height.
-pub fn legend(svg: &mut Svg, names: &[&str], (x, y): (f64, f64)) -> f64 {
-    let (mut left, mut top) = (x, y);
-    let row = 18.0;
+/// Draws a legend below the title and returns where it ends, pixels from the top.
+pub fn legend(svg: &mut Svg, names: &[&str]) -> f64 {
+    let (mut left, mut top) = (0.0, 36.0);
     for (contender, name) in names.iter().enumerate() {
-        let text = fitted(name, svg.width() - x - 24.0);
+        let text = fitted(name, svg.width() - 24.0);
         let width = 22.0 + CHARACTER * text.chars().count() as f64 + 16.0;
-        if left + width > svg.width() && left > x {
-            left = x;
-            top += row;
+        if left + width > svg.width() && left > 0.0 {
+            left = 0.0;
+            top += 18.0;
         }
-        svg.path(
-            &marker(contender, (left + 6.0, top - 4.0), 4.5),
-            &format!("mark {}", colour(contender)),
-            name,
-        );
+        mark(svg, contender, (left + 6.0, top - 4.0), 4.5, name);
         svg.text((left + 17.0, top), Anchor::Start, "label", &text);
         left += width;
     }
-    top - y + row
+    top + 8.0
 }
 
 /// A chart as a file of its own, with the style sheet inside.

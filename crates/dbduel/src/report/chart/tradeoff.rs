@@ -7,7 +7,7 @@ use crate::report::words;
 use super::frame::{Plot, titled};
 use super::names;
 use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
-use super::style::{colour, legend, marker};
+use super::style::{colour, legend, mark};
 use super::svg::{Anchor, polyline};
 
 /// Draws the chart; `None` with fewer than two levels.
@@ -40,7 +40,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         "small",
         "better: right and down",
     );
-    let top = 26.0 + legend(&mut svg, &names(summary), (0.0, 36.0));
+    let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 58.0,
         top: top + 6.0,
@@ -74,9 +74,11 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         svg.path(&polyline(places), &format!("curve {class}"), "");
         for (duel, measures, (rate, us)) in &own {
             let place = (across.at(*rate), values.at(*us));
-            svg.path(
-                &marker(contender, place, 4.5),
-                &format!("mark {class}"),
+            mark(
+                &mut svg,
+                contender,
+                place,
+                4.5,
                 &format!(
                     "{} at {}: {}/s, 95 % within {}",
                     measures.contender,

@@ -6,7 +6,7 @@ use super::view::SweepView;
 use crate::judge::summary::Figure;
 use crate::judge::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use crate::report::chart::FactorChart;
-use crate::report::html::{PAGE_STYLE, Pair, environment, rendered};
+use crate::report::html::{PAGE_STYLE, Pair, rendered};
 use crate::report::{chart, words};
 
 const TEMPLATE: &str = include_str!("../templates/sweep.html");
@@ -30,7 +30,7 @@ pub fn page(summary: &SweepSummary, view: &SweepView) -> String {
             .map(|curve| charts(summary, curve))
             .collect(),
     };
-    rendered(&mut environment(), "sweep.html", TEMPLATE, &page)
+    rendered("sweep.html", TEMPLATE, &page)
 }
 
 /// The ratio to the baseline, which may be compared across cells, then throughput.

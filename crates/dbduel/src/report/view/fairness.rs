@@ -99,7 +99,7 @@ pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
         waived: views(|finding| finding.severity == Severity::Note && finding.waived.is_some()),
         notes: views(|finding| finding.severity == Severity::Note && finding.waived.is_none()),
         differences: differences(audit),
-        compared: compared(audit),
+        compared: audit.compared(),
         unused_waivers: unused
             .map(|waiver| entry(&waiver.of, waiver.reason.clone()))
             .collect(),
@@ -114,24 +114,7 @@ pub fn line(summary: &Summary) -> Option<String> {
 }
 
 fn because(audit: &Audit) -> String {
-    let count = |severity: Severity| {
-        let findings = audit.findings.iter();
-        findings
-            .filter(|finding| finding.severity == severity)
-            .count()
-    };
-    let plural = |count: usize, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    };
-    let mut parts = Vec::new();
-    let (voids, doubts) = (count(Severity::Void), count(Severity::Doubt));
-    if voids > 0 {
-        parts.push(plural(voids, "void"));
-    }
-    if doubts > 0 {
-        parts.push(plural(doubts, "doubt"));
-    }
+    let mut parts = audit.counted(Severity::Doubt);
     if parts.is_empty() {
         parts.push("nothing above a note".to_owned());
     }
@@ -156,15 +139,9 @@ fn finding(finding: &AuditFinding) -> AuditView {
     let (severity, sign) = super::severity(finding.severity);
     let shown = finding.evidence.iter().filter(|side| !side.from.is_empty());
     let evidence = shown.map(|side| {
-        let mut reads: Vec<String> = side
-            .from
-            .iter()
-            .take(READS_SHOWN)
-            .map(|read| format!("{} = {}", read.name, read.value))
-            .collect();
-        if side.from.len() > READS_SHOWN {
-            reads.push(format!("and {} more", side.from.len() - READS_SHOWN));
-        }
+        let reads = side.reads(READS_SHOWN, |read| {
+            format!("{} = {}", read.name, read.value)
+        });
         entry(&side.contender, reads.join(", "))
     });
     AuditView {
@@ -195,20 +172,4 @@ fn differences(audit: &Audit) -> Vec<DifferenceView> {
             value: comparison.sides[1].value.clone(),
         })
         .collect()
-}
-
-fn compared(audit: &Audit) -> String {
-    let count = |outcome: Outcome| {
-        let comparisons = audit.comparisons.iter();
-        comparisons.filter(|one| one.outcome == outcome).count()
-    };
-    format!(
-        "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
-        count(Outcome::Equal),
-        count(Outcome::Equivalent),
-        count(Outcome::Differs),
-        count(Outcome::OneSided),
-        count(Outcome::NotSeen),
-        count(Outcome::Unreadable)
-    )
 }

@@ -1,14 +1,14 @@
+//! What an audit reads out of a record, and what it must then say.
+
 use dbduel_record::event::{Event, Severity, SliceId};
 use dbduel_record::facts::Host;
-use dbduel_record::plan::{
-    Arrival, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Plan, Schedule, Setting,
-    Workload,
-};
-use dbduel_record::{FormatVersion, Record, RecordWriter};
+use dbduel_record::plan::{Arrival, Contender, LoadLevel, Plan, Setting};
+use dbduel_record::{Record, RecordWriter};
 
 use super::*;
 use crate::judge::audit::disclosure::checklist;
 use crate::judge::audit::{Defaults, audit};
+use crate::judge::synthetic::Scenario;
 
 fn plan() -> Plan {
     let contender = |name: &str, doublewrite: &str| Contender {
@@ -22,61 +22,14 @@ fn plan() -> Plan {
         tables: Default::default(),
     };
     Plan {
-        format: FormatVersion::CURRENT,
-        dbduel: "0.1.0".to_owned(),
-        created: "2026-11-20T00:00:00Z".to_owned(),
-        question: "What does the doublewrite buffer cost?".to_owned(),
-        seed: 7,
-        dataset_seed: 1,
         contenders: vec![contender("on", "1"), contender("off", "0")],
-        baseline: 0,
-        workload: Workload {
-            name: "oltp-read-write".to_owned(),
-            parameters: Default::default(),
-        },
         levels: vec![LoadLevel {
             clients: 8,
             arrival: Arrival::Closed { think_ms: 0.0 },
         }],
-        load: LoadProcess {
-            threads: 1,
-            cores: Vec::new(),
-            server_cores: Vec::new(),
-            server_io: None,
-        },
-        schedule: Schedule {
-            budget_s: 60.0,
-            slice_s: 5.0,
-            jitter: 0.3,
-            guard_s: 1.0,
-            drain_s: 1.0,
-            tick_s: 1.0,
-            warm_up_cap_s: 10.0,
-            warm_up_hold_s: 5.0,
-            epochs: None,
-        },
-        decision: DecisionRule {
-            confidence: 0.95,
-            horizon: 0.02,
-            blocks_min: 4,
-            blocks_max: 8,
-            reserve: 0.1,
-            paths: 1000,
-        },
-        limits: Limits {
-            server_start_s: 60.0,
-            server_stop_s: 60.0,
-            statement_s: 60.0,
-            dataset_s: 600.0,
-            transaction_retries: 3,
-            server_restarts: 1,
-            free_disk_bytes_min: 0,
-        },
-        injection: None,
-        objective: None,
-        search: None,
         waivers: Default::default(),
         blocks: Vec::new(),
+        ..Scenario::duel().plan()
     }
 }
 

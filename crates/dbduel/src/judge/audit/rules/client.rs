@@ -3,7 +3,7 @@
 use dbduel_record::event::Severity;
 
 use super::about_contest;
-use crate::judge::audit::evidence::{Case, Stage};
+use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::finding::{AuditFinding, Kind};
 
 pub(super) fn protocol_unknown(case: &Case) -> Vec<AuditFinding> {

@@ -3,8 +3,9 @@
 use dbduel_record::event::Severity;
 
 use super::{Look, about_contest};
+use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::compare::{Outcome, compare};
-use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
+use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::finding::{AuditFinding, Kind};
 
 /// Data up to this share of the pool are in memory (a rule of thumb).

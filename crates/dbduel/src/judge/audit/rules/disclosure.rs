@@ -3,7 +3,8 @@
 use dbduel_record::event::Severity;
 
 use super::about_contest;
-use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
+use crate::judge::audit::case::{Case, Stage};
+use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::finding::{AuditFinding, Kind};
 
 pub(super) fn missing_dumps(case: &Case) -> Vec<AuditFinding> {

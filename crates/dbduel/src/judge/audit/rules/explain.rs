@@ -7,8 +7,9 @@ use dbduel_record::event::Severity;
 
 use super::about_contest;
 use super::contest::others;
+use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::compare::{Outcome, compare};
-use crate::judge::audit::evidence::{Case, ServerEvidence, Stage};
+use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::finding::{AuditFinding, Kind, Side};
 use crate::judge::audit::reading::Read;
 use crate::judge::audit::unknown;

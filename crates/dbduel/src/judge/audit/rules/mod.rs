@@ -16,11 +16,13 @@ mod explain;
 mod memory;
 mod server;
 mod taken;
+#[cfg(test)]
+mod tests;
 
 use dbduel_record::event::Severity;
 
+use super::case::{Case, Contest};
 use super::classes::Weight;
-use super::evidence::{Case, Contest};
 use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Read};
 use super::table::table;
@@ -354,36 +356,5 @@ impl<'a> Look<'a> {
                 })
             })
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::judge::audit::classes::class;
-
-    #[test]
-    fn every_rule_has_a_unique_name_a_class_and_a_reason() {
-        let mut seen = BTreeSet::new();
-        for rule in RULES {
-            assert!(seen.insert(rule.id), "`{}` stands twice", rule.id);
-            assert!(
-                class(rule.class).is_some(),
-                "{}: there is no class `{}`",
-                rule.id,
-                rule.class
-            );
-            assert!(
-                rule.why.ends_with('.'),
-                "{}: the reason is a sentence",
-                rule.id
-            );
-            if matches!(rule.check, Check::Facts) {
-                let has_facts = table().facts.iter().any(|fact| fact.class.id == rule.class);
-                assert!(has_facts, "{}: class {} has no facts", rule.id, rule.class);
-            }
-        }
     }
 }

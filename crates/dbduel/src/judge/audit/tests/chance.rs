@@ -1,5 +1,7 @@
 //! Equal servers whose counters differ by chance: what a run does to them must not look like bias.
 
+use dbduel_record::facts::Host;
+
 use super::*;
 use crate::judge::synthetic::noise::Noise;
 

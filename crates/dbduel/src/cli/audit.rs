@@ -1,0 +1,118 @@
+//! `dbduel audit`: two sides, or one target that holds both, and what the command line says of each side.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+/// `dbduel audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Two servers, each as a dump of SHOW VARIABLES, an option file, a directory with such files, or an
+    /// address (tcp://user@host:3306, unix:/path); or one record, one directory of results, or one
+    /// experiment file.
+    #[arg(required_unless_present = "codes", num_args = 1..=2, value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// List the classes, facts and rules, by whose names findings are waived and differences declared.
+    #[arg(long)]
+    pub codes: bool,
+    /// What to call the first server.
+    #[arg(long, value_name = "NAME")]
+    pub name_a: Option<String>,
+    /// What to call the second server.
+    #[arg(long, value_name = "NAME")]
+    pub name_b: Option<String>,
+    /// Product of the first option file: mysql, mariadb or percona.
+    #[arg(long, value_name = "PRODUCT")]
+    pub product_a: Option<String>,
+    /// Product of the second option file.
+    #[arg(long, value_name = "PRODUCT")]
+    pub product_b: Option<String>,
+    /// Version of the first option file's server.
+    #[arg(long, value_name = "VERSION")]
+    pub version_a: Option<String>,
+    /// Version of the second option file's server.
+    #[arg(long, value_name = "VERSION")]
+    pub version_b: Option<String>,
+    /// File with the password of the first running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
+    #[arg(long, value_name = "FILE")]
+    pub password_file_a: Option<PathBuf>,
+    /// File with the password of the second running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
+    #[arg(long, value_name = "FILE")]
+    pub password_file_b: Option<PathBuf>,
+    /// What the contest claims to be.
+    #[arg(long, value_enum, default_value_t = AuditContest::Equalised)]
+    pub contest: AuditContest,
+    /// A class, fact or variable that the contest is about, so that it differs on purpose.
+    #[arg(long, value_name = "SUBJECT")]
+    pub about: Vec<String>,
+    /// Accept a finding of a class, fact or rule: NAME=REASON. The reason is printed.
+    #[arg(long, value_name = "NAME=REASON")]
+    pub waive: Vec<String>,
+    /// Largest number of clients of the run.
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Do not start the servers of an experiment: take recorded defaults with its settings.
+    #[arg(long)]
+    pub dry: bool,
+    /// Fail on any doubt, not only when the servers are not comparable.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write an experiment in which the servers are equal: the one that was given or recorded, with settings
+    /// added, or a new one.
+    #[arg(long, value_name = "FILE")]
+    pub fix: Option<PathBuf>,
+    /// Print every fact and the evidence of notes too.
+    #[arg(long)]
+    pub all: bool,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a contest claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuditContest {
+    /// Performance settings are meant to be equal.
+    Equalised,
+    /// Servers as they come.
+    OutOfTheBox,
+    /// Each side set by somebody who knows it.
+    Tuned,
+}
+
+/// What the command line says about one side of an audit.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditSide<'a> {
+    /// What to call it.
+    pub name: Option<&'a str>,
+    /// Its product.
+    pub product: Option<&'a str>,
+    /// Its version.
+    pub version: Option<&'a str>,
+    /// File with its password.
+    pub password_file: Option<&'a Path>,
+}
+
+impl Audit {
+    /// The first side.
+    #[must_use]
+    pub fn a(&self) -> AuditSide<'_> {
+        AuditSide {
+            name: self.name_a.as_deref(),
+            product: self.product_a.as_deref(),
+            version: self.version_a.as_deref(),
+            password_file: self.password_file_a.as_deref(),
+        }
+    }
+
+    /// The second side.
+    #[must_use]
+    pub fn b(&self) -> AuditSide<'_> {
+        AuditSide {
+            name: self.name_b.as_deref(),
+            product: self.product_b.as_deref(),
+            version: self.version_b.as_deref(),
+            password_file: self.password_file_b.as_deref(),
+        }
+    }
+}

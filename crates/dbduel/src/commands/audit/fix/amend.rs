@@ -1,0 +1,260 @@
+//! The user's own experiment with settings added. Comments, order and spelling stay as they are, and so do the
+//! settings of contenders that are like an amended one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::Plan;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use crate::commands::run::plan_of;
+use crate::judge::audit::{Fix, RemedySetting};
+use crate::lab::experiment::normalised_name;
+use crate::lab::inspect::Gathered;
+use crate::lab::server::{Meaning, ServerName};
+
+/// Stands above what is added to an experiment.
+const MARK: &str = "# Added by `dbduel audit --fix`, so that the contenders are equal.\n";
+
+/// Rounds of amending: the settings of the fix, and what keeps others as they were.
+const ROUNDS: usize = 2;
+
+/// The given experiment, amended. A contender that is like an amended one keeps what it had.
+pub(super) fn experiment(
+    given: &Path,
+    text: &str,
+    path: &Path,
+    contest: &Gathered,
+    fix: &Fix,
+) -> Result<String> {
+    let (_, before) = plan_of(given, text)?;
+    refuse_running(&before, fix)?;
+    let mut settings = fix.settings.clone();
+    for _ in 0..ROUNDS {
+        let amended = amended(text, &settings)
+            .with_context(|| format!("could not amend `{}`", given.display()))?;
+        let (_, after) = plan_of(path, &amended).with_context(|| {
+            format!(
+                "the amended experiment cannot be planned from `{}`; name a file beside `{}`",
+                path.display(),
+                given.display()
+            )
+        })?;
+        let inherited = inherited(&before, &after, &settings, contest)?;
+        if inherited.is_empty() {
+            return Ok(amended);
+        }
+        settings.extend(inherited);
+    }
+    bail!(
+        "the contenders take settings from each other in a way that cannot be amended; give each its own"
+    )
+}
+
+/// A server that runs already is not ours to set.
+fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
+    let is_running = |contender: &str| {
+        let mut contenders = plan.contenders.iter();
+        let found = contenders.find(|one| one.name == contender);
+        let name = found.and_then(|one| ServerName::parse(&one.server).ok());
+        name.is_some_and(|name| matches!(name.meaning, Meaning::Running { .. }))
+    };
+    let on_running = fix.settings.iter().filter(|one| is_running(&one.contender));
+    let lines: Vec<String> = on_running
+        .map(|one| format!("  {}: {} = {}", one.contender, one.name, one.value))
+        .collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "servers that run already are not set by an experiment; set these on them and audit again:\n{}",
+        lines.join("\n")
+    )
+}
+
+/// Settings that contenders took over from an amended one, with the values that they had.
+fn inherited(
+    before: &Plan,
+    after: &Plan,
+    settings: &[RemedySetting],
+    contest: &Gathered,
+) -> Result<Vec<RemedySetting>> {
+    let (before, after) = (settings_by_name(before), settings_by_name(after));
+    let is_meant = |contender: &str, name: &str| {
+        settings.iter().any(|setting| {
+            let set = normalised_name(&setting.name);
+            setting.contender == contender
+                && (set == name || set.strip_prefix("skip_") == Some(name))
+        })
+    };
+    let mut found = Vec::new();
+    for (key, value) in &after {
+        let (contender, name) = key;
+        if before.get(key) == Some(value) || is_meant(contender, name) {
+            continue;
+        }
+        let mut contenders = contest.case.contenders.iter();
+        let evidence = contenders.find(|one| one.name == *contender);
+        let shown = evidence.and_then(|evidence| evidence.variables.get(name));
+        let had = before.get(key).or(shown).with_context(|| {
+            format!(
+                "`{contender}` is like a contender that needs `{name}`, which its server does not have; give it settings of its own"
+            )
+        })?;
+        found.push(RemedySetting {
+            contender: contender.clone(),
+            name: name.clone(),
+            value: had.clone(),
+        });
+    }
+    Ok(found)
+}
+
+/// Settings of a plan's contenders, by contender and normalised name.
+fn settings_by_name(plan: &Plan) -> BTreeMap<(String, String), String> {
+    let contenders = plan.contenders.iter();
+    let settings = contenders.flat_map(|contender| {
+        contender.settings.iter().map(|setting| {
+            let key = (contender.name.clone(), normalised_name(&setting.name));
+            (key, setting.value.clone())
+        })
+    });
+    settings.collect()
+}
+
+/// An experiment's text with these settings; everything else, comments too, stays as it is.
+fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
+    let mut document: DocumentMut = text.parse()?;
+    for setting in settings {
+        let (table, has_lines) = settings_of(&mut document, &setting.contender)
+            .with_context(|| format!("there is no table of contender `{}`", setting.contender))?;
+        set(table, has_lines, &setting.name, &setting.value);
+    }
+    Ok(document.to_string())
+}
+
+/// The table of a contender's settings, made where there is none, and whether each setting in it has a line of
+/// its own, so that a comment may stand above.
+fn settings_of<'d>(
+    document: &'d mut DocumentMut,
+    contender: &str,
+) -> Option<(&'d mut dyn TableLike, bool)> {
+    let contender = document
+        .get_mut("contenders")?
+        .as_table_like_mut()?
+        .get_mut(contender)?;
+    let is_inline = contender.is_inline_table();
+    let contender = contender.as_table_like_mut()?;
+    if !contender.contains_key("settings") {
+        let empty = if is_inline {
+            Item::Value(Value::InlineTable(InlineTable::new()))
+        } else {
+            Item::Table(Table::new())
+        };
+        contender.insert("settings", empty);
+    }
+    let settings = contender.get_mut("settings")?;
+    let has_lines = settings.as_table().is_some_and(|table| !table.is_dotted());
+    Some((settings.as_table_like_mut()?, has_lines))
+}
+
+/// Alters the setting where it stands, under whatever spelling, or adds it at the end.
+fn set(table: &mut dyn TableLike, has_lines: bool, name: &str, value: &str) {
+    let mut new = match value.parse::<i64>() {
+        Ok(number) if number.to_string() == value => Value::from(number),
+        _ => Value::from(value),
+    };
+    // `skip_log_bin` beside `log_bin = "ON"` would be two answers to one question.
+    if let Some(opposite) = name
+        .strip_prefix("skip_")
+        .and_then(|bare| spelled(table, bare))
+    {
+        table.remove(&opposite);
+    }
+    if let Some(spelling) = spelled(table, name) {
+        if let Some(old) = table.get_mut(&spelling).and_then(Item::as_value_mut) {
+            // What stands around the value is the user's: blanks, and a comment after it.
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        return;
+    }
+    let is_marked = table.iter().any(|(key, _)| {
+        let before = table.key(key).and_then(|key| key.leaf_decor().prefix());
+        before
+            .and_then(|before| before.as_str())
+            .is_some_and(|before| before.ends_with(MARK))
+    });
+    table.insert(name, Item::Value(new));
+    if let Some(mut key) = table.key_mut(name).filter(|_| has_lines && !is_marked) {
+        key.leaf_decor_mut().set_prefix(MARK);
+    }
+    if !has_lines {
+        tidy(table);
+    }
+}
+
+/// Moves the blank before the closing brace of an inline table behind what is its last value now.
+fn tidy(table: &mut dyn TableLike) {
+    let mut closing = None;
+    for (_, item) in table.iter_mut() {
+        let Some(value) = item.as_value_mut() else {
+            continue;
+        };
+        let after = value.decor().suffix().and_then(|after| after.as_str());
+        if let Some(blank) = after.filter(|after| !after.is_empty() && after.trim().is_empty()) {
+            closing = Some(blank.to_owned());
+            value.decor_mut().set_suffix("");
+        }
+    }
+    let last = table.iter_mut().last();
+    if let (Some(blank), Some(value)) = (closing, last.and_then(|(_, item)| item.as_value_mut())) {
+        value.decor_mut().set_suffix(blank);
+    }
+}
+
+/// How the table spells a setting.
+fn spelled(table: &dyn TableLike, name: &str) -> Option<String> {
+    let mut keys = table.iter().map(|(key, _)| key);
+    keys.find(|key| normalised_name(key) == normalised_name(name))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(contender: &str, name: &str, value: &str) -> RemedySetting {
+        RemedySetting {
+            contender: contender.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_experiment_keeps_its_comments_order_and_spelling() {
+        let text = "# mine\nquestion = \"?\"  # why\n\n[contenders.b]\nserver = \"mysql-5.6\"\n\n\
+                    [contenders.b.settings]\nInnoDB-IO-Capacity = 200   # as it came\n# last word\n\n\
+                    [contenders.a]\nserver = \"mariadb-10.1\"\nsettings = { log_bin = \"ON\" }\n\n\
+                    [contenders.c]\nlike = \"a\"\n\n[workload]\nname = \"x\"\n";
+        let settings = [
+            setting("b", "innodb_io_capacity", "2000"),
+            setting("b", "innodb_flush_method", "O_DIRECT"),
+            setting("b", "innodb_doublewrite", "1"),
+            setting("a", "skip_log_bin", "1"),
+            setting("a", "sync_binlog", "1"),
+            setting("c", "innodb_io_capacity", "300"),
+        ];
+        let expected = "# mine\nquestion = \"?\"  # why\n\n[contenders.b]\nserver = \"mysql-5.6\"\n\n\
+                    [contenders.b.settings]\nInnoDB-IO-Capacity = 2000   # as it came\n\
+                    # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
+                    innodb_flush_method = \"O_DIRECT\"\ninnodb_doublewrite = 1\n# last word\n\n\
+                    [contenders.a]\nserver = \"mariadb-10.1\"\nsettings = { skip_log_bin = 1, sync_binlog = 1 }\n\n\
+                    [contenders.c]\nlike = \"a\"\n\n[contenders.c.settings]\n\
+                    # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
+                    innodb_io_capacity = 300\n\n[workload]\nname = \"x\"\n";
+        assert_eq!(amended(text, &settings).unwrap(), expected);
+    }
+}

@@ -1,0 +1,83 @@
+//! The directory of a new record: where it is, and what is in it before anything runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use dbduel_load::workloads::script;
+use dbduel_record::store::SELFTEST;
+use dbduel_record::{Plan, RecordWriter};
+
+use crate::commands::selftest::store;
+use crate::lab::contest;
+use crate::lab::host;
+use crate::lab::server::Home;
+
+/// Where the record keeps the text of a script that is the workload.
+const SCRIPTS: &str = "scripts";
+
+/// Makes the directory of a new record below `results`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn create(
+    home: &Home,
+    results: &Path,
+    path: &Path,
+    text: &str,
+    plan: &Plan,
+) -> Result<PathBuf> {
+    let record = new_place(results, path);
+    create_at(home, &record, text, plan)?;
+    Ok(record)
+}
+
+/// The directory that a run of the experiment at `path` gets when it begins now.
+#[must_use]
+pub fn new_place(results: &Path, path: &Path) -> PathBuf {
+    let stem = path
+        .file_stem()
+        .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
+    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    results.join(format!(
+        "{stamp}-{}",
+        dbduel_record::names::file_name(&stem)
+    ))
+}
+
+/// Makes a new record in the directory `record`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<()> {
+    fs::create_dir_all(home.root())
+        .with_context(|| format!("could not create `{}`", home.root().display()))?;
+    let host = host::read(home.root());
+    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    keep_script(&writer, plan)?;
+    if let Some(self_test) = store::of_this_host(home) {
+        writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;
+    }
+    Ok(())
+}
+
+/// Keeps the text of a script that is the workload, and of all that it requires, each under its digest.
+fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
+    if plan.workload.name != script::NAME {
+        return Ok(());
+    }
+    fs::create_dir_all(writer.dir().join(SCRIPTS))
+        .with_context(|| format!("could not create `{SCRIPTS}` in the record"))?;
+    let mut list = Vec::new();
+    for file in script::files(&plan.workload.parameters)? {
+        let digest = blake3::hash(&file.text).to_hex().to_string();
+        writer.replace(
+            &Path::new(SCRIPTS).join(format!("{digest}.lua")),
+            &file.text,
+        )?;
+        list.push(serde_json::json!({ "path": file.path, "blake3": digest }));
+    }
+    let list = serde_json::to_vec_pretty(&list)?;
+    writer.replace(&Path::new(SCRIPTS).join("list.json"), &list)?;
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! What differs, and what it weighs.
+
+use dbduel_record::event::Severity;
+
+use super::Outcome;
+use crate::judge::audit::evidence::Connection;
+use crate::judge::audit::tests::{finding, server, two, with};
+use crate::judge::audit::{Case, Grade, Kind, audit};
+
+#[test]
+fn settings_of_both_products_meet_in_one_fact() {
+    let mysql = with(
+        server("mysql", "mysql-8.0.33"),
+        &[
+            ("innodb_redo_log_capacity", "2G"),
+            ("innodb_checksum_algorithm", "crc32"),
+        ],
+    );
+    let mariadb = with(
+        server("mariadb", "mariadb-10.2.11"),
+        &[
+            ("innodb_log_file_size", "1G"),
+            ("innodb_log_files_in_group", "2"),
+        ],
+    );
+    let audit = audit(&Case::of(vec![mysql, mariadb]));
+    let outcome = |fact: &str| {
+        audit
+            .comparisons
+            .iter()
+            .find(|comparison| comparison.fact == fact)
+            .unwrap()
+            .outcome
+    };
+    assert_eq!(outcome("redo.capacity"), Outcome::Equivalent);
+    assert_eq!(outcome("page.checksum"), Outcome::Equivalent);
+    assert_eq!(outcome("flush.threads"), Outcome::Equivalent);
+    assert_eq!(outcome("binlog.on"), Outcome::Differs);
+}
+
+#[test]
+fn durability_that_differs_makes_a_contest_void() {
+    for (setting, value, rule) in [
+        ("innodb_flush_log_at_trx_commit", "2", "commit.level"),
+        ("innodb_flush_method", "O_DIRECT_NO_FSYNC", "data.synced"),
+        ("innodb_flush_method", "nosync", "commit.level"),
+        ("innodb_doublewrite", "OFF", "torn_page.protection"),
+        ("innodb_checksum_algorithm", "none", "page.checksums_on"),
+        ("unique_checks", "OFF", "check.unique"),
+        ("transaction-isolation", "READ-COMMITTED", "isolation.level"),
+    ] {
+        let mut case = two("mysql-5.6.24", &[], &[(setting, value)]);
+        // Read from a server that somebody set up, not from an experiment that asks for it.
+        case.contenders[1].asked.clear();
+        let audit = audit(&case);
+        let found = finding(&audit, rule);
+        assert_eq!(
+            (found.severity, found.kind),
+            (Severity::Void, Kind::NotComparable),
+            "{setting} = {value}"
+        );
+        assert_eq!(audit.grade, Grade::NotComparable);
+        assert!(!audit.passes(false));
+    }
+}
+
+#[test]
+fn a_difference_that_the_experiment_is_about_is_declared_and_durability_still_a_doubt() {
+    let mut about_doublewrite = two("mariadb-10.11.5", &[], &[("innodb_doublewrite", "OFF")]);
+    about_doublewrite.declare_what_was_asked();
+    let audit_of_doublewrite = audit(&about_doublewrite);
+    let found = finding(&audit_of_doublewrite, "torn_page.protection");
+    assert_eq!(
+        (found.kind, found.severity),
+        (Kind::Declared, Severity::Doubt)
+    );
+    assert!(found.claim.contains("promises less"), "{}", found.claim);
+    assert_eq!(audit_of_doublewrite.grade, Grade::Doubtful);
+
+    let mut about_the_hash_index = two(
+        "mariadb-10.11.5",
+        &[("innodb_adaptive_hash_index", "1")],
+        &[("innodb_adaptive_hash_index", "0")],
+    );
+    about_the_hash_index.declare_what_was_asked();
+    let audit = audit(&about_the_hash_index);
+    assert_eq!(finding(&audit, "ahi.on").kind, Kind::Declared);
+    assert_eq!(audit.grade, Grade::Fair);
+}
+
+#[test]
+fn between_products_settings_declare_nothing() {
+    let mariadb = with(
+        server("mariadb", "mariadb-10.1.8"),
+        &[
+            ("innodb_use_mtflush", "1"),
+            ("innodb_mtflush_threads", "16"),
+        ],
+    );
+    let mut case = Case::of(vec![mariadb, server("mysql", "mysql-5.6.24")]);
+    assert_eq!(
+        finding(&audit(&case), "flush.threads").kind,
+        Kind::Advantage
+    );
+    case.subject.push("P3".to_owned());
+    assert_eq!(finding(&audit(&case), "flush.threads").kind, Kind::Declared);
+}
+
+#[test]
+fn what_cannot_be_read_is_never_equal() {
+    let mut case = two("mysql-8.0.33", &[], &[]);
+    for contender in &mut case.contenders {
+        contender.variables.remove("innodb_flush_log_at_trx_commit");
+        contender.variables.remove("innodb_io_capacity");
+    }
+    let audit = audit(&case);
+    assert_eq!(
+        finding(&audit, "commit.level").severity,
+        Severity::Doubt,
+        "durability: one step below void"
+    );
+    assert_eq!(
+        finding(&audit, "io.capacity").severity,
+        Severity::Note,
+        "performance: one step below doubt"
+    );
+}
+
+#[test]
+fn the_load_s_connections_are_compared_where_they_were_seen() {
+    let mut case = two("mysql-8.0.33", &[], &[]);
+    for (contender, tls) in case.contenders.iter_mut().zip([false, true]) {
+        contender.connection = Connection {
+            tls: Some(tls),
+            transport: Some("tcp".to_owned()),
+            compression: Some(false),
+            prepared: Some(true),
+        };
+    }
+    let audit = audit(&case);
+    let found = finding(&audit, "connection.tls");
+    assert_eq!(
+        (found.kind, found.favours.as_deref()),
+        (Kind::ClientSide, Some("a"))
+    );
+}

@@ -1,0 +1,173 @@
+//! Runs in which something went wrong: what it costs, and that it is told.
+
+use super::*;
+
+#[test]
+fn a_lost_slice_costs_its_block_and_is_told() {
+    let lost = vec![SliceId {
+        block: 4,
+        position: 2,
+    }];
+    let (summary, findings) = summarise(
+        &Scenario {
+            lost,
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(summary.duels[1].blocks_complete, 13);
+    assert_eq!(summary.run.blocks_incomplete, 1);
+    assert!(
+        the(&findings, "run.lost-slices")
+            .claim
+            .contains("4.2: the server closed the connection")
+    );
+    assert_eq!(summary.duels[1].contenders[0].slices, 26);
+}
+
+#[test]
+fn a_resumed_run_counts_its_epochs_and_cuts_the_night_out() {
+    let (summary, findings) = summarise(
+        &Scenario {
+            resumed_after: Some(20),
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(summary.run.epochs, 2);
+    assert_eq!(the(&findings, "run.resumed").severity, Severity::Doubt);
+    let [pause] = summary.timeline.pauses.as_slice() else {
+        panic!("{:?}", summary.timeline.pauses)
+    };
+    assert!((pause.length_s - 8.0 * 3600.0).abs() < 60.0, "{pause:?}");
+    assert!(summary.timeline.length_s < 2.0 * 3600.0);
+}
+
+#[test]
+fn a_torn_last_line_costs_a_note_and_no_verdict() {
+    let scenario = Scenario {
+        blocks: 8,
+        ..Scenario::duel()
+    };
+    let whole = summarise(&scenario.record()).0;
+    let (torn, findings) = summarise(&scenario.torn_record());
+    assert_eq!(verdicts(&torn), verdicts(&whole));
+    assert!(
+        the(&findings, "record.complaints")
+            .claim
+            .contains("events.jsonl line")
+    );
+}
+
+#[test]
+fn failures_void_the_level_where_they_happened() {
+    let mut scenario = Scenario::duel();
+    scenario.sides[1].failed_share = 0.05;
+    let (summary, findings) = summarise(&scenario.record());
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    let failures = the(&findings, "load.failures");
+    assert_eq!(failures.severity, Severity::Void);
+    assert!(failures.claim.contains("1205"), "{}", failures.claim);
+    assert_eq!(
+        findings[0].severity,
+        Severity::Void,
+        "the heaviest finding comes first"
+    );
+}
+
+#[test]
+fn unequal_data_void_the_contender() {
+    let mut scenario = Scenario::four();
+    scenario.sides[2].digest = "another".to_owned();
+    let (summary, findings) = summarise(&scenario.record());
+    for duel in &summary.duels {
+        let is_void: Vec<bool> = duel
+            .comparisons
+            .iter()
+            .map(|one| one.verdict == Verdict::Void)
+            .collect();
+        assert_eq!(is_void, [false, true, false]);
+        assert!(
+            duel.comparisons[1]
+                .because
+                .as_deref()
+                .unwrap()
+                .contains("digests differ")
+        );
+    }
+    assert_eq!(the(&findings, "data.digest").about, ["mysql-8.0"]);
+}
+
+#[test]
+fn a_void_in_the_journal_voids_everything() {
+    let noticed = Finding {
+        rule: "lab.clock-stepped".to_owned(),
+        severity: Severity::Void,
+        about: vec![],
+        claim: "The clock was set back during the run.".to_owned(),
+        remedy: "Stop the time service.".to_owned(),
+    };
+    let (summary, findings) = summarise(
+        &Scenario {
+            noticed: vec![noticed.clone()],
+            ..Scenario::duel()
+        }
+        .record(),
+    );
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    assert_eq!(findings[0], noticed);
+}
+
+#[test]
+fn a_slice_without_a_commit_counts_and_is_told() {
+    let mut record = Scenario::duel().record();
+    let row = record
+        .slices
+        .iter_mut()
+        .find(|row| row.contender == "no-doublewrite")
+        .unwrap();
+    row.ok = 0;
+    let level = record.plan.blocks[row.block as usize].level;
+    let (summary, findings) = summarise(&record);
+    let comparison = &summary.duels[level].comparisons[0];
+    assert_ne!(comparison.verdict, Verdict::Void);
+    assert!(
+        comparison.blocks.iter().any(|block| block.ratio < 0.2),
+        "the silence weighs in its block"
+    );
+    assert!(
+        the(&findings, "load.silent-slices")
+            .claim
+            .contains("committed nothing in 1 slices")
+    );
+}
+
+#[test]
+fn a_contender_without_any_commit_is_void() {
+    let mut record = Scenario::duel().record();
+    for row in record
+        .slices
+        .iter_mut()
+        .filter(|row| row.contender == "no-doublewrite")
+    {
+        row.ok = 0;
+    }
+    let (summary, _) = summarise(&record);
+    assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
+    let because = summary.duels[0].comparisons[0].because.as_deref().unwrap();
+    assert!(because.contains("committed nothing"), "{because}");
+}
+
+#[test]
+fn a_busy_load_process_is_told() {
+    let mut record = Scenario::duel().record();
+    for reading in record
+        .readings
+        .iter_mut()
+        .filter(|reading| reading.metric == "cpu_user_s")
+    {
+        reading.value += 25.0;
+    }
+    let (_, findings) = summarise(&record);
+    assert!(the(&findings, "load.saturated").claim.contains("2 threads"));
+}
