@@ -119,7 +119,7 @@ fn every_slice_has_its_readings(record: &Record) {
 }
 
 /// The performance schema is on in a MySQL 5.6 and off in a MariaDB unless asked for otherwise; only the latter
-/// names the threads of its connections, and says where its last checkpoint is.
+/// names the threads of its connections. Both say where their last checkpoint is, the old one in its text alone.
 fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
     let waiting = |contender: &str| {
         let readings = record.readings.iter();
@@ -129,13 +129,26 @@ fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
     };
     assert!(waiting("old") > 0, "no waits of MySQL 5.6");
     assert_eq!(waiting("new"), 0, "MariaDB has its performance schema off");
-    let of_engine = |metric: &str| {
-        let seconds = record.seconds.iter();
-        seconds
-            .filter(|row| row.source == "engine" && row.metric == metric)
-            .count()
-    };
-    assert!(of_engine("pages_flushed_count") > 0 && of_engine("checkpoint_age_bytes") > 0);
+    for contender in ["old", "new"] {
+        let contender_of: BTreeMap<(u32, u32), &str> = record
+            .slices
+            .iter()
+            .map(|row| ((row.block, row.position), row.contender.as_str()))
+            .collect();
+        for metric in [
+            "pages_flushed_count",
+            "checkpoint_age_bytes",
+            "checkpoint_advance_bytes",
+        ] {
+            let mut seconds = record.seconds.iter();
+            let is_there = seconds.any(|row| {
+                row.source == "engine"
+                    && row.metric == metric
+                    && contender_of.get(&(row.block, row.position)) == Some(&contender)
+            });
+            assert!(is_there, "no `{metric}` of `{contender}`");
+        }
+    }
     let mut named = record
         .readings
         .iter()
