@@ -141,6 +141,7 @@ struct Sweep<'s> {
 impl Sweep<'_> {
     /// Runs every cell that is not over, then shows what came of all.
     fn go_on(&self) -> Result<Exit> {
+        run::show_live(self.dir, self.wishes)?;
         let (mut used_s, mut took) = (0.0, 0.0);
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
@@ -283,6 +284,14 @@ pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String
         anyhow::Ok(judged)
     })?;
     rendered(format, &summary, is_colour_wanted)
+}
+
+/// The page of a sweep as it stands now; writes nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn page(dir: &Path, plan: &SweepPlan) -> Result<String> {
+    rendered("html", &judged(dir, plan)?, false)
 }
 
 fn rendered(format: &str, summary: &SweepSummary, is_colour_wanted: bool) -> Result<String> {
