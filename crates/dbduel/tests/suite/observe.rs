@@ -19,10 +19,10 @@ horizon = "25 %"
 seed = 7
 [contenders.old]
 server = "mysql-5.6.24"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, max_allowed_packet = 1_000_000 }
 [contenders.new]
 server = "mariadb-10.11"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, table_definition_cache = 10 }
 [workload]
 name = "oltp-point-select"
 tables = 2
@@ -48,6 +48,7 @@ fn a_duel_is_observed_explained_exported_and_watched() {
     let record = lab.record();
     every_slice_has_its_readings(&record);
     waits_and_seconds_are_read_where_they_are_kept(&record);
+    settings_that_were_not_taken_are_told(&record);
     the_explanation_adds_up(&lab);
     tables_are_exported(&lab, record.slices.len());
     the_page_is_shown_live(&lab);
@@ -161,6 +162,24 @@ fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
         matches!(&event.what, Event::WarmedUp { steps_per_s, .. } if !steps_per_s.is_empty())
     });
     assert_eq!(warm_ups.count(), 2);
+}
+
+/// A size that is rounded to a block is taken, one that is raised to the least is not.
+fn settings_that_were_not_taken_are_told(record: &Record) {
+    let noticed = record.events.iter().filter_map(|event| match &event.what {
+        Event::Noticed { finding } => Some(finding),
+        _ => None,
+    });
+    let told: Vec<&str> = noticed
+        .filter(|finding| finding.rule == "server.setting-not-in-effect")
+        .map(|finding| finding.claim.as_str())
+        .collect();
+    assert!(
+        matches!(told.as_slice(), [one] if one.starts_with(
+            "`new` did not take what was asked for: table_definition_cache = 10 became 400"
+        )),
+        "{told:?}"
+    );
 }
 
 fn the_explanation_adds_up(lab: &Lab) {
