@@ -21,13 +21,10 @@ use crate::store::{
     COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
     SELFTEST, SLICES, TICKS,
 };
-use crate::whole::UNFINISHED;
+use crate::whole::{DEPTH_MAX, is_half_written};
 
 /// The manifest's file.
 pub const MANIFEST: &str = "manifest.jsonl";
-
-/// Folders below a record are not nested deeper.
-const DEPTH_MAX: usize = 8;
 
 /// What may lawfully become of a file while a run is gone on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +112,9 @@ fn walk(
     Ok(())
 }
 
-/// True for the manifest, for reports, and for a half-written neighbour that a crash left behind.
+/// True for the manifest, for reports, and for a half-written neighbour that a killed writer left behind.
 fn is_beside_the_record(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_report = |path: &str| path.starts_with("report.") || path.starts_with("report-");
-    path == MANIFEST || is_report(path) || (name.starts_with('.') && name.ends_with(UNFINISHED))
+    path == MANIFEST || is_report(path) || is_half_written(name)
 }

@@ -3,10 +3,13 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How the names of files end that are being written; they begin with a dot.
-pub(crate) const UNFINISHED: &str = ".part";
+const PART: &str = ".part";
+
+/// Folders of a record are not nested deeper.
+pub(crate) const DEPTH_MAX: usize = 8;
 
 /// Writes a file beside its final place, syncs it and renames it. A file of that name is replaced; `mode` is the
 /// permission of the new one, before the process's mask.
@@ -16,7 +19,7 @@ pub(crate) const UNFINISHED: &str = ".part";
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process = std::process::id();
-    let beside = path.with_file_name(format!(".{name}.{process}{UNFINISHED}"));
+    let beside = path.with_file_name(format!(".{name}.{process}{PART}"));
     let written = fs::OpenOptions::new()
         .write(true)
         .create(true)
@@ -33,6 +36,51 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// True for the name of a file that [`write_whole`] writes and has not renamed yet: a dot, the final name, the
+/// number of the process.
+#[must_use]
+pub fn is_half_written(name: &str) -> bool {
+    let process = name
+        .strip_prefix('.')
+        .and_then(|rest| rest.strip_suffix(PART))
+        .and_then(|rest| rest.rsplit_once('.'));
+    process.is_some_and(|(name, number)| {
+        !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The half-written files below a folder, sorted. When nobody writes there, processes that were killed left them.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn half_written(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    walk(folder, 0, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+/// Removes the half-written files below a folder in which nobody writes.
+///
+/// # Errors
+/// When a folder cannot be listed or a file cannot be removed.
+pub fn remove_half_written(folder: &Path) -> io::Result<()> {
+    half_written(folder)?.iter().try_for_each(fs::remove_file)
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() && depth < DEPTH_MAX {
+            walk(&entry.path(), depth + 1, found)?;
+        } else if kind.is_file() && is_half_written(&entry.file_name().to_string_lossy()) {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -52,5 +100,27 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // A folder cannot be replaced by a file.
         assert!(write_whole(folder.path(), b"x", 0o600).is_err());
+    }
+
+    #[test]
+    fn what_was_left_half_written_is_told_from_files_of_people() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = [".plan.json.4711.part", "below/.size.json.1.part"];
+        let kept = [
+            "plan.json",
+            ".notes.part",
+            "x.4711.part",
+            ".part",
+            "below/y",
+        ];
+        fs::create_dir(folder.path().join("below")).unwrap();
+        for name in left.iter().chain(&kept) {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let expected = left.map(|name| folder.path().join(name));
+        assert_eq!(half_written(folder.path()).unwrap(), expected);
+        remove_half_written(folder.path()).unwrap();
+        assert!(kept.iter().all(|name| folder.path().join(name).is_file()));
+        assert!(half_written(folder.path()).unwrap().is_empty());
     }
 }

@@ -295,6 +295,25 @@ fn a_record_has_one_writer_at_a_time() {
 }
 
 #[test]
+fn what_a_killed_writer_left_is_cleared_by_the_next_writer_and_by_no_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    drop(writer);
+    let left = [
+        dir.path().join(".report.html.4711.part"),
+        contender_dir(dir.path(), "old").join(".size.json.4711.part"),
+    ];
+    for path in &left {
+        fs::write(path, "hal").unwrap();
+    }
+    Record::open(dir.path()).unwrap();
+    RecordWriter::is_free(dir.path()).unwrap();
+    assert!(left.iter().all(|path| path.is_file()), "reading removes");
+    RecordWriter::open(dir.path()).unwrap();
+    assert!(!left.iter().any(|path| path.exists()), "writing leaves");
+}
+
+#[test]
 fn another_format_is_refused_by_name_and_a_missing_plan_is_no_record() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(

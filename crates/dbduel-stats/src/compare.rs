@@ -198,6 +198,16 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
     })
 }
 
+/// The fewest paired differences that can show anything at error probability `alpha`, two-sided: when nothing
+/// differs, the signs of `n` of them agree with probability 2^(1−n), so no statement that rests on the tossed
+/// order of the contenders can be surer than that. An interval from fewer rests on its assumptions alone, and is
+/// wide for the same reason: at α = 0.05 Student's is 9 standard deviations of one difference to either side with
+/// 2 of them, 2.5 with 3, and 1.05 with 6, the fewest.
+#[must_use]
+pub fn fewest_pairs(alpha: f64) -> usize {
+    (1.0 - alpha.log2()).ceil().max(2.0) as usize
+}
+
 /// The effect found with 80 % probability by a duel of `blocks` units, given the standard deviation
 /// of one unit: `2.9 σ / √n`. The factor is that of the sequential test at α = 0.05.
 pub fn minimum_detectable_effect(unit_deviation: f64, blocks: usize) -> f64 {
@@ -279,6 +289,14 @@ mod tests {
         assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0]).unwrap(), 2.0);
         assert!(hodges_lehmann(&[1.0, 1.1, 0.9, 1.0, 1.05, 500.0]).unwrap() < 1.2);
         assert!(hodges_lehmann(&[]).is_err());
+    }
+
+    #[test]
+    fn the_fewest_pairs_are_those_whose_signs_do_not_agree_by_chance() {
+        for (alpha, expected) in [(0.5, 2), (0.1, 5), (0.05, 6), (1.0 / 32.0, 6), (0.01, 8)] {
+            assert_eq!(fewest_pairs(alpha), expected, "{alpha}");
+            assert!(0.5_f64.powi(expected as i32 - 1) <= alpha);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -17,7 +18,13 @@ use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
-use crate::whole::write_whole;
+use crate::whole::{remove_half_written, write_whole};
+
+/// How long a lock is waited for that others hold for a moment: to see whether the record is free, or to write its
+/// reports.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// Between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Permission of a record's files: whatever the process's mask allows.
 const MODE: u32 = 0o666;
@@ -77,19 +84,28 @@ impl RecordWriter {
     }
 
     /// Opens an existing record to go on with it. Torn last lines are completed with a newline, so
-    /// that what is appended starts on a line of its own.
+    /// that what is appended starts on a line of its own, and files that a killed writer left half
+    /// written are removed.
     ///
     /// # Errors
-    /// When another process writes this record, or a file cannot be opened or written.
+    /// When another process writes this record, or a file cannot be opened, written or removed.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(EVENTS);
         let journal = appending(&path)?;
+        let until = Instant::now() + LOCK_PATIENCE;
         // The kernel drops the lock with the process, however that ends.
-        match journal.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+        loop {
+            match journal.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
+                Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+            }
         }
+        // Whoever began them is gone, or would hold the lock.
+        remove_half_written(dir).map_err(failed("clear half-written files of", dir))?;
         for name in [
             EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
         ] {

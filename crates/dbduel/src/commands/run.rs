@@ -182,6 +182,7 @@ pub fn start(
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
     let record = create(home, results, path, text, plan)?;
+    show_live(&record, wishes)?;
     let ended = conduct(home, &record, path, experiment, plan, wishes);
     finish(&record, ended, wishes)
 }
@@ -220,8 +221,20 @@ fn resume(
     let text = fs::read_to_string(&path)
         .with_context(|| format!("could not read `{}`", path.display()))?;
     let experiment = Experiment::parse(&path, &text)?;
+    show_live(record, wishes)?;
     let ended = conduct(home, record, &path, &experiment, &past.plan, wishes);
     finish(record, ended, wishes)
+}
+
+/// Serves the report of the record or the sweep in `dir` while it grows, where that is wished.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub fn show_live(dir: &Path, wishes: &Wishes<'_>) -> Result<()> {
+    if wishes.live {
+        console::complain(&format!("live report: {}", watch::serve(dir, 0)?));
+    }
+    Ok(())
 }
 
 /// Gives a record more time and the blocks that fit into it. The journal says so before anything runs.
@@ -256,9 +269,6 @@ pub fn conduct(
     let console = Console::new();
     clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
-    if wishes.live {
-        console.say(&format!("live report: {}", watch::serve(record, 0)?));
-    }
     let setting = Setting {
         plan,
         experiment,

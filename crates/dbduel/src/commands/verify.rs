@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use dbduel_record::event::SliceId;
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
 use serde::Serialize;
 use serde_json::Value;
@@ -54,6 +55,8 @@ struct Verification {
     open: Vec<String>,
     /// Stored reports that the judge derives to the same bytes.
     derived: Vec<String>,
+    /// Files that killed processes left half written; they are no part of the record.
+    half_written: Vec<String>,
 }
 
 /// A file that is not what it should be.
@@ -101,6 +104,7 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         changed: Vec::new(),
         open: Vec::new(),
         derived: Vec::new(),
+        half_written: left_half_written(dir)?,
     };
     against_manifest(&check, &mut found);
     match Record::open(dir) {
@@ -136,6 +140,15 @@ fn against_manifest(check: &Check, found: &mut Verification) {
         let why = "a run went on after the last line of the manifest and did not end in order; what it wrote is not sealed";
         found.open.push(why.to_owned());
     }
+}
+
+/// Files that a killed process left half written, as paths below the record.
+fn left_half_written(dir: &Path) -> Result<Vec<String>> {
+    let paths = half_written(dir).with_context(|| format!("could not list `{}`", dir.display()))?;
+    let below = paths
+        .iter()
+        .map(|path| path.strip_prefix(dir).unwrap_or(path));
+    Ok(below.map(|path| path.display().to_string()).collect())
 }
 
 /// What the journal says must be in the tables, and what is in the tables must be understood.
@@ -331,6 +344,13 @@ fn as_text(found: &Verification) -> String {
             text,
             "  sealed   {} files after {runs}; digest {digest}",
             found.files
+        );
+    }
+    for file in &found.half_written {
+        let _ = writeln!(
+            text,
+            "  left     `{file}` is half of a file that a killed dbduel was writing; it is no part of the record, and \
+             the next run on it removes it"
         );
     }
     if !found.derived.is_empty() {

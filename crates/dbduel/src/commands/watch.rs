@@ -1,17 +1,22 @@
-//! `dbduel watch`: the report in a browser on this machine, renewed while the contest runs.
+//! `dbduel watch`: the report in a browser on this machine, renewed while the contest runs. A sweep has one page,
+//! which leads to those of its cells.
 //!
 //! It only reads the record, so it can be started and stopped at any time. Whoever asks must know the
 //! token in the address; the server listens on 127.0.0.1 alone and answers nothing but reads.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use dbduel_record::Record;
+use dbduel_record::store::{EVENTS, PLAN};
+use dbduel_record::sweep::{SweepPlan, cell_dir};
 
 use super::http::{Loopback, Reply, Server};
+use super::sweep;
 use crate::chance::secret;
 use crate::cli;
 use crate::console;
@@ -24,6 +29,11 @@ use crate::report;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A page is not made anew more often than this: that takes processor time beside the contest.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// One that took long to make stays for so many times as long.
+const RENEW_REST: u32 = 20;
+
+/// The page of a cell, as the page of its sweep links to it.
+const PAGE: &str = "report.html";
 
 /// Length of the token that a reader's address must have: 128 bits.
 const TOKEN_BYTES: usize = 16;
@@ -44,13 +54,13 @@ pub fn watch(arguments: &cli::Watch) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Serves the report of `record` on a port of 127.0.0.1, 0 for a free one, until the process ends; gives the
-/// address with its token.
+/// Serves the report of the record or the sweep in `dir` on a port of 127.0.0.1, 0 for a free one, until the process
+/// ends; gives the address with its token.
 ///
 /// # Errors
-/// When there is no record, or the port cannot be listened on.
-pub fn serve(record: &Path, port: u16) -> Result<String> {
-    let pages = Arc::new(Pages::new(record)?);
+/// When there is neither, or the port cannot be listened on.
+pub fn serve(dir: &Path, port: u16) -> Result<String> {
+    let pages = Arc::new(Pages::new(dir)?);
     let token = secret(TOKEN_BYTES)?;
     let server = Server::start(Loopback::port(port), Some(token.clone()), move |path| {
         pages.reply(path)
@@ -58,83 +68,131 @@ pub fn serve(record: &Path, port: u16) -> Result<String> {
     Ok(format!("http://{}/?token={token}", server.address()))
 }
 
-/// The pages of one record.
+/// The pages of one record, or of a sweep and of the cells that have begun.
 struct Pages {
-    record: std::path::PathBuf,
-    last: Mutex<Option<Page>>,
+    dir: PathBuf,
+    /// Absent for a record.
+    sweep: Option<SweepPlan>,
+    /// Pages by the directory that they are about.
+    made: Mutex<BTreeMap<PathBuf, Page>>,
 }
 
 struct Page {
     html: String,
     journal_bytes: u64,
-    made: Instant,
+    /// It is not made anew before.
+    stays_until: Instant,
 }
 
 impl Pages {
-    fn new(record: &Path) -> Result<Self> {
-        Record::open(record)?;
+    fn new(dir: &Path) -> Result<Self> {
+        let sweep = match sweep::is_sweep(dir) {
+            true => Some(SweepPlan::read(dir)?),
+            false => Record::open(dir).map(|_| None)?,
+        };
         Ok(Self {
-            record: record.to_owned(),
-            last: Mutex::new(None),
+            dir: dir.to_owned(),
+            sweep,
+            made: Mutex::default(),
         })
     }
 
     fn reply(self: &Arc<Self>, path: &str) -> Reply {
-        match path {
-            "/" => match self.page() {
+        let Some((dir, file)) = self.subject(path) else {
+            return Reply::Unknown;
+        };
+        match file {
+            "" | PAGE => match self.page(&dir) {
                 Ok(html) => Reply::Text("text/html; charset=utf-8", html),
                 Err(error) => Reply::Failed(format!("{error:#}")),
             },
-            "/events" => {
+            "events" => {
                 let pages = Arc::clone(self);
                 Reply::Events {
                     every: LOOK_EVERY,
-                    state: Box::new(move || pages.journal_bytes()),
+                    state: Box::new(move || pages.journal_bytes(&dir)),
                 }
             }
             _ => Reply::Unknown,
         }
     }
 
-    fn journal_bytes(&self) -> u64 {
-        let path = self.record.join(dbduel_record::store::EVENTS);
-        fs::metadata(path).map_or(0, |metadata| metadata.len())
+    /// What a path is about, and the file that it asks for. A sweep's page links to those of its cells.
+    fn subject<'p>(&self, path: &'p str) -> Option<(PathBuf, &'p str)> {
+        let path = path.strip_prefix('/')?;
+        let Some((folder, file)) = path.rsplit_once('/') else {
+            return Some((self.dir.clone(), path));
+        };
+        let mut cells = self.sweep.as_ref()?.cells.iter();
+        let found = cells.find_map(|cell| {
+            let record = cell_dir(&self.dir, cell);
+            (record == self.dir.join(folder) && record.join(PLAN).is_file()).then_some(record)
+        });
+        found.map(|record| (record, file))
     }
 
-    fn page(&self) -> Result<String> {
-        let mut last = self
-            .last
+    /// The sweep, when `dir` is its directory and not that of a record.
+    fn sweep_at(&self, dir: &Path) -> Option<&SweepPlan> {
+        self.sweep.as_ref().filter(|_| dir == self.dir)
+    }
+
+    /// What has been written to the journals behind a page.
+    fn journal_bytes(&self, dir: &Path) -> u64 {
+        let of_record =
+            |record: &Path| fs::metadata(record.join(EVENTS)).map_or(0, |metadata| metadata.len());
+        match self.sweep_at(dir) {
+            Some(plan) => {
+                let cells = plan.cells.iter();
+                cells.map(|cell| of_record(&cell_dir(dir, cell))).sum()
+            }
+            None => of_record(dir),
+        }
+    }
+
+    fn page(&self, dir: &Path) -> Result<String> {
+        let mut made = self
+            .made
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let journal_bytes = self.journal_bytes();
-        if let Some(page) = &*last
-            && (page.journal_bytes == journal_bytes || page.made.elapsed() < RENEW_EVERY)
+        let journal_bytes = self.journal_bytes(dir);
+        let begun = Instant::now();
+        if let Some(page) = made.get(dir)
+            && (page.journal_bytes == journal_bytes || begun < page.stays_until)
         {
             return Ok(page.html.clone());
         }
-        let (summary, findings) = judge::summarise(&Record::open(&self.record)?);
-        let format = report::format("html").context("this format is not built in")?;
-        let options = report::Options {
-            width: 80,
-            colour: false,
-        };
-        let html = followed(&format.render(&summary, &findings, &options).text);
-        *last = Some(Page {
+        let html = followed(&match self.sweep_at(dir) {
+            Some(plan) => sweep::page(dir, plan)?,
+            None => page_of_record(dir)?,
+        });
+        let page = Page {
             html: html.clone(),
             journal_bytes,
-            made: Instant::now(),
-        });
+            stays_until: Instant::now() + RENEW_EVERY.max(begun.elapsed() * RENEW_REST),
+        };
+        made.insert(dir.to_owned(), page);
         Ok(html)
     }
 }
 
-/// The page with a script that asks for it again when the record has grown. The browser keeps the place
-/// on the page.
+fn page_of_record(record: &Path) -> Result<String> {
+    let (summary, findings) = judge::summarise(&Record::open(record)?);
+    let format = report::format("html").context("this format is not built in")?;
+    let options = report::Options {
+        width: 80,
+        colour: false,
+    };
+    Ok(format.render(&summary, &findings, &options).text)
+}
+
+/// The page with a script that asks for it again when what it is about has grown, and gives its links the token.
+/// The browser keeps the place on the page.
 fn followed(html: &str) -> String {
     let wait_ms = RENEW_EVERY.as_millis();
     let script = format!(
         "<script>(() => {{ let first = null; const opened = Date.now(); \
-         const events = new EventSource('/events' + location.search); \
+         for (const link of document.links) if (link.origin === location.origin) link.search = location.search; \
+         const events = new EventSource('events' + location.search); \
          events.onmessage = (event) => {{ if (first === null) first = event.data; \
          else if (event.data !== first) {{ events.close(); \
          setTimeout(() => location.reload(), Math.max(0, {wait_ms} - (Date.now() - opened))); }} }}; }})();</script>\n</body>"
@@ -148,32 +206,36 @@ fn followed(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use crate::judge::synthetic::{Scenario, write_sweep};
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
 
     struct Lab {
         _dir: tempfile::TempDir,
-        journal: std::path::PathBuf,
+        journal: PathBuf,
         server: Server,
     }
 
     fn lab() -> Lab {
         let dir = tempfile::tempdir().unwrap();
         let record = dir.path().join("record");
-        Scenario {
+        let scenario = Scenario {
             blocks: 2,
             ..Scenario::duel()
-        }
-        .write(&record);
-        let pages = Arc::new(Pages::new(&record).unwrap());
+        };
+        scenario.write(&record);
+        serving(dir, &record, record.join(EVENTS))
+    }
+
+    fn serving(dir: tempfile::TempDir, shown: &Path, journal: PathBuf) -> Lab {
+        let pages = Arc::new(Pages::new(shown).unwrap());
         let server = Server::start(Loopback::port(0), Some("secret".to_owned()), move |path| {
             pages.reply(path)
         })
         .unwrap();
         Lab {
             _dir: dir,
-            journal: record.join(dbduel_record::store::EVENTS),
+            journal,
             server,
         }
     }
@@ -223,13 +285,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_record_that_grows_is_announced() {
-        let lab = lab();
-        let mut events = ask(
-            &lab,
-            "GET /events?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        );
+    /// Growth of the journal is told to whoever listens at this path.
+    fn check_growth_is_announced(lab: &Lab, path: &str) {
+        let request = format!("GET {path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut events = ask(lab, &request);
         let mut next = || {
             let mut line = String::new();
             while !line.starts_with("data:") {
@@ -246,5 +305,42 @@ mod tests {
             .write_all(b"{}\n")
             .unwrap();
         assert_ne!(next(), first);
+    }
+
+    #[test]
+    fn a_record_that_grows_is_announced() {
+        check_growth_is_announced(&lab(), "/events");
+    }
+
+    #[test]
+    fn a_sweep_has_one_page_that_leads_to_those_of_its_cells() {
+        let dir = tempfile::tempdir().unwrap();
+        let sweep = dir.path().to_owned();
+        let plan = write_sweep(&sweep, &[1_000, 10_000], &[0.9, 1.1]);
+        let [begun, coming] = [0, 1].map(|number| cell_dir(&sweep, &plan.cells[number]));
+        fs::remove_dir_all(coming).unwrap();
+        let lab = serving(dir, &sweep, begun.join(EVENTS));
+        let get = |path: &str| {
+            answer(
+                &lab,
+                &format!("GET {path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            )
+        };
+        let cell = |number: usize| format!("/cells/{}/{PAGE}", plan.cells[number].name);
+        let page = get("/");
+        assert!(page.starts_with("HTTP/1.1 200"), "{page:.200}");
+        assert!(page.contains(&format!("href=\"{}\"", cell(0).trim_start_matches('/'))));
+        let page = get(&cell(0));
+        assert!(
+            page.starts_with("HTTP/1.1 200") && page.contains("<svg"),
+            "{page:.200}"
+        );
+        for path in [&cell(1), "/cells/../report.html", "/cells//events"] {
+            let page = get(path);
+            assert!(page.starts_with("HTTP/1.1 404"), "{path}: {page:.80}");
+        }
+        check_growth_is_announced(&lab, "/events");
+        let events = cell(0).replace(PAGE, "events");
+        check_growth_is_announced(&lab, &events);
     }
 }

@@ -3,6 +3,8 @@
 //! The ratio, and not throughput itself, is followed: what a machine does from day to day meets the
 //! baseline of the same run alike. Knows neither how records are found nor what is printed.
 
+mod copies;
+
 use dbduel_record::facts::Host;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
@@ -11,6 +13,7 @@ use serde::Serialize;
 
 use super::Summary;
 use super::summary::{Comparison, Figure, Quantity, Verdict};
+use copies::without_copies;
 
 /// Newest runs in which a change still raises an alarm.
 const ALARM_RUNS: usize = 2 * SIDE_MIN;
@@ -42,7 +45,7 @@ pub struct History {
     pub runs: Vec<HistoryRun>,
     /// One per contender and load level.
     pub series: Vec<HistorySeries>,
-    /// Records that do not belong to the others, each with the reason.
+    /// Records that do not belong to the others, and copies of one that counts, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -104,13 +107,13 @@ pub struct HistoryChange {
     pub p_value: f64,
 }
 
-/// Follows the records, in any order.
+/// Follows the records, in any order. A run counts once, however many copies of its record there are.
 ///
 /// # Errors
 /// When the magnitude is not usable.
 pub fn follow(mut records: Vec<Judged>, question: &Question) -> Result<History, StatsError> {
     records.sort_by(|a, b| (&a.summary.created, &a.place).cmp(&(&b.summary.created, &b.place)));
-    let mut left_out = Vec::new();
+    let (records, mut left_out) = without_copies(records);
     let mut kept: Vec<Judged> = Vec::new();
     for record in records {
         let why = kept
@@ -336,6 +339,31 @@ mod tests {
         );
         let better = &better.unwrap().series[0];
         assert!(better.alarm.is_some() && !better.is_alarm_for_the_worse);
+    }
+
+    #[test]
+    fn a_run_counts_once_however_many_copies_there_are() {
+        let mut given = records([1.0, 1.0, 1.0]);
+        let copy_of = |record: &Judged, place: &str| Judged {
+            place: place.to_owned(),
+            ..record.clone()
+        };
+        given.push(copy_of(&given[1], "archive/1"));
+        // The first was gone on with after it was copied.
+        let mut longer = copy_of(&given[0], "results/0-longer");
+        longer.summary.run.ended_ms = longer.summary.run.ended_ms.map(|at_ms| at_ms + 1);
+        given.push(longer);
+        let history = follow(given, &QUESTION).unwrap();
+        let places: Vec<&str> = history.runs.iter().map(|run| run.place.as_str()).collect();
+        assert_eq!(places, ["results/0-longer", "archive/1", "results/2"]);
+        assert_eq!(history.series[0].points.len(), 3);
+        assert_eq!(
+            history.left_out,
+            [
+                "results/0: the same run as results/0-longer, which counts once",
+                "results/1: the same run as archive/1, which counts once"
+            ]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
-use super::explanation::{CAUTION, is_telling};
+use super::explanation::is_telling;
 use super::view::{BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, STORAGE_HEADS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
@@ -144,7 +144,6 @@ struct Page {
     waterfalls: Vec<Option<Pair>>,
     storage_heads: Vec<&'static str>,
     by_clients_heads: Vec<&'static str>,
-    caution: &'static str,
     processor: Option<Pair>,
     flames: Vec<Pair>,
 }
@@ -199,7 +198,6 @@ impl Format for Html {
                 .collect(),
             storage_heads: STORAGE_HEADS.to_vec(),
             by_clients_heads: BY_CLIENTS_HEADS.to_vec(),
-            caution: CAUTION,
             flames: summary
                 .flames
                 .iter()

@@ -19,10 +19,10 @@ horizon = "25 %"
 seed = 7
 [contenders.old]
 server = "mysql-5.6.24"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, max_allowed_packet = 1_000_000 }
 [contenders.new]
 server = "mariadb-10.11"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, table_definition_cache = 10 }
 [workload]
 name = "oltp-point-select"
 tables = 2
@@ -48,6 +48,7 @@ fn a_duel_is_observed_explained_exported_and_watched() {
     let record = lab.record();
     every_slice_has_its_readings(&record);
     waits_and_seconds_are_read_where_they_are_kept(&record);
+    settings_that_were_not_taken_are_told(&record);
     the_explanation_adds_up(&lab);
     tables_are_exported(&lab, record.slices.len());
     the_page_is_shown_live(&lab);
@@ -119,7 +120,7 @@ fn every_slice_has_its_readings(record: &Record) {
 }
 
 /// The performance schema is on in a MySQL 5.6 and off in a MariaDB unless asked for otherwise; only the latter
-/// names the threads of its connections, and says where its last checkpoint is.
+/// names the threads of its connections. Both say where their last checkpoint is, the old one in its text alone.
 fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
     let waiting = |contender: &str| {
         let readings = record.readings.iter();
@@ -129,13 +130,26 @@ fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
     };
     assert!(waiting("old") > 0, "no waits of MySQL 5.6");
     assert_eq!(waiting("new"), 0, "MariaDB has its performance schema off");
-    let of_engine = |metric: &str| {
-        let seconds = record.seconds.iter();
-        seconds
-            .filter(|row| row.source == "engine" && row.metric == metric)
-            .count()
-    };
-    assert!(of_engine("pages_flushed_count") > 0 && of_engine("checkpoint_age_bytes") > 0);
+    for contender in ["old", "new"] {
+        let contender_of: BTreeMap<(u32, u32), &str> = record
+            .slices
+            .iter()
+            .map(|row| ((row.block, row.position), row.contender.as_str()))
+            .collect();
+        for metric in [
+            "pages_flushed_count",
+            "checkpoint_age_bytes",
+            "checkpoint_advance_bytes",
+        ] {
+            let mut seconds = record.seconds.iter();
+            let is_there = seconds.any(|row| {
+                row.source == "engine"
+                    && row.metric == metric
+                    && contender_of.get(&(row.block, row.position)) == Some(&contender)
+            });
+            assert!(is_there, "no `{metric}` of `{contender}`");
+        }
+    }
     let mut named = record
         .readings
         .iter()
@@ -148,6 +162,24 @@ fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
         matches!(&event.what, Event::WarmedUp { steps_per_s, .. } if !steps_per_s.is_empty())
     });
     assert_eq!(warm_ups.count(), 2);
+}
+
+/// A size that is rounded to a block is taken, one that is raised to the least is not.
+fn settings_that_were_not_taken_are_told(record: &Record) {
+    let noticed = record.events.iter().filter_map(|event| match &event.what {
+        Event::Noticed { finding } => Some(finding),
+        _ => None,
+    });
+    let told: Vec<&str> = noticed
+        .filter(|finding| finding.rule == "server.setting-not-in-effect")
+        .map(|finding| finding.claim.as_str())
+        .collect();
+    assert!(
+        matches!(told.as_slice(), [one] if one.starts_with(
+            "`new` did not take what was asked for: table_definition_cache = 10 became 400"
+        )),
+        "{told:?}"
+    );
 }
 
 fn the_explanation_adds_up(lab: &Lab) {

@@ -183,3 +183,17 @@ fn a_changed_line_is_named_by_its_number() {
         "does not follow from the record: line 2 is `b` and the record gives `c`"
     );
 }
+
+#[test]
+fn what_a_killed_process_left_half_written_is_named_and_changes_nothing() {
+    let directory = sealed();
+    let dir = directory.path();
+    fs::write(dir.join(".report.html.4711.part"), "<htm").unwrap();
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Whole, "{:#?}", found.changed);
+    assert_eq!(found.half_written, [".report.html.4711.part"]);
+    let text = as_text(&found);
+    assert!(text.contains("a killed dbduel was writing"), "{text}");
+    // Looking at it changed nothing.
+    assert!(dir.join(".report.html.4711.part").is_file());
+}

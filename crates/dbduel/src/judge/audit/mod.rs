@@ -43,6 +43,7 @@ pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
 pub use predict::{Defaults, predict};
+pub use rules::{NotTaken, not_taken};
 pub use server::{Product, Version};
 pub use takes::check_value;
 pub use value::variable_name;

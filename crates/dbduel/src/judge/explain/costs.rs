@@ -1,8 +1,8 @@
 //! The cost of one transaction in one resource, paired within blocks.
 
 use dbduel_record::rows::SliceRow;
-use dbduel_stats::compare::paired_mean;
 
+use super::paired::Paired;
 use super::resources::{Resource, Unit};
 use super::{Cost, Moved};
 use crate::judge::blocks::CompleteBlock;
@@ -16,7 +16,7 @@ pub fn cost(
     level: usize,
     contender: usize,
     resource: &Resource,
-    alpha: f64,
+    paired: Paired,
 ) -> Option<Cost> {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level].complete;
@@ -43,7 +43,7 @@ pub fn cost(
     };
     let (ratio, moved) = match (&baseline, &other) {
         (Some(baseline), Some(other)) => {
-            compare(&each(baseline), &each(other), plan.decision.horizon, alpha)
+            compare(&each(baseline), &each(other), plan.decision.horizon, paired)
         }
         _ => (
             Figure::NotMeasured {
@@ -131,70 +131,44 @@ fn each(blocks: &[Used]) -> Vec<f64> {
 
 /// The ratio within blocks and what it shows. Where some block has none of it there is no ratio, and
 /// the differences tell alone.
-fn compare(baseline: &[f64], contender: &[f64], horizon: f64, alpha: f64) -> (Figure, Moved) {
+fn compare(baseline: &[f64], contender: &[f64], horizon: f64, paired: Paired) -> (Figure, Moved) {
     let is_positive = |values: &[f64]| values.iter().all(|value| *value > 0.0);
+    let pairs = || contender.iter().zip(baseline);
     if !(is_positive(baseline) && is_positive(contender)) {
         let ratio = Figure::NotMeasured {
             why: "none of it in some blocks".to_owned(),
         };
-        let differences: Vec<f64> = contender.iter().zip(baseline).map(|(c, b)| c - b).collect();
-        let moved = match paired_mean(&differences, alpha) {
-            Ok(estimate) if estimate.high < 0.0 => Moved::Less,
-            Ok(estimate) if estimate.low > 0.0 => Moved::More,
+        let differences: Vec<f64> = pairs().map(|(c, b)| c - b).collect();
+        let moved = match paired.figure(&differences, |value| value).interval() {
+            Some((_, high)) if high < 0.0 => Moved::Less,
+            Some((low, _)) if low > 0.0 => Moved::More,
             _ => Moved::Unclear,
         };
         return (ratio, moved);
     }
-    let logarithms: Vec<f64> = contender
-        .iter()
-        .zip(baseline)
-        .map(|(c, b)| (c / b).ln())
-        .collect();
-    match paired_mean(&logarithms, alpha) {
-        Ok(estimate) => {
-            let (value, low, high) = (
-                estimate.value.exp(),
-                estimate.low.exp(),
-                estimate.high.exp(),
-            );
-            let moved = if 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon {
-                Moved::Same
-            } else if high < 1.0 {
-                Moved::Less
-            } else if low > 1.0 {
-                Moved::More
-            } else {
-                Moved::Unclear
-            };
-            let figure = Figure::Estimated {
-                value,
-                low,
-                high: Some(high).filter(|high| high.is_finite()),
-                confidence: 1.0 - alpha,
-                n: estimate.n,
-                how: How::PairedMean,
-            };
-            (figure, moved)
-        }
-        Err(error) => {
-            let figure = Figure::Bare {
-                value: logarithms.first().map_or(1.0, |value| value.exp()),
-                n: logarithms.len(),
-                how: How::PairedMean,
-                why: error.to_string(),
-            };
-            (figure, Moved::Unclear)
-        }
-    }
+    let logarithms: Vec<f64> = pairs().map(|(c, b)| (c / b).ln()).collect();
+    let ratio = paired.figure(&logarithms, f64::exp);
+    let moved = match ratio.interval() {
+        Some((low, high)) if 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon => Moved::Same,
+        Some((_, high)) if high < 1.0 => Moved::Less,
+        Some((low, _)) if low > 1.0 => Moved::More,
+        _ => Moved::Unclear,
+    };
+    (ratio, moved)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PAIRED: Paired = Paired {
+        alpha: 0.01,
+        blocks_needed: 6,
+    };
+
     #[track_caller]
     fn check(baseline: &[f64], contender: &[f64], expected: Moved) {
-        assert_eq!(compare(baseline, contender, 0.02, 0.01).1, expected);
+        assert_eq!(compare(baseline, contender, 0.02, PAIRED).1, expected);
     }
 
     #[test]
@@ -209,7 +183,7 @@ mod tests {
             &[80.0, 130.0, 70.0, 140.0, 95.0, 60.0],
             Moved::Unclear,
         );
-        check(&level[..1], &[50.0], Moved::Unclear);
+        check(&level[..5], &scaled(0.6)[..5], Moved::Unclear);
     }
 
     #[test]
@@ -218,6 +192,7 @@ mod tests {
         let none = [0.0; 6];
         check(&some, &none, Moved::Less);
         check(&none, &some, Moved::More);
-        assert_eq!(compare(&some, &none, 0.02, 0.01).0.value(), None);
+        check(&none[..2], &some[..2], Moved::Unclear);
+        assert_eq!(compare(&some, &none, 0.02, PAIRED).0.value(), None);
     }
 }

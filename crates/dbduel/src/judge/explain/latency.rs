@@ -10,8 +10,8 @@
 
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::SliceRow;
-use dbduel_stats::compare::paired_mean;
 
+use super::paired::Paired;
 use super::{Division, Doing, Part};
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::figures::ratio_over_slices;
@@ -31,7 +31,7 @@ pub fn divide(
     evidence: &Evidence<'_>,
     level: usize,
     contender: usize,
-    alpha: f64,
+    paired: Paired,
 ) -> Result<Division, String> {
     let plan = evidence.plan();
     match plan.levels[level].arrival {
@@ -51,7 +51,7 @@ pub fn divide(
         [
             per_transaction(&baseline, pick, confidence_alpha),
             per_transaction(&other, pick, confidence_alpha),
-            difference(&differences, alpha),
+            paired.figure(&differences, |us| us),
         ]
     };
     let [baseline_us, contender_us, difference_us] = compared(&|slice| slice.whole_s);
@@ -227,26 +227,6 @@ fn per_transaction(blocks: &[Vec<Slice>], pick: &dyn Fn(&Slice) -> f64, alpha: f
     let us: Vec<f64> = slices().map(|slice| pick(slice) * 1e6).collect();
     let ok: Vec<f64> = slices().map(|slice| slice.ok).collect();
     ratio_over_slices(&us, &ok, alpha, How::Readings)
-}
-
-fn difference(differences: &[f64], alpha: f64) -> Figure {
-    let mean = differences.iter().sum::<f64>() / differences.len().max(1) as f64;
-    match paired_mean(differences, alpha) {
-        Ok(estimate) => Figure::Estimated {
-            value: estimate.value,
-            low: estimate.low,
-            high: Some(estimate.high).filter(|high| high.is_finite()),
-            confidence: 1.0 - alpha,
-            n: estimate.n,
-            how: How::PairedMean,
-        },
-        Err(error) => Figure::Bare {
-            value: mean,
-            n: differences.len(),
-            how: How::PairedMean,
-            why: error.to_string(),
-        },
-    }
 }
 
 /// How far the recorded latencies are from what the loop implies.

@@ -8,21 +8,26 @@
 //! It ranks; it does not conclude. That two things moved together does not show that one caused the
 //! other, and nothing here says so. The intervals of one explanation hold together: each is widened for
 //! the number of statements (Bonferroni). They are Student's, for a number of blocks fixed beforehand, so
-//! they describe the blocks at hand and decide nothing.
+//! they describe the blocks at hand and decide nothing. Of fewer blocks than could show a difference by the
+//! order that was tossed for them, nothing is said but that they are too few.
 
 mod amplification;
 mod costs;
 mod latency;
+mod paired;
 mod rank;
 mod resources;
 #[cfg(test)]
 mod tests;
 
+use dbduel_stats::compare::fewest_pairs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
 use super::figure::Figure;
+
+use paired::Paired;
 
 pub use amplification::Amplification;
 pub use resources::{Group, Unit};
@@ -46,6 +51,18 @@ pub struct Explanation {
     pub unclear: Vec<usize>,
     /// Probability that any interval of this explanation misses its truth.
     pub alpha: f64,
+    /// Blocks behind it.
+    pub blocks: usize,
+    /// The fewest blocks that can show a difference at `alpha`; with less nothing is compared.
+    pub blocks_needed: usize,
+}
+
+impl Explanation {
+    /// True when there are blocks enough to compare anything.
+    #[must_use]
+    pub fn has_enough_blocks(&self) -> bool {
+        self.blocks >= self.blocks_needed
+    }
 }
 
 /// What one transaction took of one resource, or how a level stood.
@@ -225,8 +242,13 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
     let plan = evidence.plan();
     let alpha = 1.0 - plan.decision.confidence;
     // Half of the error for the costs, half for the parts of the latency.
-    let per_cost = alpha / 2.0 / resources::all().count() as f64;
-    let per_part = alpha / 2.0 / (Doing::ALL.len() + 1) as f64;
+    let blocks_needed = fewest_pairs(alpha);
+    let share_of = |statements: usize| Paired {
+        alpha: alpha / 2.0 / statements as f64,
+        blocks_needed,
+    };
+    let per_cost = share_of(resources::all().count());
+    let per_part = share_of(Doing::ALL.len() + 1);
     let costs: Vec<Cost> = resources::all()
         .filter_map(|resource| costs::cost(evidence, level, contender, resource, per_cost))
         .collect();
@@ -244,5 +266,7 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
         same,
         unclear,
         alpha,
+        blocks: evidence.levels[level].complete.len(),
+        blocks_needed,
     }
 }

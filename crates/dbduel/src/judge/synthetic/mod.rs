@@ -27,7 +27,7 @@ use course::Step;
 use facts::{files, host, settings};
 use noise::Noise;
 
-pub use sweep::sweep;
+pub use sweep::{sweep, write_sweep};
 
 /// 2026-11-20 14:30:00 UTC.
 const START_MS: u64 = 1_795_185_000_000;

@@ -1,6 +1,7 @@
 //! When a duel is decided, and the deadlines of a run.
 
 use dbduel_record::plan::{DecisionRule, Limits, Schedule};
+use dbduel_stats::compare::fewest_pairs;
 use dbduel_stats::sequential::SequentialPlan;
 
 use super::super::experiment::document::Report;
@@ -36,13 +37,12 @@ pub(super) fn complete_decision(
         .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
     // With epochs as the units it is not the blocks that decide.
     if schedule.epochs.is_none() && test.first_possible_decision().is_none() {
-        // With n fair coins the rarest outcome has probability 2^(1-n); a test needs that below its level.
-        let needed = ((1.0 - alpha_within_budget.log2()).ceil() as u32).max(test.n_min as u32);
+        let needed = fewest_pairs(alpha_within_budget).max(test.n_min);
         let span = experiment
             .budget
             .as_ref()
             .map_or(0..0, |budget| budget.span.clone());
-        let enough_s = f64::from(needed + 1) * block_s(schedule, contenders) * levels as f64
+        let enough_s = (needed + 1) as f64 * block_s(schedule, contenders) * levels as f64
             + warm_ups_s(schedule, contenders);
         report.add(
             &span,

@@ -39,13 +39,18 @@ pub fn case(plan: &Plan) -> Result<Case> {
 #[must_use]
 pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case {
     for (evidence, contender) in contenders.iter_mut().zip(&plan.contenders) {
-        for setting in &contender.settings {
-            evidence.ask(&setting.name, &setting.value);
-        }
+        ask_for(contender, evidence);
     }
     let mut case = Case::of(contenders);
     about_plan(&mut case, plan);
     case
+}
+
+/// Adds the settings that a contender is asked for to what its server shows.
+pub fn ask_for(contender: &Contender, evidence: &mut ServerEvidence) {
+    for setting in &contender.settings {
+        evidence.ask(&setting.name, &setting.value);
+    }
 }
 
 /// What a plan says of its contest.
@@ -70,9 +75,7 @@ fn contender(contender: &Contender) -> Result<ServerEvidence> {
                 contender.password_file.as_deref().map(Path::new),
             )
             .with_context(about)?;
-            for setting in &contender.settings {
-                evidence.ask(&setting.name, &setting.value);
-            }
+            ask_for(contender, &mut evidence);
             return Ok(evidence);
         }
         Meaning::Provided {

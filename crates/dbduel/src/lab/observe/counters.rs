@@ -16,8 +16,18 @@ pub enum Source {
     Metric(&'static str),
     /// The difference of two rows of `SHOW GLOBAL STATUS`.
     Difference(&'static str, &'static str),
-    /// The number after these words in the engine's status text.
+    /// The number after these words, which begin a line of the engine's status text.
     Text(&'static str),
+    /// The difference of two such numbers.
+    TextDifference(&'static str, &'static str),
+}
+
+impl Source {
+    /// True for what only the engine's status text says.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::TextDifference(..))
+    }
 }
 
 /// One counter of the engine.
@@ -56,7 +66,7 @@ const fn timer(metric: &'static str, factor: f64, sources: &'static [Source]) ->
     }
 }
 
-use Source::{Difference, Metric, Status, StatusBeside, Text};
+use Source::{Difference, Metric, Status, StatusBeside, Text, TextDifference};
 
 /// Every counter. Names of rows are in lower case; servers differ in case between versions.
 pub const COUNTERS: &[Counter] = &[
@@ -155,6 +165,7 @@ pub const COUNTERS: &[Counter] = &[
                 "innodb_redo_log_current_lsn",
                 "innodb_redo_log_checkpoint_lsn",
             ),
+            TextDifference("Log sequence number", "Last checkpoint at"),
         ],
     ),
     counter(
@@ -162,6 +173,7 @@ pub const COUNTERS: &[Counter] = &[
         &[
             Status(&["innodb_lsn_last_checkpoint"]),
             Status(&["innodb_redo_log_checkpoint_lsn"]),
+            Text("Last checkpoint at"),
         ],
     ),
     counter(
@@ -258,7 +270,8 @@ pub const COUNTERS: &[Counter] = &[
     ),
 ];
 
-/// Counters that are also read second by second, from `SHOW GLOBAL STATUS` alone.
+/// Counters that are also read second by second, with one or two small questions: rows of `SHOW GLOBAL STATUS`,
+/// and the engine's status text where no row says them.
 pub const EACH_SECOND: &[&str] = &[
     "pages_flushed_count",
     "dirty_pages_count",

@@ -1,8 +1,10 @@
 //! The counters that a server keeps of itself, under one name for all products.
 //!
 //! Read with `SHOW GLOBAL STATUS`, and with `information_schema.INNODB_METRICS` and `SHOW ENGINE INNODB
-//! STATUS` for what the first does not say, at the ends of a slice only; a few rows of the first also second
-//! by second. A counter that a server does not keep, or has switched off, has no value; zero is a value.
+//! STATUS` for what the first does not say, at the ends of a slice; a few of them also second by second. The
+//! log's positions are rows of the first from MySQL 8.0.30 and MariaDB 10.5 on and in a MariaDB 10.1; other
+//! versions tell them in the engine's text only, which then costs one more statement. A counter that a server
+//! does not keep, or has switched off, has no value; zero is a value.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,18 +31,7 @@ impl EngineLook {
             Err(QueryError::Refused { .. }) => HashMap::new(),
             Err(error) => return Err(error),
         };
-        // The text takes the engine's latches for a moment, so it is only asked for what nobody else says.
-        let lacks = |metric: &str| {
-            COUNTERS
-                .iter()
-                .filter(|counter| counter.metric == metric)
-                .all(|counter| value(counter, &status, &metrics, "").is_none())
-        };
-        let text = if lacks("redo_written_bytes") || lacks("history_list_count") {
-            engine_text(connection)
-        } else {
-            String::new()
-        };
+        let text = text_for(connection, COUNTERS.iter(), &status, &metrics)?;
         Ok(Self::of(&status, &metrics, &text))
     }
 
@@ -49,9 +40,11 @@ impl EngineLook {
     /// # Errors
     /// When it does not answer.
     pub fn of_a_second(connection: &mut Connection) -> Result<Self, QueryError> {
-        let rows: BTreeSet<&str> = COUNTERS
-            .iter()
-            .filter(|counter| EACH_SECOND.contains(&counter.metric))
+        let counters = || {
+            let all = COUNTERS.iter();
+            all.filter(|counter| EACH_SECOND.contains(&counter.metric))
+        };
+        let rows: BTreeSet<&str> = counters()
             .flat_map(|counter| counter.sources)
             .flat_map(status_rows)
             .collect();
@@ -60,8 +53,9 @@ impl EngineLook {
             "SHOW GLOBAL STATUS WHERE Variable_name IN ({})",
             rows.join(", ")
         );
-        let status = pairs(&connection.query(&sql)?);
-        let mut look = Self::of(&status, &HashMap::new(), "");
+        let (status, metrics) = (pairs(&connection.query(&sql)?), HashMap::new());
+        let text = text_for(connection, counters(), &status, &metrics)?;
+        let mut look = Self::of(&status, &metrics, &text);
         look.values.retain(|metric, _| EACH_SECOND.contains(metric));
         Ok(look)
     }
@@ -96,7 +90,7 @@ fn status_rows(source: &Source) -> Vec<&'static str> {
         Source::Status(rows) => rows.to_vec(),
         Source::StatusBeside(beside, rows) => [&[*beside], *rows].concat(),
         Source::Difference(whole, part) => vec![*whole, *part],
-        Source::Metric(_) | Source::Text(_) => Vec::new(),
+        Source::Metric(_) | Source::Text(_) | Source::TextDifference(..) => Vec::new(),
     }
 }
 
@@ -121,13 +115,17 @@ fn value(
             Source::Metric(row) => *metrics.get(*row)?,
             Source::Difference(whole, part) => status.get(*whole)? - status.get(*part)?,
             Source::Text(words) => number_after(text, words)?,
+            Source::TextDifference(whole, part) => {
+                number_after(text, whole)? - number_after(text, part)?
+            }
         };
         Some(raw * counter.factor)
     })
 }
 
+/// The number of the line that begins with `words`; the text also quotes statements, whatever they say.
 fn number_after(text: &str, words: &str) -> Option<f64> {
-    let (_, rest) = text.split_once(words)?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(words))?;
     let digits: String = rest
         .trim_start()
         .chars()
@@ -157,10 +155,24 @@ fn metrics(connection: &mut Connection) -> Result<HashMap<String, f64>, QueryErr
     }
 }
 
-fn engine_text(connection: &mut Connection) -> String {
+/// The engine's status text when one of `counters` is found nowhere else, and nothing otherwise: it takes the
+/// engine's latches for a moment. An engine that gives none, or none to this account, says nothing.
+fn text_for<'c>(
+    connection: &mut Connection,
+    mut counters: impl Iterator<Item = &'c Counter>,
+    status: &HashMap<String, f64>,
+    metrics: &HashMap<String, f64>,
+) -> Result<String, QueryError> {
+    let is_in_text_alone = |counter: &Counter| {
+        counter.sources.iter().any(Source::is_text) && value(counter, status, metrics, "").is_none()
+    };
+    if !counters.any(is_in_text_alone) {
+        return Ok(String::new());
+    }
     match connection.query("SHOW ENGINE INNODB STATUS") {
-        Ok(set) => set.text(0, 2).unwrap_or_default(),
-        Err(_) => String::new(),
+        Ok(set) => Ok(set.text(0, 2).unwrap_or_default()),
+        Err(QueryError::Refused { .. }) => Ok(String::new()),
+        Err(error) => Err(error),
     }
 }
 
@@ -208,6 +220,30 @@ mod tests {
             let look = EngineLook::of(&status, &none, text);
             assert_eq!(look.values["redo_written_bytes"], 500.0);
         }
+    }
+
+    #[test]
+    fn old_versions_tell_the_checkpoint_in_their_text() {
+        // The part about the log as MySQL 5.5, 5.6 and MariaDB 10.2 write it, after a statement that quotes it.
+        let sections = [
+            "Log sequence number 9595675\nLog flushed up to   9595675\nLast checkpoint at  9500000\n",
+            "Log sequence number 9595675\nLog flushed up to   9595675\nPages flushed up to 9500777\n\
+             Last checkpoint at  9500000\n0 pending log writes, 0 pending chkp writes\n",
+        ];
+        let none = HashMap::new();
+        for section in sections {
+            let text = format!(
+                "INSERT INTO t VALUES ('Last checkpoint at  7', 'Log sequence number 7')\n---\nLOG\n---\n{section}"
+            );
+            let look = EngineLook::of(&none, &none, &text);
+            assert_eq!(look.values["redo_written_bytes"], 9_595_675.0);
+            assert_eq!(look.values["checkpoint_age_bytes"], 95_675.0);
+            let later = text.replace("9500000", "9590000");
+            let changes = EngineLook::of(&none, &none, &later).since(&look);
+            assert_eq!(changes["checkpoint_advance_bytes"], 90_000.0);
+        }
+        let look = EngineLook::of(&none, &none, "");
+        assert!(!look.values.contains_key("checkpoint_age_bytes"));
     }
 
     #[test]

@@ -40,6 +40,6 @@ pub use progress::{Progress, Silent};
 pub use refusal::RefusedSetting;
 pub use reserved::reserved;
 pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError};
-pub use settings::{NotTaken, Setting};
+pub use settings::Setting;
 pub use sources::SOURCES;
 pub use version::Version;

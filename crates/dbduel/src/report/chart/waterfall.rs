@@ -17,12 +17,15 @@ use super::svg::{Anchor, Svg};
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 
-/// Draws the chart; `None` when the latency could not be divided.
+/// Draws the chart; `None` when the latency could not be divided, or compared.
 #[must_use]
 pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Option<String> {
     let Latency::Divided(division) = &explanation.latency else {
         return None;
     };
+    if !explanation.has_enough_blocks() {
+        return None;
+    }
     let (from, to) = (
         division.baseline_us.value()?,
         division.contender_us.value()?,

@@ -14,7 +14,7 @@ use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
 use crate::judge::summary::Figure;
 pub use sentences::sentences;
 /// What must be read with every explanation.
-pub const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
+const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
      caused it. Changing one setting at a time does. The intervals of one explanation hold together.";
 
 /// One explanation, ready to be laid out.
@@ -64,10 +64,23 @@ pub fn views(summary: &Summary) -> Vec<ExplanationView> {
         .collect()
 }
 
-/// True when there is something to show: something moved, or the latency could be divided.
+/// True when there is something to show: something moved, the latency could be divided, or there is something to
+/// be compared as soon as there are blocks enough.
 #[must_use]
 pub fn is_telling(explanation: &Explanation) -> bool {
-    !explanation.moved.is_empty() || matches!(explanation.latency, Latency::Divided(_))
+    !explanation.moved.is_empty()
+        || matches!(explanation.latency, Latency::Divided(_))
+        || !(explanation.has_enough_blocks() || explanation.costs.is_empty())
+}
+
+/// [`CAUTION`] where an explanation compares anything, and nothing otherwise.
+#[must_use]
+pub fn caution(summary: &Summary) -> &'static str {
+    let mut explanations = summary.explanations.iter();
+    match explanations.any(|one| is_telling(one) && one.has_enough_blocks()) {
+        true => CAUTION,
+        false => "",
+    }
 }
 
 fn value(unit: Unit, figure: &Figure) -> String {
@@ -78,7 +91,7 @@ fn value(unit: Unit, figure: &Figure) -> String {
     })
 }
 
-/// The change of a cost with its interval: `−47 % [−50 %, −44 %]`.
+/// The change of a cost with its interval: `−47 % [−50 %, −44 %]`; without one it is not stated.
 #[must_use]
 pub fn change(cost: &Cost) -> String {
     let Some(text) = words::ratio_value(&cost.ratio) else {
@@ -89,7 +102,7 @@ pub fn change(cost: &Cost) -> String {
         };
     };
     match words::ratio_interval(&cost.ratio) {
-        interval if interval.is_empty() => text,
+        interval if interval.is_empty() => "–".to_owned(),
         interval => format!("{text} [{interval}]"),
     }
 }
@@ -158,15 +171,13 @@ fn rows_of(division: &Division) -> Vec<RowView> {
                     signed(low),
                     signed(high)
                 ),
-                None => format!(
-                    "{sign}{}",
-                    words::value(difference, |us| words::latency(us.abs()))
-                ),
+                None => "–".to_owned(),
             },
             moved: match is_certain(difference) {
                 true if is_less => "less",
                 true => "more",
-                false => "unclear",
+                false if difference.interval().is_some() => "unclear",
+                false => "unknown",
             },
         }
     };

@@ -20,6 +20,9 @@ const PARTS: usize = 3;
 /// The sentences of one explanation.
 #[must_use]
 pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
+    if !explanation.has_enough_blocks() {
+        return vec![too_few_blocks(explanation)];
+    }
     let mut sentences = Vec::new();
     let (contender, baseline) = (&explanation.contender, &summary.baseline);
     if let Some(sentence) = restraint(summary, explanation) {
@@ -65,6 +68,19 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
         sentences.push(format!("Not told apart by these blocks: {what}."));
     }
     sentences
+}
+
+/// What is said instead of an explanation.
+fn too_few_blocks(explanation: &Explanation) -> String {
+    let blocks = match explanation.blocks {
+        1 => "One block is".to_owned(),
+        blocks => format!("{blocks} blocks are"),
+    };
+    format!(
+        "{blocks} too few to explain a difference: at {} confidence it takes at least {}.",
+        words::share(1.0 - explanation.alpha),
+        explanation.blocks_needed
+    )
 }
 
 /// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
@@ -270,6 +286,36 @@ mod tests {
         insta::assert_snapshot!("explanation_sentences", text);
         for word in ["because", "due to", "caused", "thanks to", "therefore"] {
             assert!(!text.contains(word), "`{word}` claims a cause: {text}");
+        }
+    }
+
+    #[test]
+    fn too_few_blocks_are_said_and_nothing_else() {
+        for (blocks, said) in [
+            (
+                1,
+                "One block is too few to explain a difference: at 95 % confidence it takes at least 6.",
+            ),
+            (
+                3,
+                "3 blocks are too few to explain a difference: at 95 % confidence it takes at least 6.",
+            ),
+        ] {
+            let scenario = Scenario {
+                blocks,
+                ..Scenario::duel()
+            };
+            let record = scenario.observed(Observation::doublewrite()).record();
+            let (summary, _) = summarise(&record);
+            for explanation in &summary.explanations {
+                assert_eq!(sentences(&summary, explanation), [said]);
+                assert!(explanation.moved.is_empty() && explanation.same.is_empty());
+            }
+            let view = &crate::report::explanation::views(&summary)[0];
+            assert!(!view.parts.is_empty() && !view.costs.is_empty());
+            for row in view.parts.iter().chain(&view.costs) {
+                assert_eq!(row.change, "–", "{row:?}");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::{head, plain, row};
-use crate::report::explanation::{CAUTION, RowView};
+use crate::report::explanation::RowView;
 use crate::report::view::{
     BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, RatioView, STORAGE_HEADS, View,
 };
@@ -100,7 +100,10 @@ pub(super) fn explanations(text: &mut String, view: &View) {
     if view.explanations.is_empty() {
         return;
     }
-    let _ = writeln!(text, "## What moved with the difference\n\n{CAUTION}\n");
+    text.push_str("## What moved with the difference\n\n");
+    if !view.caution.is_empty() {
+        let _ = writeln!(text, "{}\n", view.caution);
+    }
     for one in &view.explanations {
         let _ = writeln!(
             text,

@@ -81,9 +81,7 @@ fn explanations(page: &mut Page, summary: &Summary) {
         .explanations
         .iter()
         .filter(|one| explanation::is_telling(one));
-    let mut is_told = false;
     for one in telling {
-        is_told = true;
         let sentences = explanation::sentences(summary, one);
         let level = summary.duels.iter().find(|duel| duel.level == one.level);
         let label = level.map_or("", |duel| duel.label.as_str());
@@ -96,8 +94,9 @@ fn explanations(page: &mut Page, summary: &Summary) {
             page.wrapped(&format!("- {sentence}"));
         }
     }
-    if is_told {
-        page.wrapped(explanation::CAUTION);
+    match explanation::caution(summary) {
+        "" => {}
+        caution => page.wrapped(caution),
     }
 }
 

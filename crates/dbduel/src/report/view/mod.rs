@@ -5,7 +5,7 @@
 use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
-use super::explanation::{ExplanationView, views};
+use super::explanation::{ExplanationView, caution, views};
 use super::{method, scaling, words};
 use crate::judge::Summary;
 
@@ -86,6 +86,8 @@ pub struct View {
     pub levels: Vec<LevelView>,
     /// What moved with each difference.
     pub explanations: Vec<ExplanationView>,
+    /// What must be read with the explanations; empty where none compares anything.
+    pub caution: &'static str,
     /// Throughput over load levels; empty with fewer than two.
     pub by_clients: Vec<ByClientsView>,
     /// What storage made of the changes.
@@ -310,6 +312,7 @@ impl View {
             findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
             explanations: views(summary),
+            caution: caution(summary),
             by_clients: by_clients(summary),
             storage: storage(summary),
             orders: orders::orders(summary),

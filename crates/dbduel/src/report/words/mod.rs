@@ -3,19 +3,20 @@
 //! Pure functions from values to words; no layout, no colour.
 
 mod figures;
+mod headlines;
 mod numbers;
 mod verdicts;
 
 pub use figures::{
     NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
 };
+pub use headlines::headlines;
 pub use numbers::{
     bytes, bytes_of, bytes_tick, bytes_unit, count, duration, large, latency, latency_tick,
     latency_unit, number, ratio, share, trimmed, trimmed_fine,
 };
 pub use verdicts::{
-    change_sign, headlines, own_resolution, pairs_note, quantities_note, ranking, scope, sign,
-    verdict,
+    change_sign, own_resolution, pairs_note, quantities_note, ranking, scope, sign, verdict,
 };
 
 /// Texts with commas and an "and".

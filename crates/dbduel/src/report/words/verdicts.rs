@@ -1,6 +1,6 @@
-//! Verdicts, what they are about, and the contest in one sentence.
+//! Verdicts, what they are about, and how sure the tables beside them are.
 
-use super::numbers::{NEAR_ONE, latency, multiple, ratio, share};
+use super::numbers::{latency, share};
 use super::{clients, joined};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope, Verdict};
@@ -110,111 +110,6 @@ pub fn ranking(duel: &Duel) -> Vec<String> {
         .iter()
         .map(|(name, beaten)| format!("{name} is before {}", joined(beaten)));
     lines.collect()
-}
-
-/// The contest in one sentence per contender.
-#[must_use]
-pub fn headlines(summary: &Summary) -> Vec<String> {
-    if summary.search.is_some() {
-        return crate::report::scaling::highest_rates(summary);
-    }
-    let others = summary
-        .contenders
-        .iter()
-        .filter(|contender| contender.name != summary.baseline);
-    others
-        .map(|contender| headline(summary, &contender.name))
-        .collect()
-}
-
-fn headline(summary: &Summary, contender: &str) -> String {
-    let comparisons: Vec<(&Duel, &Comparison)> = summary
-        .duels
-        .iter()
-        .filter_map(|duel| {
-            Some((
-                duel,
-                duel.comparisons
-                    .iter()
-                    .find(|one| one.contender == contender)?,
-            ))
-        })
-        .collect();
-    let verdicts = [
-        Verdict::Faster,
-        Verdict::Slower,
-        Verdict::Equivalent,
-        Verdict::Undecided,
-        Verdict::Void,
-    ];
-    let mut parts = Vec::new();
-    for verdict in verdicts {
-        let of_it: Vec<&(&Duel, &Comparison)> = comparisons
-            .iter()
-            .filter(|(_, comparison)| comparison.verdict == verdict)
-            .collect();
-        if of_it.is_empty() {
-            continue;
-        }
-        let labels: Vec<&str> = of_it.iter().map(|(duel, _)| duel.label.as_str()).collect();
-        let place = if labels.len() == comparisons.len() && comparisons.len() > 1 {
-            "at every load level".to_owned()
-        } else {
-            format!("at {}", listed(&labels))
-        };
-        let by = if matches!(verdict, Verdict::Faster | Verdict::Slower) {
-            span(&of_it)
-        } else {
-            String::new()
-        };
-        parts.push(format!("{}{by} {place}", verdict.word()));
-    }
-    if parts.is_empty() {
-        return format!("{contender} was not compared");
-    }
-    format!("{contender} is {}", parts.join(", "))
-}
-
-/// How much, from the smallest to the largest point estimate: ` by 3.4 %`, ` (2.41×)`.
-fn span(comparisons: &[&(&Duel, &Comparison)]) -> String {
-    let mut values: Vec<f64> = comparisons
-        .iter()
-        .filter_map(|(_, comparison)| comparison.ratio.value())
-        .collect();
-    values.sort_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()));
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return String::new();
-    };
-    if !values.iter().all(|value| NEAR_ONE.contains(value)) {
-        let (first, last) = (multiple(*first), multiple(*last));
-        return if first == last {
-            format!(" ({first})")
-        } else {
-            format!(" ({first} to {last})")
-        };
-    }
-    let unsigned = |value: f64| ratio(value).trim_start_matches(['+', '−']).to_owned();
-    let (first, last) = (unsigned(*first), unsigned(*last));
-    if first == last {
-        format!(" by {first}")
-    } else {
-        format!(" by {first} to {last}")
-    }
-}
-
-/// `1 client, 16 and 64 clients` would repeat itself: a unit that all share is said once.
-fn listed(labels: &[&str]) -> String {
-    if let [_, .., last] = labels
-        && let Some((_, unit)) = last.split_once(' ')
-        && let Some(numbers) = labels
-            .iter()
-            .map(|label| label.strip_suffix(unit))
-            .collect::<Option<Vec<_>>>()
-    {
-        let numbers: Vec<&str> = numbers.into_iter().map(str::trim_end).collect();
-        return format!("{} {unit}", joined(&numbers));
-    }
-    joined(labels)
 }
 
 /// What the lab can tell apart on the machine of a run, in one sentence without its end; `None` when

@@ -28,6 +28,8 @@ use super::reading::{self, Read};
 use super::table::table;
 use super::value::Value;
 
+pub use taken::{NotTaken, not_taken};
+
 /// One rule.
 pub struct Rule {
     /// Stable name.
@@ -180,7 +182,7 @@ pub const RULES: &[Rule] = &[
     facts("R14", "D4", "A binary log on one side is durable work that the other does not do."),
     facts("R15", "D3", "Doublewrite, checksums and syncs cost time and buy safety."),
     contender("R16", "D1", Durability, "Commits that claim a sync and show none are not durable.", engine::syncs_missing),
-    contender("R17", "I", Performance, "A setting that did not take was not tested.", taken::not_taken),
+    contender("R17", "I", Performance, "A setting that did not take was not tested.", taken::rule),
     contender("R18", "P26", Performance, "A debug or 32-bit build is another server.", server::build),
     facts("R19", "P13", "Instrumentation costs time on the side that has it."),
     contender("R20", "P9", Performance, "A pool of another size than the machine is a limit of its own.", server::pool_size),

@@ -1,29 +1,47 @@
 //! R17: settings that were asked for and are not in effect.
 //!
 //! Servers show a setting under another name, in other words, rounded or completed; only what changes
-//! its meaning is told. Whether durability then differs is for the facts about it to say.
+//! its meaning is told. Whether durability then differs is for the facts about it to say. The lab asks
+//! here too, of servers that it has just started, so that there is one answer.
+
+mod meaning;
 
 use super::{Hit, Look};
 use crate::judge::audit::evidence::ServerEvidence;
-use crate::judge::audit::takes::word_at;
-use crate::judge::audit::value::{Value, is_in_effect, option_value};
+use crate::judge::audit::value::Value;
+use meaning::is_taken;
 
-/// Sizes are rounded to blocks; a value as near as this is the one asked for (a rule of thumb).
-const ROUNDING: f64 = 0.005;
+/// A setting that was asked for and is not in effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotTaken<'a> {
+    /// Its name, as variables have it.
+    pub name: &'a str,
+    /// What was asked for and what became of it: `max_connections = 500 became 214`.
+    pub complaint: String,
+}
 
-pub(super) fn not_taken(look: &Look<'_>) -> Option<Hit> {
-    let server = look.server();
+/// The settings that a server was asked for and does without; none when it was not asked for its variables.
+#[must_use]
+pub fn not_taken(server: &ServerEvidence) -> Vec<NotTaken<'_>> {
     if server.variables.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let wrong: Vec<(&str, String)> = server
-        .asked
-        .iter()
-        .filter_map(|(name, asked)| Some((name.as_str(), complaint(server, name, asked)?)))
-        .collect();
+    let asked = server.asked.iter();
+    asked
+        .filter_map(|(name, asked)| {
+            Some(NotTaken {
+                name,
+                complaint: complaint(server, name, asked)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) fn rule(look: &Look<'_>) -> Option<Hit> {
+    let wrong = not_taken(look.server());
     let (names, complaints): (Vec<&str>, Vec<&str>) = wrong
         .iter()
-        .map(|(name, complaint)| (*name, complaint.as_str()))
+        .map(|one| (one.name, one.complaint.as_str()))
         .unzip();
     (!wrong.is_empty()).then(|| {
         let what = format!("did not take what was asked for: {}", complaints.join(", "));
@@ -151,116 +169,6 @@ fn is_no_variable(server: &ServerEvidence, name: &str) -> bool {
         || server.plugins.iter().any(|plugin| plugin.eq_ignore_ascii_case(name))
 }
 
-fn is_taken(server: &ServerEvidence, name: &str, asked: &str, effective: &str) -> bool {
-    let asked = asked.trim().trim_matches(['"', '\'']);
-    if is_in_effect(asked, effective) {
-        return true;
-    }
-    let switch = |text: &str| Value::read(text).switch();
-    // An option without a value switches on; a log's name does too.
-    if asked.is_empty() && switch(effective) != Some(false) {
-        return name != "sql_mode" || effective.is_empty();
-    }
-    if name.starts_with("log_") && switch(effective) == Some(true) && switch(asked).is_none() {
-        return true;
-    }
-    let number = |text: &str| Value::read(&option_value(text)).number();
-    if let Some(wanted) = number(asked) {
-        let leaves_it_to_the_server = wanted < 0.0 || wanted == 0.0 && IS_AUTO_AT_0.contains(&name);
-        return match number(effective) {
-            // More threads than connections are never kept.
-            Some(got) if name == "thread_cache_size" && got < wanted => server
-                .number("max_connections")
-                .is_some_and(|connections| connections <= got),
-            Some(got) => leaves_it_to_the_server || (got - wanted).abs() <= ROUNDING * wanted.abs(),
-            None => word_at(server, name, wanted as usize)
-                .is_some_and(|word| word.eq_ignore_ascii_case(effective)),
-        };
-    }
-    match name {
-        "sql_mode" => has_modes(asked, effective),
-        "optimizer_switch" | "optimizer_trace" => has_flags(asked, effective),
-        _ => is_charset(asked, effective) || is_path(asked, effective),
-    }
-}
-
-/// Variables of which 0 leaves the value to the server.
-const IS_AUTO_AT_0: &[&str] = &[
-    "back_log",
-    "innodb_buffer_pool_instances",
-    "innodb_open_files",
-    "open_files_limit",
-    "table_definition_cache",
-];
-
-/// True when `effective` is `asked` with its combinations, such as TRADITIONAL, spelled out.
-fn has_modes(asked: &str, effective: &str) -> bool {
-    const COMBINATIONS: &[&str] = &[
-        "ANSI",
-        "DB2",
-        "MAXDB",
-        "MSSQL",
-        "MYSQL323",
-        "MYSQL40",
-        "ORACLE",
-        "POSTGRESQL",
-        "TRADITIONAL",
-    ];
-    let modes = |text: &str| -> Vec<String> {
-        let modes = text.split(',').map(|mode| mode.trim().to_uppercase());
-        modes.filter(|mode| !mode.is_empty()).collect()
-    };
-    let (asked, effective) = (modes(asked), modes(effective));
-    let has_combination = asked
-        .iter()
-        .any(|mode| COMBINATIONS.contains(&mode.as_str()));
-    has_combination && asked.iter().all(|mode| effective.contains(mode))
-}
-
-/// True when every flag that was asked for is set like that; the others have their defaults.
-fn has_flags(asked: &str, effective: &str) -> bool {
-    let effective: Vec<&str> = effective.split(',').map(str::trim).collect();
-    asked.split(',').map(str::trim).all(|flag| {
-        flag.is_empty()
-            || flag.eq_ignore_ascii_case("default")
-            || flag.ends_with("=default")
-            || effective.iter().any(|set| set.eq_ignore_ascii_case(flag))
-    })
-}
-
-/// True when both name one character set or collation: `utf8` is what servers show as `utf8mb3` today.
-fn is_charset(asked: &str, effective: &str) -> bool {
-    let full = |name: &str| {
-        let lower = name.to_ascii_lowercase();
-        match lower.strip_prefix("utf8") {
-            Some(rest) if rest.is_empty() || rest.starts_with('_') => format!("utf8mb3{rest}"),
-            _ => lower,
-        }
-    };
-    full(asked) == full(effective)
-}
-
-/// True when both name one file or folder: servers complete paths and add endings.
-fn is_path(asked: &str, effective: &str) -> bool {
-    let bare = |path: &str| {
-        path.trim_end_matches('/')
-            .trim_start_matches("./")
-            .to_owned()
-    };
-    let (asked, effective) = (bare(asked), bare(effective));
-    let is_file = asked.contains('/') || effective.contains('/') || effective.contains('.');
-    let stem = effective
-        .rsplit_once('.')
-        .map_or(effective.as_str(), |(stem, _)| stem);
-    let is_end = |whole: &str| {
-        whole == asked
-            || whole
-                .strip_suffix(asked.as_str())
-                .is_some_and(|rest| rest.ends_with('/'))
-    };
-    is_file && !asked.is_empty() && (is_end(&effective) || is_end(stem))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,7 +192,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn not_taken(recorded: &str, asked: (&str, &str), shown: &[(&str, &str)], words: &str) {
+    fn lost(recorded: &str, asked: (&str, &str), shown: &[(&str, &str)], words: &str) {
         let server = server(recorded, shown);
         assert_eq!(complaint(&server, asked.0, asked.1).as_deref(), Some(words));
     }
@@ -384,15 +292,15 @@ mod tests {
             } else {
                 format!("{name} = {asked} became {shown}")
             };
-            not_taken(mysql, (name, asked), &[(name, shown)], &words);
+            lost(mysql, (name, asked), &[(name, shown)], &words);
         }
-        not_taken(
+        lost(
             mysql,
             ("skip_log_bin", ""),
             &[("log_bin", "ON")],
             "skip_log_bin is not in effect",
         );
-        not_taken(
+        lost(
             mysql,
             ("innodb_use_mtflush", "1"),
             &[],

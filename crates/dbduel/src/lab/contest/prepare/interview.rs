@@ -8,7 +8,7 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 
-use crate::judge::audit::ServerEvidence;
+use crate::judge::audit::{NotTaken, ServerEvidence, not_taken};
 use crate::lab::contest::arena::{Place, Resident};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
@@ -16,7 +16,8 @@ use crate::lab::contest::{Setting, close};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep, keep_schema, scalar};
 use crate::lab::inspect;
-use crate::lab::server::{Build, NotTaken, recognise};
+use crate::lab::inspect::planned::ask_for;
+use crate::lab::server::{Build, recognise};
 
 /// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
 /// are the ones of the record.
@@ -73,32 +74,32 @@ pub fn interview(
             "server.cnf",
             &std::fs::read(own.sandbox.config())?,
         )?;
-        if let Some(server) = &own.server {
-            for not_taken in server.settings_not_taken()? {
-                journal.notice(ignored(&name, &not_taken))?;
-            }
-        }
     }
-    inspect::live::evidence(&name, &mut connection)
+    let mut evidence = inspect::live::evidence(&name, &mut connection)?;
+    if let Some(contender) = plan.contenders.iter().find(|one| one.name == name) {
+        ask_for(contender, &mut evidence);
+    }
+    for lost in not_taken(&evidence) {
+        let log_line = match &resident.place {
+            Place::Sandboxed(own) => own
+                .server
+                .as_ref()
+                .and_then(|server| server.last_word_on(lost.name)),
+            Place::Running { .. } => None,
+        };
+        journal.notice(ignored(&name, &lost, log_line))?;
+    }
+    Ok(evidence)
 }
 
-fn ignored(contender: &str, not_taken: &NotTaken) -> Finding {
-    let NotTaken {
-        name,
-        asked,
-        got,
-        log_line,
-    } = not_taken;
-    let shown = got
-        .as_ref()
-        .map_or("has no such variable".to_owned(), |got| {
-            format!("shows `{got}`")
-        });
+fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Finding {
     let words = log_line
-        .as_ref()
         .map(|line| format!(" (its log: {line})"))
         .unwrap_or_default();
-    let claim = format!("`{contender}` was given `{name} = {asked}` and {shown}{words}");
+    let claim = format!(
+        "`{contender}` did not take what was asked for: {}{words}",
+        lost.complaint
+    );
     finding(
         "server.setting-not-in-effect",
         Severity::Doubt,

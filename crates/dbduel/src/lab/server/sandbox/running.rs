@@ -1,6 +1,5 @@
 //! A server that runs in a sandbox: looked at, frozen, thawed, stopped.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -9,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{Connection, Credentials};
+use dbduel_load::blocking::Credentials;
 use nix::sys::signal::Signal;
 
 use super::super::process::{ProcessIdentity, poll_until, signal_group, signal_one};
-use super::super::products::VARIABLES;
-use super::super::settings::{NotTaken, Setting, not_taken};
+use super::super::settings::last_mention;
 use super::account::Account;
 use super::start::{identify, tail};
 use super::{Owner, Sandbox};
@@ -32,7 +30,6 @@ pub struct RunningServer {
     socket: PathBuf,
     log: PathBuf,
     log_start: u64,
-    settings: Vec<Setting>,
     account: Account,
     ready_after: Duration,
 }
@@ -71,7 +68,6 @@ impl RunningServer {
             socket: sandbox.socket.clone(),
             log: sandbox.log(),
             log_start,
-            settings: sandbox.settings.clone(),
             account,
             ready_after: Duration::ZERO,
         })
@@ -169,29 +165,9 @@ impl RunningServer {
         signal_group(self.group(), Signal::SIGCONT).context("could not thaw the server")
     }
 
-    /// Opens a connection for questions, as the lab's own account.
-    ///
-    /// # Errors
-    /// The server does not let us in; a frozen one does not answer.
-    pub fn connect(&self) -> Result<Connection> {
-        Ok(self.account.log_in(&self.socket)?)
-    }
-
-    /// Settings that the server runs without, although it was started with them: ignored, clamped or unknown to it.
-    ///
-    /// # Errors
-    /// The server cannot be asked.
-    pub fn settings_not_taken(&self) -> Result<Vec<NotTaken>> {
-        let shown = self.connect()?.query(VARIABLES)?;
-        let text = |row, column| shown.text(row, column).unwrap_or_default();
-        let variables: BTreeMap<String, String> = (0..shown.rows.len())
-            .map(|row| (text(row, 0).to_ascii_lowercase(), text(row, 1)))
-            .collect();
-        Ok(not_taken(
-            &self.settings,
-            &variables,
-            &self.log_since_start(),
-        ))
+    /// The last that the server wrote into its log about a setting since it was started.
+    pub fn last_word_on(&self, setting: &str) -> Option<String> {
+        last_mention(setting, &self.log_since_start())
     }
 
     /// Asks the server to end, and kills it when it has not by the deadline. A frozen server is thawed first.
