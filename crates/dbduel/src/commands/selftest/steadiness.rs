@@ -66,7 +66,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// The quantities as a table.
 pub fn table(quantities: &[SeriesSteadiness]) -> String {
     let mut text = format!(
-        "\n{:<30} {:>10} {:>10} {:>11} {:>7} {:>18}\n",
+        "\n{:<31} {:>10} {:>10} {:>11} {:>7} {:>18}\n",
         "Judged alike, block by block",
         "one block",
         "different",
@@ -84,7 +84,7 @@ pub fn table(quantities: &[SeriesSteadiness]) -> String {
             _ => of(one.before_throughput),
         };
         let row = format!(
-            "  {:<28} {:>10} {:>10} {:>11} {after:>7} {before:>18}",
+            "  {:<29} {:>10} {:>10} {:>11} {after:>7} {before:>18}",
             one.quantity,
             format!("±{}", words::share(one.block_sd)),
             of(one.different),
