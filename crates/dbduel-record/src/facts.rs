@@ -268,4 +268,28 @@ pub struct SelfTestSeries {
     pub void: u32,
     /// Duels whose interval holds the true ratio.
     pub intervals_hold: u32,
+    /// Throughput, and what may be steadier.
+    pub steadiness: Vec<SeriesSteadiness>,
+}
+
+/// How steady a quantity was from block to block over a series of duels, each quantity judged as throughput
+/// is: on the same blocks, with the same error probability.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SeriesSteadiness {
+    /// What was compared.
+    pub quantity: String,
+    /// Duels in which it could be compared.
+    pub duels: u32,
+    /// Standard deviation of one block's log ratio, the median over those duels.
+    pub block_sd: f64,
+    /// Duels in which the two were called different.
+    pub different: u32,
+    /// Duels in which they were called equivalent.
+    pub equivalent: u32,
+    /// Blocks after which either was said, the median; absent when nothing was.
+    pub blocks: Option<f64>,
+    /// Duels in which it was said after fewer blocks than of throughput. A duel ends when throughput is
+    /// decided, so what would have come later is not known.
+    pub before_throughput: u32,
 }

@@ -1,10 +1,11 @@
 //! Prints what a duel can find, beside three ways of the field that get the same machine and the same
-//! time: per machine and true effect, how often each ends with which verdict, after how many minutes,
-//! and how often the duel's interval misses the truth.
+//! time, as two tables in Markdown: per machine and true effect, how often each ends with which verdict,
+//! after how many minutes, and how often intervals miss the truth.
 //!
 //! `cargo run --release -p dbduel-stats --example power_table [duels] [blocks]`
 //!
 //! At a true effect of 0 the columns `faster` and `slower` are false claims; elsewhere `slower` is one.
+//! Ends with exit code 1 when a promise is broken by more than chance allows.
 
 #[path = "../tests/acceptance/competitors.rs"]
 mod competitors;
@@ -12,41 +13,33 @@ mod competitors;
 #[expect(dead_code, reason = "the acceptance suite uses the rest")]
 mod simulate;
 
+use std::process::ExitCode;
+
 use competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
 use dbduel_stats::StatsError;
+use dbduel_stats::compare::paired_mean;
+use dbduel_stats::proportion::proportion;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Verdict};
 use simulate::{DEFAULT_DESIGN, NASTY, Noise, QUIET, TYPICAL, mirrored_duel};
 
 const MARGIN: f64 = 0.02;
+const ALPHA: f64 = 0.05;
+/// Probability that a promise which is kept is called broken.
+const CHECK_ALPHA: f64 = 0.002;
+const EFFECTS_PERCENT: [f64; 4] = [0.0, 2.0, 5.0, 10.0];
+const MACHINES: [(&str, Noise); 3] = [("quiet", QUIET), ("typical", TYPICAL), ("nasty", NASTY)];
 
-/// How the duels of one method ended.
+/// How the duels of dbduel ended.
 #[derive(Default)]
-struct Tally {
+struct Duels {
     faster: usize,
     slower: usize,
     equal: usize,
-    /// Intervals that do not hold the truth; absent for methods without an interval.
-    missed: Option<usize>,
+    /// Intervals at the stop, valid at every look at once, that do not hold the truth.
+    missed: usize,
+    /// Intervals of a number of blocks that was fixed before, all that the time allows.
+    missed_fixed: usize,
     minutes: Vec<f64>,
-}
-
-impl Tally {
-    fn print(mut self, machine: &str, percent: f64, method: &str) {
-        let duels = self.minutes.len();
-        let share = |count: usize| 100.0 * count as f64 / duels as f64;
-        self.minutes.sort_unstable_by(f64::total_cmp);
-        let misses = self
-            .missed
-            .map_or("–".to_owned(), |missed| format!("{:.1} %", share(missed)));
-        println!(
-            "{machine:8} {percent:5.0} %  {method:26} {:5.1} % {:5.1} % {:7.1} % {:8.1} % {:8.1} {misses:>8}",
-            share(self.faster),
-            share(self.slower),
-            share(self.equal),
-            share(duels - self.faster - self.slower - self.equal),
-            self.minutes[duels / 2],
-        );
-    }
 }
 
 /// Seconds of machine time that `blocks` mirrored blocks take, guards included.
@@ -54,79 +47,125 @@ fn seconds(blocks: usize) -> usize {
     blocks * 4 * (DEFAULT_DESIGN.slice + DEFAULT_DESIGN.guard)
 }
 
-fn duels_of_ours(
-    noise: Noise,
-    effect: f64,
-    blocks: usize,
-    duels: u64,
-) -> Result<Tally, StatsError> {
-    let mut tally = Tally {
-        missed: Some(0),
-        ..Tally::default()
-    };
+fn minutes(blocks: usize) -> f64 {
+    seconds(blocks) as f64 / 60.0
+}
+
+fn conduct(noise: Noise, effect: f64, blocks: usize, duels: u64) -> Result<Duels, StatsError> {
+    let mut ended = Duels::default();
     for seed in 0..duels {
-        let mut decider = Decider::new(SequentialPlan::new(blocks, 0.05, MARGIN, seed))?;
-        for unit in mirrored_duel(noise, DEFAULT_DESIGN, blocks, effect, seed) {
-            decider.push(unit)?;
+        let mut decider = Decider::new(SequentialPlan::new(blocks, ALPHA, MARGIN, seed))?;
+        let units = mirrored_duel(noise, DEFAULT_DESIGN, blocks, effect, seed);
+        for unit in &units {
+            decider.push(*unit)?;
             if decider.has_verdict() {
                 break;
             }
         }
         let decision = decider.decision()?;
         match decision.verdict {
-            Verdict::Faster => tally.faster += 1,
-            Verdict::Slower => tally.slower += 1,
-            Verdict::Equivalent => tally.equal += 1,
+            Verdict::Faster => ended.faster += 1,
+            Verdict::Slower => ended.slower += 1,
+            Verdict::Equivalent => ended.equal += 1,
             Verdict::Undecided => {}
         }
-        let covers = decision
+        let is_held = decision
             .interval
             .is_some_and(|set| set.low <= effect && effect <= set.high);
-        tally.missed = tally.missed.map(|missed| missed + usize::from(!covers));
-        tally.minutes.push(seconds(decision.n) as f64 / 60.0);
+        ended.missed += usize::from(!is_held);
+        ended.missed_fixed += usize::from(!paired_mean(&units, ALPHA)?.contains(effect));
+        ended.minutes.push(minutes(decision.n));
     }
-    Ok(tally)
+    ended.minutes.sort_unstable_by(f64::total_cmp);
+    Ok(ended)
 }
 
-fn duels_of_others(duels: u64, blocks: usize, method: impl Fn(u64) -> Said) -> Tally {
-    let mut tally = Tally::default();
-    for seed in 0..duels {
-        match method(seed) {
-            Said::Faster => tally.faster += 1,
-            Said::Slower => tally.slower += 1,
-            Said::Equal => tally.equal += 1,
-            Said::Nothing => {}
-        }
-        tally.minutes.push(seconds(blocks) as f64 / 60.0);
-    }
-    tally
+/// Shares of `duels` that one of the other ways calls faster, slower and equal, percent.
+fn others(duels: u64, method: impl Fn(u64) -> Said) -> String {
+    let said: Vec<Said> = (0..duels).map(method).collect();
+    let share = |wanted: Said| {
+        let count = said.iter().filter(|said| **said == wanted).count();
+        100.0 * count as f64 / duels as f64
+    };
+    let (faster, slower) = (share(Said::Faster), share(Said::Slower));
+    format!("{faster:.1} | {slower:.1} | {:.1}", share(Said::Equal))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// True when chance does not explain that more than `promised` of the duels went wrong.
+fn is_broken(wrong: usize, duels: u64, promised: f64) -> Result<bool, StatsError> {
+    Ok(proportion(wrong, duels as usize, CHECK_ALPHA)?.low > promised)
+}
+
+fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args()
         .skip(1)
         .map(|argument| argument.parse::<usize>());
-    let duels = arguments.next().transpose()?.unwrap_or(200).max(1) as u64;
-    let blocks = arguments.next().transpose()?.unwrap_or(56);
-    println!(
-        "{duels} duels each, {:.0} minutes of machine time at most, margin {MARGIN}, alpha 0.05",
-        seconds(blocks) as f64 / 60.0
-    );
-    println!(
-        "machine   effect  method                     faster  slower   equal  undecided  minutes   misses"
-    );
+    let duels = arguments.next().transpose()?.unwrap_or(1000).max(1) as u64;
+    let blocks = arguments.next().transpose()?.unwrap_or(56).max(2);
     let time = seconds(blocks);
-    for (name, noise) in [("quiet", QUIET), ("typical", TYPICAL), ("nasty", NASTY)] {
-        for percent in [0.0, 2.0, 5.0, 10.0] {
-            let effect = (percent / 100.0_f64).ln_1p();
-            duels_of_ours(noise, effect, blocks, duels)?.print(name, percent, "dbduel");
-            let long = |seed| one_long_run(noise, effect, time, MARGIN, seed);
-            duels_of_others(duels, blocks, long).print(name, percent, "one long run each");
-            let three = |seed| three_runs_welch(noise, effect, time, seed);
-            duels_of_others(duels, blocks, three).print(name, percent, "three runs each, Welch");
-            let latte = |seed| effective_size_welch(noise, effect, time, seed);
-            duels_of_others(duels, blocks, latte).print(name, percent, "Welch, effective size");
+    let mut broken = Vec::new();
+    println!(
+        "{duels} duels each, {:.0} minutes of machine time at most, margin {MARGIN}, alpha {ALPHA}\n",
+        minutes(blocks)
+    );
+    println!(
+        "| machine | effect | faster | slower | equal | undecided | median minutes | interval misses | fixed-n misses |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    );
+    for (name, noise) in MACHINES {
+        for percent in EFFECTS_PERCENT {
+            let ended = conduct(noise, (percent / 100.0_f64).ln_1p(), blocks, duels)?;
+            let share = |count: usize| format!("{:.1}", 100.0 * count as f64 / duels as f64);
+            let undecided = duels as usize - ended.faster - ended.slower - ended.equal;
+            println!(
+                "| {name} | {percent:.0} % | {} | {} | {} | {} | {:.0} | {} | {} |",
+                share(ended.faster),
+                share(ended.slower),
+                share(ended.equal),
+                share(undecided),
+                ended.minutes[ended.minutes.len() / 2],
+                share(ended.missed),
+                share(ended.missed_fixed),
+            );
+            let is_faster_false = percent == 0.0;
+            let false_claims = ended.slower + if is_faster_false { ended.faster } else { 0 };
+            for (what, count) in [
+                ("false claims", false_claims),
+                ("intervals that miss", ended.missed),
+                ("intervals of fixed n that miss", ended.missed_fixed),
+            ] {
+                if is_broken(count, duels, ALPHA)? {
+                    broken.push(format!("{name}, {percent:.0} %: {count} {what} of {duels}"));
+                }
+            }
         }
     }
-    Ok(())
+    println!(
+        "\nThe same machines and {:.0} minutes each time; faster, slower and equal.\n\n\
+         | machine | effect | one long run each | | | three runs each, Welch | | | Welch, effective size | | |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        minutes(blocks)
+    );
+    for (name, noise) in MACHINES {
+        for percent in EFFECTS_PERCENT {
+            let effect = (percent / 100.0_f64).ln_1p();
+            println!(
+                "| {name} | {percent:.0} % | {} | {} | {} |",
+                others(duels, |seed| one_long_run(
+                    noise, effect, time, MARGIN, seed
+                )),
+                others(duels, |seed| three_runs_welch(noise, effect, time, seed)),
+                others(duels, |seed| effective_size_welch(
+                    noise, effect, time, seed
+                )),
+            );
+        }
+    }
+    for promise in &broken {
+        eprintln!("broken: {promise}");
+    }
+    Ok(match broken.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }

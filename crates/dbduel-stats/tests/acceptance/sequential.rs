@@ -1,12 +1,13 @@
 //! Error rates, power and coverage of the sequential verdicts.
 
 use crate::simulate::{
-    DEFAULT_DESIGN, Design, NASTY, Noise, QUIET, TYPICAL, autoregressive_series, mirrored_duel,
+    DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, autoregressive_series,
+    mirrored_blocks, mirrored_duel, pair,
 };
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
-    Decider, Decision, SequentialPlan, Verdict, decide, flip_spend, sign_e_process,
+    Decider, Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
 };
 
 const BUDGET: usize = 56;
@@ -280,6 +281,24 @@ fn slices_starved_on_one_side_are_called_a_difference() {
     };
     let called = (0..200).filter(called).count();
     assert!(called >= 180, "{called} of 200");
+}
+
+/// Control: the limit of every early stop. One side stalls for 8 s about every 400 s under load, five times
+/// in an hour, and is as much faster in between: a duel that meets few of the stalls calls it faster.
+#[test]
+fn rare_stalls_of_one_side_are_not_priced_by_an_early_verdict() {
+    let (rate, length, left) = (1.0 / 400.0, 8.0, 0.2);
+    let gain = -(1.0_f64 - rate * length * (1.0 - left)).ln();
+    let is_called_faster = |seed: &u64| {
+        let mut machine = Machine::new(TYPICAL, *seed);
+        let mut contenders = pair(&TYPICAL, gain, &mut machine);
+        contenders[1].own_stalls = Some((rate, length, left));
+        let units = mirrored_blocks(&mut machine, &mut contenders, DEFAULT_DESIGN, BUDGET);
+        let rejection = flip_spend(&units, &plan(*seed, 0.0)).unwrap();
+        rejection.is_some_and(|rejection| rejection.side == Side::Above)
+    };
+    let wrong = (0..1000).filter(is_called_faster).count();
+    assert!((80..=250).contains(&wrong), "{wrong} of 1000");
 }
 
 /// What starvation costs is time: the interval widens, and it still holds the truth.

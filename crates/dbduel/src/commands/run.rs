@@ -237,9 +237,19 @@ pub fn show_live(dir: &Path, wishes: &Wishes<'_>) -> Result<()> {
     Ok(())
 }
 
+/// True when a record of this plan may be given more time. The number of starts that a verdict on servers
+/// rests on is fixed beforehand.
+#[must_use]
+pub fn may_be_extended(plan: &Plan) -> bool {
+    plan.schedule.epochs.is_none()
+}
+
 /// Gives a record more time and the blocks that fit into it. The journal says so before anything runs.
-fn extend(record: &Path, past: &Record, budget: Duration) -> Result<()> {
-    if past.plan.schedule.epochs.is_some() {
+///
+/// # Errors
+/// When its plan allows no extension, or the record cannot be written.
+pub fn extend(record: &Path, past: &Record, budget: Duration) -> Result<()> {
+    if !may_be_extended(&past.plan) {
         bail!(
             "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
              new record with more `epochs`",

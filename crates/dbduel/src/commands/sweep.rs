@@ -1,8 +1,11 @@
-//! `dbduel run` of an experiment with `[sweep]`: a record for every cell, one cell after the other.
+//! `dbduel run` of an experiment with `[sweep]`: a record for every cell, one cell after the other, and what
+//! they leave of the budget for those that are undecided.
+
+mod rest;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::EndReason;
@@ -21,7 +24,8 @@ use crate::lab::contest;
 use crate::lab::expand::{expand_cell, expand_sweep};
 use crate::lab::experiment::Experiment;
 use crate::lab::server::Home;
-use crate::report;
+use crate::report::{self, words};
+use rest::Standing;
 
 /// The page that people look at, in the sweep's directory.
 const PAGE: &str = "report.html";
@@ -139,39 +143,18 @@ struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Runs every cell that is not over, then shows what came of all.
+    /// Runs every cell that is not over, gives what they leave to the undecided ones, and shows what came of
+    /// all.
     fn go_on(&self) -> Result<Exit> {
         run::show_live(self.dir, self.wishes)?;
         let (mut used_s, mut took) = (0.0, 0.0);
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
             if !is_cell_over(&record)? {
-                let label = self.plan.label(cell);
-                console::complain(&format!(
-                    "cell {} of {}: {label}",
-                    number + 1,
-                    self.plan.cells.len()
-                ));
-                let ended = self
-                    .run_cell(number, cell, &record, used_s)
-                    .with_context(|| {
-                        format!(
-                            "the sweep stopped at {label}; `dbduel run {}` goes on with it",
-                            self.dir.display()
-                        )
-                    });
-                if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
-                    // The error is the one to report, not one of the reports.
-                    let _ = record_reports::write(&record, false);
-                    let _ = write_reports(self.dir, self.plan);
-                    ended?;
-                    console::complain(&format!(
-                        "interrupted; go on with `dbduel run {}`",
-                        self.dir.display()
-                    ));
+                console::complain(&self.named(number));
+                if !self.is_conducted(number, used_s)? {
                     return Ok(Exit::Interrupted);
                 }
-                record_reports::write(&record, false)?;
                 // Every cell so far is judged again; where that takes long, only at the end.
                 if took <= self.plan.budget_s / self.plan.cells.len() as f64 * REPORT_SHARE {
                     let begun = Instant::now();
@@ -181,7 +164,81 @@ impl Sweep<'_> {
             }
             used_s += contest::used_s(&Record::open(&record)?);
         }
+        if !self.use_rest()? {
+            return Ok(Exit::Interrupted);
+        }
         self.show()
+    }
+
+    /// Gives what the cells have left of the budget to those that are undecided, for as long as it is of use
+    /// to one. False when the user stopped it.
+    fn use_rest(&self) -> Result<bool> {
+        let standing = |number: usize| -> Result<Standing> {
+            let record = Record::open(&cell_dir(self.dir, &self.plan.cells[number]))?;
+            Ok(Standing::of(&record))
+        };
+        let mut cells = (0..self.plan.cells.len())
+            .map(standing)
+            .collect::<Result<Vec<Standing>>>()?;
+        loop {
+            let used_s: f64 = cells.iter().map(|cell| cell.used_s).sum();
+            let left_s = self.plan.budget_s - used_s;
+            let Some((number, seconds)) = rest::next(left_s, &cells) else {
+                return Ok(true);
+            };
+            console::complain(&format!(
+                "{} of the budget are left; undecided and going on for {}: {}",
+                words::duration(left_s),
+                words::duration(seconds),
+                self.named(number)
+            ));
+            let dir = cell_dir(self.dir, &self.plan.cells[number]);
+            let record = Record::open(&dir)?;
+            // What the cell itself did not use is part of what is left.
+            let own_s = record.plan.schedule.budget_s - cells[number].used_s;
+            let extra_s = (seconds - own_s.max(0.0)).max(0.0);
+            run::extend(&dir, &record, Duration::from_secs_f64(extra_s))?;
+            if !self.is_conducted(number, used_s)? {
+                return Ok(false);
+            }
+            cells[number] = standing(number)?;
+        }
+    }
+
+    /// How people call a cell.
+    fn named(&self, number: usize) -> String {
+        let cells = &self.plan.cells;
+        let label = self.plan.label(&cells[number]);
+        format!("cell {} of {}: {label}", number + 1, cells.len())
+    }
+
+    /// Conducts the contest of a cell, or what is left of it, and writes its report. False when the user
+    /// stopped it, which is then said.
+    fn is_conducted(&self, number: usize, used_s: f64) -> Result<bool> {
+        let cell = &self.plan.cells[number];
+        let record = cell_dir(self.dir, cell);
+        let ended = self
+            .run_cell(number, cell, &record, used_s)
+            .with_context(|| {
+                format!(
+                    "the sweep stopped at {}; `dbduel run {}` goes on with it",
+                    self.plan.label(cell),
+                    self.dir.display()
+                )
+            });
+        if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
+            // The error is the one to report, not one of the reports.
+            let _ = record_reports::write(&record, false);
+            let _ = write_reports(self.dir, self.plan);
+            ended?;
+            console::complain(&format!(
+                "interrupted; go on with `dbduel run {}`",
+                self.dir.display()
+            ));
+            return Ok(false);
+        }
+        record_reports::write(&record, false)?;
+        Ok(true)
     }
 
     /// Conducts the contest of a cell, or what is left of it. What earlier cells left of the budget is

@@ -32,6 +32,7 @@ pub mod search;
 mod settings;
 mod stacks;
 mod stalls;
+pub mod steadiness;
 pub mod summary;
 pub mod sweep;
 #[cfg(test)]

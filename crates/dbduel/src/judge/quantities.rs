@@ -30,21 +30,36 @@ pub fn compare(
         return Vec::new();
     };
     let alpha = comparison.alpha / Quantity::ALL.len() as f64;
-    let blocks = &evidence.levels[level].complete;
-    let quantities = Quantity::ALL.into_iter().map(|quantity| {
-        let name = &comparison.contender;
-        let stream = format!("judge/level/{level}/contender/{name}/{}", quantity.stream());
-        let question = Question {
-            plan,
-            contender,
-            reference: plan.baseline,
-            alpha,
-            paths: paths_for(alpha, &plan.decision),
-            stream,
-        };
-        answer(evidence, blocks, quantity, &question)
-    });
+    let quantities = Quantity::ALL
+        .into_iter()
+        .map(|quantity| compare_one(evidence, level, contender, quantity, alpha));
     quantities.collect()
+}
+
+/// One quantity of one contender against the baseline, with an error probability of its own.
+pub fn compare_one(
+    evidence: &Evidence<'_>,
+    level: usize,
+    contender: usize,
+    quantity: Quantity,
+    alpha: f64,
+) -> QuantityComparison {
+    let plan = evidence.plan();
+    let name = &plan.contenders[contender].name;
+    let question = Question {
+        plan,
+        contender,
+        reference: plan.baseline,
+        alpha,
+        paths: paths_for(alpha, &plan.decision),
+        stream: format!("judge/level/{level}/contender/{name}/{}", quantity.stream()),
+    };
+    answer(
+        evidence,
+        &evidence.levels[level].complete,
+        quantity,
+        &question,
+    )
 }
 
 fn answer(
@@ -123,7 +138,7 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
                 format!("a slice of `{name}` has no processor readings of the server")
             })?,
         Quantity::BytesWrittenPerTransaction => evidence
-            .reading(slice, "server", "device_write_bytes")
+            .used(slice, "server", "device_write_bytes")
             .map(|bytes| bytes / row.ok as f64)
             .ok_or_else(|| format!("a slice of `{name}` has no reading of bytes written"))?,
     };

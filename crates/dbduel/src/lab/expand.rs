@@ -29,7 +29,7 @@ use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
-pub use extras::more_blocks;
+pub use extras::{least_extension_s, more_blocks};
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 

@@ -1,24 +1,36 @@
 //! Sweeps over factors beside the contenders, on real servers.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dbduel_record::sweep::{SweepPlan, cell_dir};
+use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
 use dbduel_record::{Event, Record};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, program, servers_left, short_experiment, with_servers};
+use super::lab::{Lab, count, program, servers_left, short_experiment, with_servers};
 
-/// Two sizes of the table, both held against the same two contenders. What they are asked need not be
-/// answered, only measured.
+/// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
+/// narrow, so that a cell stays undecided, but for the five in a hundred that the confidence allows.
 fn swept() -> String {
     short_experiment(
         ["mariadb-10.11", "mariadb-10.11"],
         "[sweep]\ntable_size = [500, 1_000]\n",
     )
     .replace("table_size = 2_000\n", "")
-    .replace("\"26 s\"", "\"42 s\"\nconfidence = 0.8")
+    .replace("\"26 s\"", "\"36 s\"")
+    .replace("\"25 %\"", "\"0.1 %\"")
+    .replace("\"100 ms\"", "\"50 ms\"")
     .replace("warm_up = \"2 s\"", "warm_up = \"1 s\"")
+}
+
+/// How often the cells of a sweep were given more time.
+fn extensions(dir: &Path, plan: &SweepPlan) -> usize {
+    let of = |cell| {
+        let record = Record::open(&cell_dir(dir, cell)).unwrap();
+        count(&record, |event| matches!(event, Event::Extended { .. }))
+    };
+    plan.cells.iter().map(of).sum()
 }
 
 #[test]
@@ -82,6 +94,22 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
         .unwrap();
     let json: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(json["cells"][0]["state"], "over");
+
+    // Time that cells left, which is here time that was added: enough for one of them to go on.
+    let slices = |plan: &SweepPlan| -> usize {
+        let of = |cell| Record::open(&cell_dir(&dir, cell)).unwrap().slices.len();
+        plan.cells.iter().map(of).sum()
+    };
+    let before = (extensions(&dir, &plan), slices(&plan));
+    let mut longer = plan.clone();
+    longer.budget_s += 9.0;
+    std::fs::write(dir.join(SWEEP), serde_json::to_vec(&longer).unwrap()).unwrap();
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert!(said.contains("undecided and going on for"), "{said}");
+    assert!(extensions(&dir, &plan) > before.0, "{said}");
+    assert!(slices(&plan) > before.1, "{said}");
     assert_eq!(servers_left(), []);
 }
 
@@ -133,41 +161,41 @@ fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
     check(
         line,
         "tabel_size = [500, 1_000]",
-        "21:1",
+        "20:1",
         "did you mean `table_size`?",
     );
     check(
         line,
         "table_size = [500, -1]",
-        "21:1",
+        "20:1",
         "(with table_size = -1)",
     );
-    check(line, "table_size = [500]", "21:14", "at least two levels");
-    check(line, "table_size = 500", "21:14", "found the number 500");
+    check(line, "table_size = [500]", "20:14", "at least two levels");
+    check(line, "table_size = 500", "20:14", "found the number 500");
     check(
         line,
         "tables = [1, 3]",
-        "21:1",
+        "20:1",
         "is set in [workload] and swept",
     );
-    check(line, "clients = [1, 3]", "21:1", "list them in [load]");
+    check(line, "clients = [1, 3]", "20:1", "list them in [load]");
     check(
         line,
         "server_cores = [0, 1]",
-        "21:17",
+        "20:17",
         "a number of processors",
     );
     check(
         line,
         "server_cores = [[4000], [0]]",
-        "21:17",
+        "20:17",
         "there is no processor 4000",
     );
     check(
         line,
         "server_io = [\"20\", \"unlimited\"]",
-        "21:14",
+        "20:14",
         "`20 MiB/s`",
     );
-    check("\"42 s\"", "\"20 s\"", "1:10", "the budget of 10 s");
+    check("\"36 s\"", "\"24 s\"", "1:10", "the budget of 12 s");
 }

@@ -10,6 +10,7 @@ use dbduel_record::rows::ALL_CLASSES;
 
 use crate::cli;
 use crate::commands::{record_reports, run};
+use crate::judge::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
 use crate::lab::server::Home;
@@ -61,6 +62,8 @@ pub struct Outcome {
     pub resolution: Vec<Resolution>,
     /// Share of its slices in which the second server was really stopped.
     pub stopped_share: f64,
+    /// Throughput, and what may be steadier.
+    pub steadiness: Vec<Steadiness>,
 }
 
 impl Match {
@@ -110,6 +113,7 @@ impl Match {
             ),
             resolution: resolution(&evidence),
             stopped_share: stopped_share(&evidence),
+            steadiness: steadiness(&evidence),
             summary,
             record,
         }))

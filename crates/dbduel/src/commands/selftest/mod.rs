@@ -8,6 +8,7 @@
 mod duel;
 mod null;
 mod series;
+mod steadiness;
 pub mod store;
 
 use std::path::PathBuf;

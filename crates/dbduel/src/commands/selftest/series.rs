@@ -5,6 +5,7 @@ use dbduel_record::facts::{SelfTest, SelfTestSeries};
 use dbduel_stats::proportion::proportion;
 
 use super::duel::{Match, Outcome};
+use super::steadiness::{self, Tally};
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::summary::Verdict;
@@ -28,6 +29,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     };
     let mut exit = Exit::Done;
     let mut stopped_share = 0.0;
+    let mut tally = Tally::default();
     for number in 1..=duels {
         let Some(outcome) = set.conduct(home)? else {
             exit = Exit::Interrupted;
@@ -47,13 +49,16 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
             words::duration(ran_s)
         );
         say(set, &line)?;
+        tally.add(outcome.steadiness);
     }
     if series.duels == 0 {
         return Ok(exit);
     }
     stopped_share /= f64::from(series.duels);
     series.stopped_share = stopped_share;
+    series.steadiness = tally.summed();
     say(set, &told(&series)?)?;
+    say(set, &steadiness::table(&series.steadiness))?;
     let is_too_wrong = is_worse_than_promised(&series)?;
     // One series of each kind: the newest.
     kept.series

@@ -157,6 +157,15 @@ pub(super) fn check_epochs(
     }
 }
 
+/// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
+/// may take, and enough to add a quarter to the `blocks` that it has. Less would hardly move an interval.
+#[must_use]
+pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
+    let contenders = plan.contenders.len();
+    let more = blocks.div_ceil(4).max(1);
+    warm_ups_s(&plan.schedule, contenders) + f64::from(more) * block_s(&plan.schedule, contenders)
+}
+
 /// The blocks that `extra_s` more seconds allow, drawn from the plan's seed and numbered on.
 #[must_use]
 pub fn more_blocks(plan: &Plan, extra_s: f64) -> Vec<Block> {

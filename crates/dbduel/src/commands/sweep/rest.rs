@@ -1,0 +1,216 @@
+//! Who gets what the cells of a sweep have left of its budget.
+//!
+//! Cells run one after the other, so what a cell leaves goes to those after it, and what the last one leaves
+//! to those before it that are undecided. Such a cell is extended like any other record: blocks beyond those
+//! of its plan are decided by the reserve of the error probability, which may be spent at any time, so that
+//! no choice of cells made here can raise the error rate. Knows no server.
+
+use dbduel_record::Record;
+use dbduel_record::event::Event;
+
+use crate::commands::run;
+use crate::exit::Exit;
+use crate::judge::{self, Verdict};
+use crate::lab::contest;
+use crate::lab::expand::least_extension_s;
+
+/// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep
+/// whose cells use nothing of what they get.
+const EXTENSIONS_MAX: usize = 4;
+
+/// How a cell that is over stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Standing {
+    /// Load that it had, seconds.
+    pub used_s: f64,
+    /// The least time that it could make use of, seconds; nothing when it is decided or may not be extended.
+    pub least_s: Option<f64>,
+}
+
+impl Standing {
+    /// Judges the record of a cell.
+    pub(super) fn of(record: &Record) -> Self {
+        Self {
+            used_s: contest::used_s(record),
+            least_s: least_s(record),
+        }
+    }
+}
+
+fn least_s(record: &Record) -> Option<f64> {
+    let plan = &record.plan;
+    let extensions = record
+        .events
+        .iter()
+        .filter(|event| matches!(event.what, Event::Extended { .. }))
+        .count();
+    if extensions >= EXTENSIONS_MAX || !run::may_be_extended(plan) {
+        return None;
+    }
+    let summary = judge::summarise(record).0;
+    if run::exit_of(&summary) != Exit::Undecided {
+        return None;
+    }
+    // A ratio that changed during the run is no clearer after more of it.
+    let undecided = summary.duels.iter().filter(|duel| {
+        let mut comparisons = duel.comparisons.iter();
+        comparisons.any(|one| one.verdict == Verdict::Undecided && one.because.is_none())
+    });
+    if summary.search.is_none() && undecided.clone().next().is_none() {
+        return None;
+    }
+    let blocks = undecided.map(|duel| duel.blocks_complete).sum();
+    Some(least_extension_s(plan, blocks))
+}
+
+/// The cell that is extended next, and how much load it gets, seconds; nothing when nobody could make use
+/// of what is left.
+///
+/// Cells that had least are brought up to one height, as water fills a basin. Where that gives some of them
+/// too little to be of use, fewer get more.
+pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
+    let mut wanting: Vec<(usize, f64, f64)> = cells
+        .iter()
+        .enumerate()
+        .filter_map(|(cell, standing)| Some((cell, standing.used_s, standing.least_s?)))
+        .filter(|(_, _, least_s)| *least_s <= left_s)
+        .collect();
+    // Stable: cells that had the same go on in the order of the sweep.
+    wanting.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let gets = (1..=wanting.len()).rev().find_map(|count| {
+        let lowest = &wanting[..count];
+        let had_s: f64 = lowest.iter().map(|(_, used_s, _)| used_s).sum();
+        let height_s = (left_s + had_s) / count as f64;
+        let is_of_use = |(_, used_s, least_s): &(usize, f64, f64)| height_s - used_s >= *least_s;
+        let (cell, used_s, _) = lowest[0];
+        lowest
+            .iter()
+            .all(is_of_use)
+            .then_some((cell, height_s - used_s))
+    });
+    // Rounding must not give away more than there is.
+    gets.map(|(cell, seconds)| (cell, seconds.min(left_s)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    fn undecided(used_s: f64, least_s: f64) -> Standing {
+        Standing {
+            used_s,
+            least_s: Some(least_s),
+        }
+    }
+
+    fn decided(used_s: f64) -> Standing {
+        Standing {
+            used_s,
+            least_s: None,
+        }
+    }
+
+    /// What every cell gets when each uses all that it is given and stays undecided.
+    fn given(mut left_s: f64, mut cells: Vec<Standing>) -> Vec<f64> {
+        let mut given = vec![0.0; cells.len()];
+        while let Some((cell, seconds)) = next(left_s, &cells) {
+            given[cell] += seconds;
+            cells[cell].used_s += seconds;
+            left_s -= seconds;
+        }
+        assert!(left_s >= 0.0, "{left_s}");
+        given
+    }
+
+    #[test]
+    fn undecided_cells_that_had_the_same_get_the_same_and_decided_ones_nothing() {
+        let cells = vec![undecided(30.0, 5.0), decided(10.0), undecided(30.0, 5.0)];
+        assert_eq!(given(40.0, cells), [20.0, 0.0, 20.0]);
+    }
+
+    #[test]
+    fn cells_that_had_less_catch_up_first() {
+        let cells = vec![undecided(40.0, 5.0), undecided(10.0, 5.0)];
+        assert_eq!(given(20.0, cells.clone()), [0.0, 20.0]);
+        assert_eq!(given(50.0, cells), [10.0, 40.0]);
+    }
+
+    #[test]
+    fn where_it_is_too_little_for_all_fewer_get_enough() {
+        let cells = vec![undecided(10.0, 8.0); 3];
+        assert_eq!(given(20.0, cells.clone()), [10.0, 10.0, 0.0]);
+        assert_eq!(given(7.0, cells), [0.0; 3]);
+        let cells = vec![undecided(10.0, 30.0), undecided(20.0, 5.0)];
+        assert_eq!(given(12.0, cells), [0.0, 12.0]);
+    }
+
+    #[test]
+    fn what_a_cell_leaves_by_being_decided_goes_to_the_others() {
+        let mut cells = [undecided(30.0, 5.0), undecided(30.0, 5.0)];
+        let (first, seconds) = next(40.0, &cells).unwrap();
+        assert_eq!((first, seconds), (0, 20.0));
+        // It needed 4 of its 20 seconds.
+        cells[0] = decided(34.0);
+        assert_eq!(next(36.0, &cells), Some((1, 36.0)));
+        cells[1] = decided(50.0);
+        assert_eq!(next(16.0, &cells), None);
+    }
+
+    #[test]
+    fn only_an_undecided_record_that_may_be_extended_wants_more() {
+        let scenario = Scenario {
+            clients: vec![16],
+            blocks: 3,
+            ..Scenario::duel()
+        };
+        let record = scenario.record();
+        let standing = Standing::of(&record);
+        let least_s = standing.least_s.expect("three blocks decide nothing");
+        assert!(standing.used_s > 0.0);
+        let warm_ups_s = record.plan.schedule.warm_up_cap_s * record.plan.contenders.len() as f64;
+        assert!(least_s > warm_ups_s, "{least_s}");
+
+        let mut restarted = record.clone();
+        restarted.plan.schedule.epochs = Some(dbduel_record::plan::Epochs {
+            count: 4,
+            blocks: 3,
+        });
+        assert_eq!(Standing::of(&restarted).least_s, None);
+
+        let mut often = record;
+        let extended = dbduel_record::Stamped {
+            at_ms: often.events.last().unwrap().at_ms,
+            what: Event::Extended {
+                budget_s: 0.0,
+                blocks: Vec::new(),
+            },
+        };
+        often.events.extend(vec![extended; EXTENSIONS_MAX]);
+        assert_eq!(Standing::of(&often).least_s, None);
+
+        let whole = Scenario {
+            clients: vec![16],
+            ..Scenario::duel()
+        };
+        assert_eq!(Standing::of(&whole.record()).least_s, None);
+
+        // A ratio that changed is undecided, and stays so however long it is measured.
+        let long = Scenario {
+            blocks: 20,
+            ..whole
+        };
+        let mut changed = long.record();
+        for row in &mut changed.slices {
+            let is_late = row.block >= long.blocks / 2;
+            if row.contender == "no-doublewrite" {
+                row.ok = if is_late { row.ok / 9 } else { row.ok * 9 };
+            }
+        }
+        let summary = judge::summarise(&changed).0;
+        let comparison = &summary.duels[0].comparisons[0];
+        assert!(comparison.because.is_some(), "{comparison:?}");
+        assert_eq!(comparison.verdict, Verdict::Undecided);
+        assert_eq!(Standing::of(&changed).least_s, None);
+    }
+}
