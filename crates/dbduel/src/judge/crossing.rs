@@ -6,7 +6,7 @@
 use dbduel_stats::StatsError;
 use dbduel_stats::crossover::{Crossing, SizeDifferences, find_crossovers};
 
-use super::decide::{Question, paths_for};
+use super::decide::Question;
 use super::evidence::Evidence;
 
 /// What was measured at one size.
@@ -55,17 +55,11 @@ pub(super) fn certain_crossings(
 /// looked.
 fn sign(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) -> Option<bool> {
     let plan = evidence.plan();
-    let question = Question {
-        plan,
-        contender,
-        reference: plan.baseline,
-        alpha,
-        paths: paths_for(alpha, &plan.decision),
-        stream: format!(
-            "judge/level/{level}/contender/{}/crossing",
-            plan.contenders[contender].name
-        ),
-    };
+    let stream = format!(
+        "judge/level/{level}/contender/{}/crossing",
+        plan.contenders[contender].name
+    );
+    let question = Question::with_alpha(plan, [contender, plan.baseline], alpha, stream);
     let comparison = question.compare(&evidence.levels[level].complete);
     match comparison.ratio.interval()? {
         (low, _) if low > 1.0 => Some(true),

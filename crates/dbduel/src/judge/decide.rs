@@ -103,7 +103,24 @@ pub(super) struct Question<'a> {
     pub stream: String,
 }
 
-impl Question<'_> {
+impl<'a> Question<'a> {
+    /// A question with an error probability of its own, and as many simulated paths as that needs.
+    pub(super) fn with_alpha(
+        plan: &'a Plan,
+        [contender, reference]: [usize; 2],
+        alpha: f64,
+        stream: String,
+    ) -> Self {
+        Self {
+            plan,
+            contender,
+            reference,
+            alpha,
+            paths: paths_for(alpha, &plan.decision),
+            stream,
+        }
+    }
+
     /// Throughput, contender ÷ reference.
     pub(super) fn compare(&self, blocks: &[CompleteBlock<'_>]) -> Comparison {
         let mut comparison = Comparison {
@@ -281,7 +298,7 @@ pub(super) struct Conclusion {
 pub(super) const NO_SINGLE_RATIO: &str = "no single ratio fits all blocks";
 
 /// Simulated sign paths that an error probability needs, so that a strict one still has paths to give up.
-pub(super) fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
+fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
     let needed = PATHS_PER_ALPHA / ((1.0 - rule.reserve) * alpha);
     rule.paths.max((needed.ceil() as u32).min(PATHS_MAX))
 }

@@ -3,7 +3,7 @@
 //! The level's error probability is divided equally among the pairs (Bonferroni), which keeps every
 //! interval valid at every moment of the run and all of them together. Knows throughput only.
 
-use super::decide::{Question, paths_for};
+use super::decide::Question;
 use super::evidence::Evidence;
 use super::summary::PairComparison;
 
@@ -22,18 +22,12 @@ pub fn compare(evidence: &Evidence<'_>, level: usize) -> Vec<PairComparison> {
     let couples =
         (0..contenders).flat_map(|one| (one + 1..contenders).map(move |other| (one, other)));
     let compared = couples.map(|(reference, contender)| {
-        let question = Question {
-            plan,
-            contender,
-            reference,
-            alpha,
-            paths: paths_for(alpha, &plan.decision),
-            stream: format!(
-                "judge/level/{level}/pair/{}/{}",
-                name(contender),
-                name(reference)
-            ),
-        };
+        let stream = format!(
+            "judge/level/{level}/pair/{}/{}",
+            name(contender),
+            name(reference)
+        );
+        let question = Question::with_alpha(plan, [contender, reference], alpha, stream);
         let comparison = question.compare(blocks);
         PairComparison {
             contender: name(contender),

@@ -11,7 +11,7 @@ use dbduel_stats::quantile_ratio::requests_per_slice;
 use dbduel_stats::sequential;
 
 use super::blocks::CompleteBlock;
-use super::decide::{Question, differences, no_block, paths_for, sample_deviation};
+use super::decide::{Question, differences, no_block, sample_deviation};
 use super::evidence::{Evidence, slice_of};
 use super::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
 
@@ -46,14 +46,8 @@ pub fn compare_one(
 ) -> QuantityComparison {
     let plan = evidence.plan();
     let name = &plan.contenders[contender].name;
-    let question = Question {
-        plan,
-        contender,
-        reference: plan.baseline,
-        alpha,
-        paths: paths_for(alpha, &plan.decision),
-        stream: format!("judge/level/{level}/contender/{name}/{}", quantity.stream()),
-    };
+    let stream = format!("judge/level/{level}/contender/{name}/{}", quantity.stream());
+    let question = Question::with_alpha(plan, [contender, plan.baseline], alpha, stream);
     answer(
         evidence,
         &evidence.levels[level].complete,

@@ -204,6 +204,15 @@ fn scaling(one: &ContenderScaling) -> String {
     }
 }
 
+/// On which side of a crossing a contender is faster.
+pub(super) fn sides(is_faster_above: bool) -> &'static str {
+    if is_faster_above {
+        "faster above, slower below"
+    } else {
+        "slower above, faster below"
+    }
+}
+
 fn crossing(summary: &Summary, one: &ContenderCrossings) -> String {
     let (contender, baseline) = (&one.contender, &summary.baseline);
     match &one.outcome {
@@ -211,10 +220,7 @@ fn crossing(summary: &Summary, one: &ContenderCrossings) -> String {
             let points: Vec<String> = points
                 .iter()
                 .map(|point| {
-                    let side = match point.is_faster_above {
-                        true => "faster above, slower below",
-                        false => "slower above, faster below",
-                    };
+                    let side = sides(point.is_faster_above);
                     format!(
                         "at {} clients ({contender} is {side})",
                         with_interval(&point.clients)

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::program;
+use super::lab::{program, shipped};
+use super::plans::{experiments, plan};
 
 /// No input may keep the audit busy for longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -93,6 +94,14 @@ fn published_settings_of_the_contest_of_2014_raise_its_objections() {
     assert_eq!(report["audit"]["grade"], "unfair");
 }
 
+/// The experiment has a plan, and is fair before it is run.
+#[track_caller]
+fn check_equal(experiment: &Path) {
+    plan(experiment);
+    let report = json(&[text(experiment), "--dry"], 0);
+    assert_eq!(report["audit"]["grade"], "fair", "{report:#}");
+}
+
 #[test]
 fn a_fix_is_an_experiment_that_can_be_planned() {
     let directory = tempfile::tempdir().unwrap();
@@ -124,19 +133,7 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
     assert_eq!(audit(&arguments).status.code(), Some(4));
     let written = fs::read_to_string(&path).unwrap();
     assert!(written.contains("innodb_use_mtflush = \"0\""), "{written}");
-    let planned = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(&path)
-        .output()
-        .unwrap();
-    assert!(
-        planned.status.success(),
-        "{}",
-        String::from_utf8_lossy(&planned.stderr)
-    );
-    let report = json(&[text(&path), "--dry"], 0);
-    assert_eq!(report["audit"]["grade"], "fair", "{written}");
+    check_equal(&path);
     assert_eq!(
         audit(&arguments).status.code(),
         Some(1),
@@ -148,8 +145,7 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
 fn a_fix_of_an_experiment_keeps_what_its_author_wrote() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("equal.toml");
-    let published =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/contest-a-as-published.toml");
+    let published = shipped().join("contest-a-as-published.toml");
     let report = json(&[text(&published), "--dry", "--fix", text(&path)], 0);
     let set = report["fix"].as_array().unwrap();
     assert!(
@@ -169,27 +165,14 @@ fn a_fix_of_an_experiment_keeps_what_its_author_wrote() {
         );
     }
     assert!(written.contains("innodb_use_mtflush = 0"), "{written}");
-    let planned = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(&path)
-        .output()
-        .unwrap();
-    assert!(
-        planned.status.success(),
-        "{}",
-        String::from_utf8_lossy(&planned.stderr)
-    );
-    let report = json(&[text(&path), "--dry"], 0);
-    assert_eq!(report["audit"]["grade"], "fair", "{written}");
+    check_equal(&path);
 }
 
 #[test]
 fn a_fix_leaves_what_the_experiment_is_about() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ladder.toml");
-    let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../experiments/contest-d-doublewrite-ladder.toml");
+    let ladder = shipped().join("contest-d-doublewrite-ladder.toml");
     let report = json(&[text(&ladder), "--dry", "--fix", text(&path)], 0);
     assert_eq!(report["fix"], Value::Array(Vec::new()));
     assert_eq!(
@@ -276,8 +259,7 @@ fn names_that_the_audit_does_not_know_are_refused_with_a_near_one() {
 
 #[test]
 fn a_dry_audit_of_an_experiment_starts_nothing() {
-    let ladder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../experiments/contest-d-doublewrite-ladder.toml");
+    let ladder = shipped().join("contest-d-doublewrite-ladder.toml");
     let report = json(&[text(&ladder), "--dry"], 0);
     let findings = report["audit"]["findings"].as_array().unwrap();
     let declared = findings
@@ -290,22 +272,15 @@ fn a_dry_audit_of_an_experiment_starts_nothing() {
 /// What a server refuses, or makes the contest void, shows here and not when somebody runs it.
 #[test]
 fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let mut audited = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            let output = audit(&[text(&path), "--dry"]);
-            let said = String::from_utf8_lossy(&output.stderr);
-            // The version of a server that is installed is not known without starting it.
-            let is_unknown = said.contains("shows only when it is started");
-            let code = output.status.code();
-            assert!(is_unknown || code == Some(0), "{}: {said}", path.display());
-            audited += usize::from(!is_unknown);
-        }
+    for path in experiments() {
+        let output = audit(&[text(&path), "--dry"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        // The version of a server that is installed is not known without starting it.
+        let is_unknown = said.contains("shows only when it is started");
+        let code = output.status.code();
+        assert!(is_unknown || code == Some(0), "{}: {said}", path.display());
+        audited += usize::from(!is_unknown);
     }
     assert!(audited >= 10, "{audited}");
 }

@@ -1,6 +1,6 @@
 //! Is what a server acknowledged still there after a kill? The durability log against real servers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dbduel_record::Record;
 use dbduel_record::commits::{CommitRange, coalesce};
@@ -50,23 +50,8 @@ fn killed_in_a_slice(flush: u32) -> (Lab, Record) {
         .find(|(_, line)| line.contains(&folder))
         .unwrap();
     kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(240);
-    let status = loop {
-        if let Some(status) = run.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() > deadline {
-            run.kill().unwrap();
-            run.wait().unwrap();
-            panic!("the run did not end; it said:\n{}", lab.said());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
-    assert!(
-        matches!(status.code(), Some(0 | 3 | 4)),
-        "{status}: {}",
-        lab.said()
-    );
+    let code = lab.exit_code(&mut run, Duration::from_secs(240));
+    assert!(matches!(code, Some(0 | 3 | 4)), "{code:?}: {}", lab.said());
     let record = lab.record();
     assert_eq!(
         count(&record, |event| matches!(event, Event::ServerDied { .. })),

@@ -8,7 +8,9 @@ use std::process::Command;
 use dbduel_record::Record;
 use serde_json::Value;
 
-use super::lab::{Lab, program, servers_left, short_experiment, with_servers};
+use super::lab::{
+    Lab, program, published, servers_left, shipped, short_experiment, signal, with_servers,
+};
 
 fn json(arguments: &[&str]) -> (i32, Value) {
     let output = program().args(arguments).arg("--json").output().unwrap();
@@ -22,14 +24,6 @@ fn json(arguments: &[&str]) -> (i32, Value) {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-fn report(record: &Path) -> Value {
-    let output = program()
-        .args(["report", text(record), "--format", "json"])
-        .output()
-        .unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Claims of an audit that are more than notes.
@@ -62,7 +56,7 @@ fn equal_servers_are_fair_after_their_contest_and_their_record_is_whole() {
     let lab = Lab::new(&short_experiment(servers, ""));
     lab.run();
     let record = lab.record_dir();
-    let report = report(&record);
+    let report = published(&record);
     let audit = &report["summary"]["audit"];
     assert_eq!(heavy(audit), Vec::<String>::new());
     assert_eq!(audit["grade"], "fair");
@@ -153,8 +147,7 @@ fn contest_a_as_an_experiment_raises_its_objections() {
     let Some(_turn) = with_servers("contest A", &["mysql-5.6.24", "mariadb-10.1.8"]) else {
         return;
     };
-    let experiment = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../experiments/contest-a-as-published.toml");
+    let experiment = shipped().join("contest-a-as-published.toml");
     let before = sandboxes();
     let (code, found) = json(&["audit", text(&experiment)]);
     let audit = &found["audit"];
@@ -198,8 +191,7 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
     let lab = Lab::new(&short_experiment(servers, ""));
     let mut child = lab.spawn();
     lab.wait_for_slices(4);
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    signal(&child, nix::sys::signal::Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     lab.resume();
     let dir = lab.record_dir();

@@ -1,36 +1,13 @@
 //! What goes wrong on real machines: kills, crashes, interruptions, a full disk, refused settings.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use dbduel_record::event::{EndReason, Event};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, count, program, servers_left, short_experiment, with_servers};
-
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
-}
-
-/// The exit code within `limit`; the run is killed and the test fails when it takes longer.
-#[track_caller]
-fn exit_code(lab: &Lab, child: &mut Child, limit: Duration) -> Option<i32> {
-    let deadline = Instant::now() + limit;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    panic!(
-        "the run did not end within {limit:?}; it said:\n{}",
-        lab.said()
-    );
-}
+use super::lab::{Lab, count, program, servers_left, short_experiment, signal, with_servers};
 
 fn self_duel(extra: &str) -> String {
     short_experiment(["mariadb-10.11", "mariadb-10.11"], extra)
@@ -87,7 +64,7 @@ fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
     lab.wait_for_slices(2);
     let victim = servers_left()[0].0;
     kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
-    let code = exit_code(&lab, &mut run, Duration::from_secs(120));
+    let code = lab.exit_code(&mut run, Duration::from_secs(120));
     assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", lab.said());
     let record = lab.record();
     assert_eq!(
@@ -120,7 +97,7 @@ fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
     lab.wait_for_slices(3);
     signal(&run, Signal::SIGINT);
     assert_eq!(
-        exit_code(&lab, &mut run, Duration::from_secs(60)),
+        lab.exit_code(&mut run, Duration::from_secs(60)),
         Some(130),
         "{}",
         lab.said()
@@ -184,7 +161,7 @@ fn two_interrupts_end_it_at_once_without_leaving_a_server() {
     signal(&run, Signal::SIGINT);
     let begun = Instant::now();
     assert_eq!(
-        exit_code(&lab, &mut run, Duration::from_secs(20)),
+        lab.exit_code(&mut run, Duration::from_secs(20)),
         Some(130),
         "{}",
         lab.said()
@@ -230,7 +207,7 @@ fn a_record_that_is_being_written_is_left_alone() {
     let said = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{said}");
     assert!(said.contains("being written by another dbduel"), "{said}");
-    let code = exit_code(&lab, &mut run, Duration::from_secs(120));
+    let code = lab.exit_code(&mut run, Duration::from_secs(120));
     assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", lab.said());
     assert_eq!(
         count(&lab.record(), |event| matches!(

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
 
 /// One contest at a time: they would disturb each other, and the machine may be small.
 static TURN: Mutex<()> = Mutex::new(());
@@ -27,6 +30,48 @@ pub fn program() -> Command {
         .env_remove("DBDUEL_HOME")
         .stdin(Stdio::null());
     command
+}
+
+/// The folder of the experiments that come with the program.
+pub fn shipped() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+/// What the program answers when it is asked for the plan of an experiment file.
+pub fn plan_of(file: &Path) -> Output {
+    program()
+        .args(["run", "--plan"])
+        .arg(file)
+        .output()
+        .unwrap()
+}
+
+/// The report of a record as programs read it.
+pub fn published(record: &Path) -> Value {
+    let output = program()
+        .arg("report")
+        .arg(record)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+pub fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// The experiment with `old` replaced is refused with exit code 2, saying `part` at `place`, and nothing starts.
+#[track_caller]
+pub fn check_refused(experiment: &str, old: &str, new: &str, place: &str, part: &str) {
+    assert!(experiment.contains(old), "{old}");
+    let lab = Lab::new(&experiment.replacen(old, new, 1));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
+    assert!(said.contains(part), "{said}");
+    assert!(!lab.has_results(), "a wrong experiment starts nothing");
 }
 
 /// Waits for the turn and fetches the servers; `None`, said loudly, when they cannot be had.
@@ -87,19 +132,34 @@ impl Lab {
         self.dir.path()
     }
 
+    /// The file with the experiment.
+    pub fn experiment(&self) -> PathBuf {
+        self.path().join("duel.toml")
+    }
+
     pub fn run_command(&self) -> Command {
         let mut command = program();
         command
             .arg("run")
-            .arg(self.path().join("duel.toml"))
+            .arg(self.experiment())
             .arg("--results")
-            .arg(self.path().join("results"));
+            .arg(self.results());
         command.current_dir(self.path());
         command
     }
 
     pub fn run(&self) -> Output {
         self.run_command().output().unwrap()
+    }
+
+    /// Runs it to its end: decided or not is the machine's business. No server may stay behind.
+    #[track_caller]
+    pub fn run_to_the_end(&self) -> Output {
+        let output = self.run();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+        assert_eq!(servers_left(), []);
+        output
     }
 
     /// Starts the run and leaves it running; what it says goes to a file.
@@ -116,6 +176,24 @@ impl Lab {
         std::fs::read_to_string(self.path().join("said.txt")).unwrap_or_default()
     }
 
+    /// The exit code of a run within `limit`; the run is killed and the test fails when it takes longer.
+    #[track_caller]
+    pub fn exit_code(&self, run: &mut Child, limit: Duration) -> Option<i32> {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline {
+            if let Some(status) = run.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        panic!(
+            "the run did not end within {limit:?}; it said:\n{}",
+            self.said()
+        );
+    }
+
     pub fn resume(&self) -> Output {
         program()
             .arg("run")
@@ -124,8 +202,17 @@ impl Lab {
             .unwrap()
     }
 
+    fn results(&self) -> PathBuf {
+        self.path().join("results")
+    }
+
+    /// True when a run has made a place for its record.
+    pub fn has_results(&self) -> bool {
+        self.results().exists()
+    }
+
     pub fn record_dir(&self) -> PathBuf {
-        let mut entries = std::fs::read_dir(self.path().join("results")).unwrap();
+        let mut entries = std::fs::read_dir(self.results()).unwrap();
         entries.next().expect("there is a record").unwrap().path()
     }
 
@@ -137,11 +224,8 @@ impl Lab {
     pub fn wait_for_slices(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(180);
         while Instant::now() < deadline {
-            let is_there = self.path().join("results").is_dir()
-                && std::fs::read_dir(self.path().join("results"))
-                    .unwrap()
-                    .next()
-                    .is_some()
+            let is_there = self.has_results()
+                && std::fs::read_dir(self.results()).unwrap().next().is_some()
                 && Record::open(&self.record_dir())
                     .is_ok_and(|record| record.finished_slices().count() >= count);
             if is_there {

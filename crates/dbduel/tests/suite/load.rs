@@ -4,11 +4,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use dbduel_load::stand_in::{Role, StandIn};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::lab::program;
+use super::lab::{program, signal};
 
 /// A null server, and the words that begin a command line about it.
 fn null_server() -> (tempfile::TempDir, StandIn, Vec<String>) {
@@ -79,11 +78,7 @@ fn an_interruption_ends_the_load_with_a_summary() {
         live.read_line(&mut first).unwrap();
     }
     assert!(first.contains("µs") || first.contains("ms"), "{first}");
-    kill(
-        Pid::from_raw(i32::try_from(child.id()).unwrap()),
-        Signal::SIGINT,
-    )
-    .unwrap();
+    signal(&child, Signal::SIGINT);
     // Reads on, so that nothing waits for room in the pipe.
     let rest = std::thread::spawn(move || live.lines().count());
     let output = child.wait_with_output().unwrap();

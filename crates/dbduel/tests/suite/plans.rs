@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::Plan;
 
-use super::lab::{Lab, program, short_experiment};
+use super::lab::{self, Lab, plan_of, program, shipped, short_experiment};
 
-fn experiments() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+/// Every shipped experiment.
+pub fn experiments() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(shipped())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
@@ -17,13 +17,10 @@ fn experiments() -> Vec<PathBuf> {
     files
 }
 
-fn plan(path: &Path) -> Plan {
-    let output = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(path)
-        .output()
-        .unwrap();
+/// The plan of an experiment that must have one.
+#[track_caller]
+pub fn plan(path: &Path) -> Plan {
+    let output = plan_of(path);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", path.display());
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -55,16 +52,13 @@ fn every_shipped_experiment_has_a_plan() {
 #[test]
 fn the_same_seed_gives_the_same_plan() {
     let lab = Lab::new(&short_experiment(["mariadb-10.11", "mariadb-10.11"], ""));
-    let path = lab.path().join("duel.toml");
+    let path = lab.experiment();
     let (mut first, mut second) = (plan(&path), plan(&path));
     first.created.clear();
     second.created.clear();
     assert_eq!(first, second);
     assert_eq!(first.seed, 7);
-    assert!(
-        !lab.path().join("results").exists(),
-        "planning starts nothing"
-    );
+    assert!(!lab.has_results(), "planning starts nothing");
 }
 
 #[test]
@@ -72,29 +66,16 @@ fn without_a_seed_every_plan_draws_its_own() {
     let lab = Lab::new(
         &short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace("seed = 7\n", ""),
     );
-    let path = lab.path().join("duel.toml");
+    let path = lab.experiment();
     assert_ne!(plan(&path).seed, plan(&path).seed);
-}
-
-/// The short experiment with `old` replaced is refused with exit code 2, saying `part` at `place`.
-#[track_caller]
-fn check(old: &str, new: &str, place: &str, part: &str) {
-    let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
-    assert!(text.contains(old), "{old}");
-    let lab = Lab::new(&text.replacen(old, new, 1));
-    let output = lab.run();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
-    assert!(said.contains(part), "{said}");
-    assert!(
-        !lab.path().join("results").exists(),
-        "a wrong experiment starts nothing"
-    );
 }
 
 #[test]
 fn mistakes_are_said_with_line_column_and_a_suggestion() {
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
+    let check = |old: &str, new: &str, place: &str, part: &str| {
+        lab::check_refused(&experiment, old, new, place, part);
+    };
     check("tables = 2", "tabels = 2", "12:1", "did you mean `tables`?");
     check("tables = 2", "tables = 0", "12:1", "from 1");
     check(

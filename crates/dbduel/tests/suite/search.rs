@@ -4,7 +4,8 @@ use dbduel_record::Event;
 use dbduel_record::plan::Arrival;
 
 use super::lab::{
-    Lab, count, follows_the_plan, program, servers_left, short_experiment, with_servers,
+    Lab, check_refused, count, follows_the_plan, program, servers_left, short_experiment,
+    with_servers,
 };
 
 /// A search that is certain to go up at first: one transaction in a hundred is always in time.
@@ -93,15 +94,6 @@ fn a_search_needs_an_objective_and_a_single_number_of_clients() {
         ("rates = 4", "rates = 1", "26:9", "from 3"),
         ("p1 < 100 ms", "p1 < 1 s", "19:13", "needs slices of 5 s"),
     ] {
-        let text = search();
-        assert!(text.contains(old), "{old}");
-        let lab = Lab::new(&text.replacen(old, new, 1));
-        let output = lab.run();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains(part) && said.contains(&format!("duel.toml:{place}: ")),
-            "{said}"
-        );
+        check_refused(&search(), old, new, place, part);
     }
 }

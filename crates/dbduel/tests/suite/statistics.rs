@@ -7,20 +7,12 @@ use dbduel_record::event::Event;
 use dbduel_record::plan::LoadLevel;
 use serde_json::Value;
 
-use super::lab::{Lab, program, servers_left, short_experiment, with_servers};
+use super::lab::{
+    Lab, count, plan_of, program, published, servers_left, short_experiment, with_servers,
+};
+use super::plans::plan;
 
 const SERVERS: [&str; 2] = ["mariadb-10.11", "mariadb-10.11"];
-
-/// The summary as published.
-fn published(lab: &Lab) -> Value {
-    let output = program()
-        .arg("report")
-        .arg(lab.record_dir())
-        .args(["--format", "json"])
-        .output()
-        .unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
-}
 
 fn has_finding(document: &Value, rule: &str) -> bool {
     let findings = document["findings"].as_array().unwrap();
@@ -36,21 +28,20 @@ fn servers_are_started_anew_between_epochs() {
         return;
     };
     let lab = Lab::new(&short_experiment(SERVERS, "epochs = 3\n"));
-    let output = lab.run();
+    let output = lab.run_to_the_end();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert_eq!(servers_left(), []);
     let record = lab.record();
     let epochs: BTreeSet<u32> = record.slices.iter().map(|row| row.epoch).collect();
     assert_eq!(epochs, BTreeSet::from([0, 1, 2]), "{said}");
-    let count =
-        |is: fn(&Event) -> bool| record.events.iter().filter(|event| is(&event.what)).count();
     assert_eq!(
-        count(|event| matches!(event, Event::EpochStarted { .. })),
+        count(&record, |event| matches!(event, Event::EpochStarted { .. })),
         2
     );
-    assert_eq!(count(|event| matches!(event, Event::WarmedUp { .. })), 6);
-    let document = published(&lab);
+    assert_eq!(
+        count(&record, |event| matches!(event, Event::WarmedUp { .. })),
+        6
+    );
+    let document = published(&lab.record_dir());
     assert_eq!(document["summary"]["scope"], "these-servers");
     assert!(!has_finding(&document, "run.resumed"));
 }
@@ -88,7 +79,7 @@ fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
     assert!((after.plan.schedule.budget_s - before.plan.schedule.budget_s - 14.0).abs() < 1e-9);
     assert!(after.slices.len() > before.slices.len(), "{said}");
     assert!(after.plan.blocks.starts_with(&before.plan.blocks));
-    let document = published(&lab);
+    let document = published(&lab.record_dir());
     assert!(has_finding(&document, "run.extended"));
 
     let asked = |rule: &str| {
@@ -141,10 +132,7 @@ fn a_known_handicap_is_given_measured_and_told() {
         SERVERS,
         "[injection]\ncontender = \"second\"\nstopped = \"60 %\"\n",
     ));
-    let output = lab.run();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert_eq!(servers_left(), []);
+    lab.run_to_the_end();
     let record = lab.record();
     let stopped_s = |name: &str| -> f64 {
         let own = record
@@ -163,7 +151,7 @@ fn a_known_handicap_is_given_measured_and_told() {
     // A busy machine wakes the pulses late, in both directions.
     assert!((0.4..0.8).contains(&share), "{share}");
     assert_eq!(stopped_s("first"), 0.0);
-    let document = published(&lab);
+    let document = published(&lab.record_dir());
     assert!(has_finding(&document, "lab.injected"));
     let ratio = &document["summary"]["duels"][0]["comparisons"][0]["ratio"]["value"];
     assert!(ratio.as_f64().unwrap() < 1.0, "{ratio}");
@@ -232,12 +220,7 @@ fn a_self_test_that_could_prove_nothing_is_refused() {
 fn planned(load: &str, schedule: &str) -> (Option<i32>, String, Vec<u8>) {
     let experiment = short_experiment(SERVERS, schedule).replace("clients = 4\n", load);
     let lab = Lab::new(&experiment);
-    let output = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(lab.path().join("duel.toml"))
-        .output()
-        .unwrap();
+    let output = plan_of(&lab.experiment());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), said, output.stdout)
 }
@@ -246,21 +229,15 @@ fn planned(load: &str, schedule: &str) -> (Option<i32>, String, Vec<u8>) {
 fn rates_make_levels_and_an_objective_goes_into_the_plan() {
     let load =
         "clients = 4\narrival = \"poisson\"\nrate = [100, 200]\nobjective = \"p99 < 20 ms\"\n";
-    let (code, said, plan) = planned(load, "");
+    let (code, said, printed) = planned(load, "");
     // Two levels in 26 seconds hold too few blocks, and the plan says what would do.
     assert_eq!(code, Some(2), "{said}");
-    assert!(plan.is_empty() && said.contains("give it"), "{said}");
+    assert!(printed.is_empty() && said.contains("give it"), "{said}");
     let experiment = short_experiment(SERVERS, "")
         .replace("clients = 4\n", load)
         .replace("26 s", "90 s");
     let lab = Lab::new(&experiment);
-    let output = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(lab.path().join("duel.toml"))
-        .output()
-        .unwrap();
-    let plan: dbduel_record::Plan = serde_json::from_slice(&output.stdout).unwrap();
+    let plan = plan(&lab.experiment());
     let labels: Vec<String> = plan.levels.iter().map(LoadLevel::label).collect();
     assert_eq!(
         labels,

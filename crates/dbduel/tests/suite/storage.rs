@@ -1,11 +1,9 @@
 //! Contenders that store the same tables differently, and workloads that bring a configuration of their own.
 
-use std::path::Path;
-
-use dbduel_record::Plan;
 use dbduel_record::event::Event;
 
-use super::lab::{Lab, program, servers_left, with_servers};
+use super::lab::{Lab, check_refused, plan_of, with_servers};
+use super::plans::plan;
 
 /// One server, three ways to store a small graph; over in less than a minute.
 const STORAGE: &str = r#"
@@ -34,34 +32,10 @@ guard = "100 ms"
 warm_up = "1 s"
 "#;
 
-fn plan(directory: &Path) -> Result<Plan, String> {
-    let path = directory.join("duel.toml");
-    let output = program()
-        .arg("run")
-        .arg("--plan")
-        .arg(&path)
-        .output()
-        .unwrap();
-    if output.status.success() {
-        return Ok(serde_json::from_slice(&output.stdout).unwrap());
-    }
-    Err(String::from_utf8(output.stderr).unwrap())
-}
-
-/// The experiment with `old` replaced is refused, saying `part` at `place`.
-#[track_caller]
-fn refused(old: &str, new: &str, place: &str, part: &str) {
-    assert!(STORAGE.contains(old), "{old}");
-    let lab = Lab::new(&STORAGE.replacen(old, new, 1));
-    let said = plan(lab.path()).unwrap_err();
-    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
-    assert!(said.contains(part), "{said}");
-}
-
 #[test]
 fn only_how_tables_are_stored_may_differ() {
     let lab = Lab::new(STORAGE);
-    let plan = plan(lab.path()).unwrap();
+    let plan = plan(&lab.experiment());
     let format_of = |contender: usize| {
         let workload = plan.workload_of(&plan.contenders[contender]);
         ["page_compression", "row_format"].map(|name| workload.parameters[name].clone())
@@ -69,14 +43,16 @@ fn only_how_tables_are_stored_may_differ() {
     assert_eq!(format_of(0), ["none", "default"]);
     assert_eq!(format_of(1), ["zlib", "default"]);
     assert_eq!(format_of(2), ["none", "compressed"]);
-    refused(
+    check_refused(
+        STORAGE,
         "{ page_compression",
         "{ maxid1 = 9, page_compression",
         "10:12",
         "would change the load",
     );
-    refused("\"zlib\"", "\"zip\"", "10:12", "one of");
-    refused(
+    check_refused(STORAGE, "\"zlib\"", "\"zip\"", "10:12", "one of");
+    check_refused(
+        STORAGE,
         "key_block_size = 8",
         "key_block_size = 7",
         "13:39",
@@ -95,7 +71,7 @@ fn a_configuration_of_the_original_is_imported() {
     write(
         "# as published\nmaxid1 = 5001\nrequesters = 6\nrequestrate = 2.5\nloaders = 9\nhost = elsewhere\n",
     );
-    let planned = plan(lab.path()).unwrap();
+    let planned = plan(&lab.experiment());
     assert_eq!(planned.workload.parameters["maxid1"], 5_001);
     assert_eq!(
         planned.workload.parameters["loaders"], 3,
@@ -104,7 +80,9 @@ fn a_configuration_of_the_original_is_imported() {
     assert_eq!(planned.levels[0].label(), "6 clients, 15/s Poisson");
     assert!(!planned.workload.parameters.contains_key("config"));
     write("maxid1 = 5001\nreqesters = 6\n");
-    let said = plan(lab.path()).unwrap_err();
+    let refused = plan_of(&lab.experiment());
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
         said.contains("duel.toml:16:1: ") && said.contains("link.properties:2: `reqesters`"),
         "{said}"
@@ -120,10 +98,8 @@ fn contenders_store_the_same_graph_differently() {
         return;
     };
     let lab = Lab::new(STORAGE);
-    let output = lab.run();
+    let output = lab.run_to_the_end();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert_eq!(servers_left(), []);
     let record = lab.record();
     let loads: Vec<_> = record
         .events
@@ -177,10 +153,7 @@ fn an_engine_of_another_kind_keeps_the_same_graph() {
         return;
     };
     let lab = Lab::new(&engines());
-    let output = lab.run();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert_eq!(servers_left(), []);
+    lab.run_to_the_end();
     let record = lab.record();
     let digests: Vec<_> = record
         .events

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
 use dbduel_record::{Event, Record};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
-use super::lab::{Lab, count, program, servers_left, short_experiment, with_servers};
+use super::lab::{
+    self, Lab, count, plan_of, published, servers_left, short_experiment, signal, with_servers,
+};
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
 /// narrow, so that a cell stays undecided, but for the five in a hundred that the confidence allows.
@@ -45,8 +46,7 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
         assert!(Instant::now() < deadline, "{}", lab.said());
         std::thread::sleep(Duration::from_millis(50));
     }
-    let pid = Pid::from_raw(i32::try_from(run.id()).unwrap());
-    kill(pid, Signal::SIGINT).unwrap();
+    signal(&run, Signal::SIGINT);
     assert_eq!(run.wait().unwrap().code(), Some(130), "{}", lab.said());
     let dir = lab.record_dir();
     let plan = SweepPlan::read(&dir).unwrap();
@@ -86,14 +86,7 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     assert!(shown.contains("2 of 2 cells are over"), "{shown}");
     assert!(dir.join("report.html").is_file());
 
-    let again = program()
-        .arg("report")
-        .arg(&dir)
-        .args(["--format", "json"])
-        .output()
-        .unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!(json["cells"][0]["state"], "over");
+    assert_eq!(published(&dir)["cells"][0]["state"], "over");
 
     // Time that cells left, which is here time that was added: enough for one of them to go on.
     let slices = |plan: &SweepPlan| -> usize {
@@ -117,46 +110,27 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
 fn a_plan_of_a_sweep_has_the_plan_of_every_cell_and_starts_nothing() {
     let text = swept().replace("[500, 1_000]", "[500, 1_000]\nserver_cores = [[0], [0]]");
     let lab = Lab::new(&text);
-    let planned = |lab: &Lab| {
-        let path = lab.path().join("duel.toml");
-        program()
-            .args(["run", "--plan"])
-            .arg(path)
-            .output()
-            .unwrap()
-    };
-    let said = String::from_utf8_lossy(&planned(&lab).stderr).into_owned();
+    let refused = plan_of(&lab.experiment());
+    let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
         said.contains("a level of `server_cores` is listed twice"),
         "{said}"
     );
-    let output = planned(&Lab::new(&swept()));
+    let lab = Lab::new(&swept());
+    let output = plan_of(&lab.experiment());
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(plan["sweep"]["factors"][0]["name"], "table_size");
     assert_eq!(plan["cells"].as_array().unwrap().len(), 2);
     assert_ne!(plan["cells"][0]["seed"], plan["cells"][1]["seed"]);
-    assert!(!lab.path().join("results").exists());
-}
-
-/// The sweep with `old` replaced is refused with exit code 2, saying `part` at `place`.
-#[track_caller]
-fn check(old: &str, new: &str, place: &str, part: &str) {
-    let text = swept();
-    assert!(text.contains(old), "{old}");
-    let lab = Lab::new(&text.replacen(old, new, 1));
-    let output = lab.run();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
-    assert!(said.contains(part), "{said}");
-    assert!(
-        !lab.path().join("results").exists(),
-        "a wrong sweep starts nothing"
-    );
+    assert!(!lab.has_results());
 }
 
 #[test]
 fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
+    let sweep = swept();
+    let check = |old: &str, new: &str, place: &str, part: &str| {
+        lab::check_refused(&sweep, old, new, place, part);
+    };
     let line = "table_size = [500, 1_000]";
     check(
         line,

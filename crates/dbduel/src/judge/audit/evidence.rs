@@ -9,6 +9,15 @@ use dbduel_record::facts::Build;
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
 
+/// Counters of statements that read or change rows.
+const STATEMENTS: [&str; 5] = [
+    "com_select",
+    "com_insert",
+    "com_update",
+    "com_delete",
+    "com_replace",
+];
+
 /// Names with what a server shows for them; names are in lower case.
 pub type Texts = BTreeMap<String, String>;
 
@@ -250,22 +259,19 @@ impl ServerEvidence {
         }
     }
 
+    /// Statements of the run that read or changed rows; `None` when none was counted.
+    #[must_use]
+    pub fn statements(&self) -> Option<f64> {
+        let counters = STATEMENTS.iter();
+        let statements: f64 = counters.filter_map(|counter| self.delta(counter)).sum();
+        (statements > 0.0).then_some(statements)
+    }
+
     /// Share of the run's statements that were executions of prepared ones.
     #[must_use]
     pub fn prepared_share(&self) -> Option<f64> {
-        const STATEMENTS: &[&str] = &[
-            "com_select",
-            "com_insert",
-            "com_update",
-            "com_delete",
-            "com_replace",
-        ];
         let executed = self.delta("com_stmt_execute")?;
-        let statements: f64 = STATEMENTS
-            .iter()
-            .filter_map(|counter| self.delta(counter))
-            .sum();
-        (statements > 0.0).then(|| (executed / statements).min(1.0))
+        Some((executed / self.statements()?).min(1.0))
     }
 }
 

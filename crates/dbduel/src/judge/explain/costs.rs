@@ -3,7 +3,7 @@
 use dbduel_record::rows::SliceRow;
 
 use super::paired::Paired;
-use super::resources::{Resource, Unit};
+use super::resources::{Resource, Role, Unit};
 use super::{Cost, Moved};
 use crate::judge::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
@@ -57,8 +57,8 @@ pub fn cost(
         name: resource.name.to_owned(),
         unit: resource.unit,
         group: resource.group,
-        is_main: resource.is_main,
-        is_level: resource.is_level,
+        is_main: resource.role == Role::Main,
+        is_level: resource.role == Role::Level,
         baseline: figure(plan.baseline, &baseline),
         contender: figure(contender, &other),
         ratio,
@@ -92,9 +92,9 @@ fn used(
 
 fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Option<Used> {
     let (source, metrics) = resource.of;
-    let readings = metrics.iter().map(|metric| match resource.is_level {
-        true => evidence.reading(slice_of(row), source, metric),
-        false => evidence.used(slice_of(row), source, metric),
+    let readings = metrics.iter().map(|metric| match resource.role {
+        Role::Level => evidence.reading(slice_of(row), source, metric),
+        Role::Main | Role::Detail => evidence.used(slice_of(row), source, metric),
     });
     let factor = match resource.unit {
         Unit::Microseconds => 1e6,
@@ -102,10 +102,9 @@ fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Opt
     };
     Some(Used {
         amount: readings.sum::<Option<f64>>()? * factor,
-        by: if resource.is_level {
-            1.0
-        } else {
-            row.ok as f64
+        by: match resource.role {
+            Role::Level => 1.0,
+            Role::Main | Role::Detail => row.ok as f64,
         },
     })
 }

@@ -1,7 +1,8 @@
 //! The parts that charts share: axes with their lines and labels.
 
-use super::scale::Scale;
+use super::scale::{Scale, logarithmic_ticks};
 use super::svg::{Anchor, Svg};
+use crate::report::words;
 
 /// A drawing with its title at the top left and a note, which may be empty, at the top right.
 #[must_use]
@@ -70,6 +71,15 @@ impl Plot {
                 &label(tick),
             );
         }
+    }
+
+    /// A logarithmic axis of latencies in microseconds, upwards, with its grid.
+    #[must_use]
+    pub fn latencies(&self, svg: &mut Svg, (low, high): (f64, f64)) -> Scale {
+        let scale = Scale::logarithmic((low, high), self.upwards());
+        let ticks = logarithmic_ticks(low, high, 7);
+        self.horizontal_grid(svg, &scale, &ticks, words::latency_tick);
+        scale
     }
 
     /// The line at the bottom, and below its labels what it counts.

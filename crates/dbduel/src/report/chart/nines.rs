@@ -5,7 +5,7 @@ use crate::judge::summary::{Duel, Profile};
 use crate::report::words;
 
 use super::frame::{Plot, titled};
-use super::scale::{Scale, logarithmic_ticks};
+use super::scale::Scale;
 use super::style::{colour, legend, mark};
 use super::svg::polyline;
 use super::{name_of, names};
@@ -49,13 +49,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
         bottom: top + 206.0,
     };
     let (low, high) = (smallest / 1.2, largest * 1.2);
-    let values = Scale::logarithmic((low, high), plot.upwards());
-    plot.horizontal_grid(
-        &mut svg,
-        &values,
-        &logarithmic_ticks(low, high, 7),
-        words::latency_tick,
-    );
+    let values = plot.latencies(&mut svg, (low, high));
     let across = Scale::linear((0.0, nines(last)), plot.across());
     let shown: Vec<(f64, &str)> = LABELLED
         .into_iter()

@@ -6,7 +6,7 @@ use crate::report::words;
 
 use super::frame::{Plot, titled};
 use super::names;
-use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
+use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark};
 use super::svg::{Anchor, polyline};
 
@@ -48,13 +48,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         bottom: top + 226.0,
     };
     let (low, high) = (fastest / 1.4, slowest * 1.4);
-    let values = Scale::logarithmic((low, high), plot.upwards());
-    plot.horizontal_grid(
-        &mut svg,
-        &values,
-        &logarithmic_ticks(low, high, 7),
-        words::latency_tick,
-    );
+    let values = plot.latencies(&mut svg, (low, high));
     let end = nice_end(rates, 5);
     let across = Scale::linear((0.0, end), plot.across());
     plot.vertical_grid(&mut svg, &across, &ticks(0.0, end, 5), words::trimmed);

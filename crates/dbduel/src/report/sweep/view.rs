@@ -6,6 +6,7 @@ use crate::judge::summary::{Figure, Verdict};
 use crate::judge::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
 };
+use crate::report::scaling::sides;
 use crate::report::words;
 
 /// What every format says.
@@ -183,10 +184,7 @@ fn crossing(factor: &str, baseline: &str, one: &FactorCrossings) -> String {
             let points: Vec<String> = points
                 .iter()
                 .map(|point| {
-                    let side = match point.is_faster_above {
-                        true => "faster above, slower below",
-                        false => "slower above, faster below",
-                    };
+                    let side = sides(point.is_faster_above);
                     format!(
                         "at {factor} {} ({} to {}): {contender} is {side}",
                         number(point.at.value),

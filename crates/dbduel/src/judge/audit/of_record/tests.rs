@@ -205,17 +205,25 @@ fn crash() -> Vec<Event> {
     ]
 }
 
-#[test]
-fn counters_are_not_subtracted_across_a_crash() {
+/// What is audited of a record whose server `on` crashed, with these files of counters.
+fn after_a_crash(files: &[(&str, &str)]) -> Case {
     let directory = tempfile::tempdir().unwrap();
     let record = record(directory.path(), true);
     let writer = RecordWriter::open(&record.dir).unwrap();
-    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
-    keep("status.before.tsv", "Uptime\t5\nCom_commit\t1000\n");
-    keep("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n");
-    keep("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n");
+    for (file, text) in files {
+        writer.contender_file("on", file, text.as_bytes()).unwrap();
+    }
     drop(writer);
-    let case = case_of(&with_events(&record, crash()));
+    case_of(&with_events(&record, crash()))
+}
+
+#[test]
+fn counters_are_not_subtracted_across_a_crash() {
+    let case = after_a_crash(&[
+        ("status.before.tsv", "Uptime\t5\nCom_commit\t1000\n"),
+        ("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n"),
+        ("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n"),
+    ]);
     let server = &case.contenders[0];
     assert_eq!(server.delta("com_commit"), Some(600.0));
     assert_eq!((server.stints_lost, server.active_s), (1, Some(20.0)));
@@ -233,16 +241,12 @@ fn counters_are_not_subtracted_across_a_crash() {
 
 #[test]
 fn stints_that_ended_in_order_are_added_up() {
-    let directory = tempfile::tempdir().unwrap();
-    let record = record(directory.path(), true);
-    let writer = RecordWriter::open(&record.dir).unwrap();
-    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
-    keep("status.before.tsv", "Uptime\t5\nCom_commit\t10\n");
-    keep("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n");
-    keep("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n");
-    keep("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n");
-    drop(writer);
-    let case = case_of(&with_events(&record, crash()));
+    let case = after_a_crash(&[
+        ("status.before.tsv", "Uptime\t5\nCom_commit\t10\n"),
+        ("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n"),
+        ("stint-1/status.before.tsv", "Uptime\t1\nCom_commit\t10\n"),
+        ("stint-1/status.after.tsv", "Uptime\t31\nCom_commit\t610\n"),
+    ]);
     let server = &case.contenders[0];
     assert_eq!(server.delta("com_commit"), Some(1600.0));
     assert_eq!((server.stints_lost, server.active_s), (0, Some(120.0)));
@@ -250,14 +254,10 @@ fn stints_that_ended_in_order_are_added_up() {
 
 #[test]
 fn a_record_without_stints_does_not_count_across_a_restart() {
-    let directory = tempfile::tempdir().unwrap();
-    let record = record(directory.path(), true);
-    let writer = RecordWriter::open(&record.dir).unwrap();
-    let keep = |file: &str, text: &str| writer.contender_file("on", file, text.as_bytes()).unwrap();
-    keep("status.before.tsv", "Uptime\t5\nCom_commit\t10\n");
-    keep("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n");
-    drop(writer);
-    let case = case_of(&with_events(&record, crash()));
+    let case = after_a_crash(&[
+        ("status.before.tsv", "Uptime\t5\nCom_commit\t10\n"),
+        ("status.after.tsv", "Uptime\t105\nCom_commit\t1010\n"),
+    ]);
     assert_eq!(case.contenders[0].delta("com_commit"), None);
     assert_eq!(case.contenders[0].after("com_commit"), Some(1010.0));
 }

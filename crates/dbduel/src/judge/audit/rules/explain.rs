@@ -167,21 +167,8 @@ fn side(server: &ServerEvidence, work: &Profile) -> Side {
 
 /// Work divided by committed transactions; by statements where nothing was committed explicitly.
 fn profile(server: &ServerEvidence) -> Option<Profile> {
-    const STATEMENTS: &[&str] = &[
-        "com_select",
-        "com_insert",
-        "com_update",
-        "com_delete",
-        "com_replace",
-    ];
     let commits = server.delta("com_commit").filter(|&commits| commits > 0.0);
-    let transactions = commits.or_else(|| {
-        let statements: f64 = STATEMENTS
-            .iter()
-            .filter_map(|counter| server.delta(counter))
-            .sum();
-        (statements > 0.0).then_some(statements)
-    })?;
+    let transactions = commits.or_else(|| server.statements())?;
     let per_transaction = |counter: &str| server.delta(counter).unwrap_or(0.0) / transactions;
     Some(
         WORK.iter()

@@ -1,19 +1,22 @@
 //! What the kernel counts of the load process.
 
 use super::Group::Client;
+use super::Role::{Detail, Main};
 use super::Unit::Microseconds;
-use super::{Resource, detail, main};
+use super::{Resource, resource};
 
 /// The load process.
 pub(super) const CLIENT: &[Resource] = &[
-    main(
+    resource(
+        Main,
         "client-cpu",
         "processor time of the load process",
         Microseconds,
         Client,
         ("load", &["cpu_user_s", "cpu_system_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "client-run-queue",
         "time of the load process in the run queue",
         Microseconds,

@@ -1,194 +1,222 @@
 //! What the engine counts of itself: pages, logs, access.
 
 use super::Group::{Access, Log, Pages};
+use super::Role::{Detail, Level, Main};
 use super::Unit::{Bytes, Count, Microseconds};
-use super::{Resource, detail, level, main};
+use super::{Resource, resource};
 
 /// Pages, logs, locks and lookups.
 pub(super) const ENGINE: &[Resource] = &[
-    detail(
+    resource(
+        Detail,
         "page-requests",
         "requests to the buffer pool",
         Count,
         Pages,
         ("engine", &["buffer_pool_requests_count"]),
     ),
-    main(
+    resource(
+        Main,
         "page-misses",
         "pages missed in the buffer pool",
         Count,
         Pages,
         ("engine", &["buffer_pool_reads_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "read-ahead",
         "pages read ahead",
         Count,
         Pages,
         ("engine", &["read_ahead_pages_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "free-page-waits",
         "waits for a free page",
         Count,
         Pages,
         ("engine", &["free_page_waits_count"]),
     ),
-    main(
+    resource(
+        Main,
         "pages-flushed",
         "pages flushed",
         Count,
         Pages,
         ("engine", &["pages_flushed_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "pages-flushed-lru",
         "pages flushed from the LRU list",
         Count,
         Pages,
         ("engine", &["pages_flushed_lru_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "pages-flushed-adaptive",
         "pages flushed adaptively",
         Count,
         Pages,
         ("engine", &["pages_flushed_adaptive_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "pages-flushed-background",
         "pages flushed in the background",
         Count,
         Pages,
         ("engine", &["pages_flushed_background_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "pages-flushed-sync",
         "pages flushed because the log was full",
         Count,
         Pages,
         ("engine", &["pages_flushed_sync_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "pages-flushed-neighbour",
         "neighbouring pages flushed along",
         Count,
         Pages,
         ("engine", &["pages_flushed_neighbour_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "doublewrite-pages",
         "pages written to the doublewrite buffer",
         Count,
         Pages,
         ("engine", &["doublewrite_pages_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "doublewrite-batches",
         "batches of the doublewrite buffer",
         Count,
         Pages,
         ("engine", &["doublewrite_batches_count"]),
     ),
-    level(
+    resource(
+        Level,
         "dirty-pages",
         "dirty pages in the buffer pool",
         Count,
         Pages,
         ("engine", &["dirty_pages_count"]),
     ),
-    main(
+    resource(
+        Main,
         "redo",
         "redo written",
         Bytes,
         Log,
         ("engine", &["redo_written_bytes"]),
     ),
-    detail(
+    resource(
+        Detail,
         "redo-syncs",
         "syncs of the redo log",
         Count,
         Log,
         ("engine", &["redo_syncs_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "data-syncs",
         "syncs of the engine's files",
         Count,
         Log,
         ("engine", &["data_syncs_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "redo-waits",
         "waits for room in the log buffer",
         Count,
         Log,
         ("engine", &["redo_waits_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "binary-log",
         "binary log written",
         Bytes,
         Log,
         ("engine", &["binary_log_bytes"]),
     ),
-    level(
+    resource(
+        Level,
         "checkpoint-age",
         "checkpoint age",
         Bytes,
         Log,
         ("engine", &["checkpoint_age_bytes"]),
     ),
-    level(
+    resource(
+        Level,
         "history-list",
         "history list length",
         Count,
         Log,
         ("engine", &["history_list_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "rows-changed",
         "rows changed",
         Count,
         Access,
         ("engine", &["rows_changed_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "row-lock-waits",
         "waits for row locks",
         Count,
         Access,
         ("engine", &["row_lock_waits_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "row-lock-time",
         "time in row lock waits",
         Microseconds,
         Access,
         ("engine", &["row_lock_wait_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "adaptive-hash-hits",
         "lookups answered by the adaptive hash index",
         Count,
         Access,
         ("engine", &["adaptive_hash_hits_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "adaptive-hash-misses",
         "lookups that went down the tree",
         Count,
         Access,
         ("engine", &["adaptive_hash_misses_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "temporary-disk-tables",
         "temporary tables on disk",
         Count,
         Access,
         ("engine", &["temporary_disk_tables_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "table-cache-overflows",
         "overflows of the table cache",
         Count,

@@ -80,9 +80,22 @@ pub fn all() -> impl Iterator<Item = &'static Resource> {
     TABLES.into_iter().flatten()
 }
 
+/// What a resource is for in an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// One of the few that sum up others.
+    Main,
+    /// A part of what a main one sums up.
+    Detail,
+    /// A level such as dirty pages, which is not divided by transactions.
+    Level,
+}
+
 /// One resource.
 #[derive(Debug)]
 pub struct Resource {
+    /// What it is for.
+    pub role: Role,
     /// Stable name.
     pub id: &'static str,
     /// Name for people, fit for the middle of a sentence.
@@ -91,15 +104,12 @@ pub struct Resource {
     pub unit: Unit,
     /// What it belongs to.
     pub group: Group,
-    /// True for the few that sum up the others.
-    pub is_main: bool,
-    /// True when it is a level and not divided by transactions.
-    pub is_level: bool,
     /// Source and metrics whose sum it is.
     pub of: (&'static str, &'static [&'static str]),
 }
 
-const fn detail(
+const fn resource(
+    role: Role,
     id: &'static str,
     name: &'static str,
     unit: Unit,
@@ -107,38 +117,11 @@ const fn detail(
     of: (&'static str, &'static [&'static str]),
 ) -> Resource {
     Resource {
+        role,
         id,
         name,
         unit,
         group,
-        is_main: false,
-        is_level: false,
         of,
-    }
-}
-
-const fn main(
-    id: &'static str,
-    name: &'static str,
-    unit: Unit,
-    group: Group,
-    of: (&'static str, &'static [&'static str]),
-) -> Resource {
-    Resource {
-        is_main: true,
-        ..detail(id, name, unit, group, of)
-    }
-}
-
-const fn level(
-    id: &'static str,
-    name: &'static str,
-    unit: Unit,
-    group: Group,
-    of: (&'static str, &'static [&'static str]),
-) -> Resource {
-    Resource {
-        is_level: true,
-        ..detail(id, name, unit, group, of)
     }
 }

@@ -1,152 +1,174 @@
 //! What the kernel counts of a server and of the disk below it.
 
 use super::Group::{Disk, Processor, Storage};
+use super::Role::{Detail, Level, Main};
 use super::Unit::{Bytes, Count, Microseconds};
-use super::{Resource, detail, level, main};
+use super::{Resource, resource};
 
 /// Processor, input and output of the server, and the disk.
 pub(super) const SERVER: &[Resource] = &[
-    main(
+    resource(
+        Main,
         "server-cpu",
         "processor time of the server",
         Microseconds,
         Processor,
         ("server", &["cpu_user_s", "cpu_system_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "server-cpu-user",
         "user time of the server",
         Microseconds,
         Processor,
         ("server", &["cpu_user_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "server-cpu-system",
         "system time of the server",
         Microseconds,
         Processor,
         ("server", &["cpu_system_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "connection-cpu",
         "processor time of connection threads",
         Microseconds,
         Processor,
         ("server", &["connections_on_cpu_s"]),
     ),
-    main(
+    resource(
+        Main,
         "server-run-queue",
         "time in the run queue",
         Microseconds,
         Processor,
         ("server", &["run_queue_s"]),
     ),
-    detail(
+    resource(
+        Detail,
         "voluntary-switches",
         "voluntary context switches",
         Count,
         Processor,
         ("server", &["voluntary_switches_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "involuntary-switches",
         "involuntary context switches",
         Count,
         Processor,
         ("server", &["involuntary_switches_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "major-faults",
         "page faults that read",
         Count,
         Processor,
         ("server", &["major_faults_count"]),
     ),
-    level(
+    resource(
+        Level,
         "server-memory",
         "resident memory of the server",
         Bytes,
         Processor,
         ("server", &["resident_bytes"]),
     ),
-    main(
+    resource(
+        Main,
         "server-read",
         "bytes the server reads from the device",
         Bytes,
         Storage,
         ("server", &["device_read_bytes"]),
     ),
-    main(
+    resource(
+        Main,
         "server-written",
         "bytes the server writes to the device",
         Bytes,
         Storage,
         ("server", &["device_write_bytes"]),
     ),
-    detail(
+    resource(
+        Detail,
         "server-read-calls",
         "read calls",
         Count,
         Storage,
         ("server", &["read_calls_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "server-write-calls",
         "write calls",
         Count,
         Storage,
         ("server", &["write_calls_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-read",
         "bytes read from the disk",
         Bytes,
         Disk,
         ("host", &["disk_read_bytes"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-written",
         "bytes written to the disk",
         Bytes,
         Disk,
         ("host", &["disk_written_bytes"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-reads",
         "read requests to the disk",
         Count,
         Disk,
         ("host", &["disk_reads_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-writes",
         "write requests to the disk",
         Count,
         Disk,
         ("host", &["disk_writes_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-flushes",
         "flushes of the disk's cache",
         Count,
         Disk,
         ("host", &["disk_flushes_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-discards",
         "discards",
         Count,
         Disk,
         ("host", &["disk_discards_count"]),
     ),
-    detail(
+    resource(
+        Detail,
         "disk-queue",
         "time of requests at the disk",
         Microseconds,
         Disk,
         ("host", &["disk_queue_s"]),
     ),
-    level(
+    resource(
+        Level,
         "dirty-cache",
         "dirty page cache",
         Bytes,
