@@ -4,6 +4,7 @@
 //! rows are skipped without being looked at; nothing is allocated unless the server answers with an
 //! error or a statement grows beyond every earlier one.
 
+mod deadline;
 pub(crate) mod socket;
 mod statement;
 
@@ -17,6 +18,7 @@ use dbduel_wire::{
 use crate::address::Address;
 use crate::blocking::{Tls, TlsError};
 use crate::executor::{Reactor, Token};
+pub(crate) use deadline::within;
 use socket::Socket;
 pub use statement::{Group, Protocol, Statement};
 

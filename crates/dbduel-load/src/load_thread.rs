@@ -207,7 +207,6 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, LostError)>) {
-        self.executor.reactor().forget_timers();
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
@@ -216,10 +215,13 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             crew.group.begin(Rc::clone(running.slice()));
             crew.tokens.clone()
         });
+        let tokens = tokens.unwrap_or_default();
+        // They are parked, so what they waited for is over. Clients of other contenders may still be inside a transaction.
+        self.executor.reactor().forget_timers(&tokens);
         self.running = Some(running);
         // A guard of zero length ends before anything is sent.
         self.look_after_slice();
-        self.poll_all(&tokens.unwrap_or_default(), ended);
+        self.poll_all(&tokens, ended);
     }
 
     fn stop(&mut self, ended: &mut Vec<(Token, LostError)>) {

@@ -5,11 +5,13 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use dbduel_load::address::Address;
 use dbduel_load::blocking::{Credentials, TlsMode};
-use dbduel_load::fill::{FillError, FillWatch, Place, fill};
-use dbduel_load::order::{Answer, Order};
+use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
+use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::stand_in::Role;
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
@@ -35,8 +37,12 @@ function prepare() sysbench.sql.driver():connect():query("SELECT SLEEP(60)") end
 "#;
 
 fn given(folder: &tempfile::TempDir, more: &[(&str, &str)]) -> Parameters {
-    let path = folder.path().join("mixed.lua");
-    std::fs::write(&path, MIXED).unwrap();
+    given_text(MIXED, folder, more)
+}
+
+fn given_text(text: &str, folder: &tempfile::TempDir, more: &[(&str, &str)]) -> Parameters {
+    let path = folder.path().join("mine.lua");
+    std::fs::write(&path, text).unwrap();
     let mut given = Parameters::from([("script".to_owned(), path.to_str().unwrap().into())]);
     for (name, value) in more {
         given.insert((*name).to_owned(), (*value).into());
@@ -77,6 +83,37 @@ fn functions_that_are_named_are_classes_of_their_own() {
 }
 
 #[test]
+fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let given = given_text("function event() os.execute('sleep 0.7') end", &folder, &[]);
+    let workload = workloads::find("script").unwrap();
+    let (_directory, server) = stand_in(Role::Null);
+    let mut load = Load::start(1);
+    for contender in ["sleeper", "other"] {
+        let mut order = open_order(&server.address(), "oltp-read-only", 1);
+        contender.clone_into(&mut order.contender);
+        if contender == "sleeper" {
+            workload.name().clone_into(&mut order.workload.name);
+            order.workload.parameters = parameters::resolve(workload, &given).unwrap();
+        }
+        load.order(&Order::Open(order));
+        let answer = load.answer();
+        assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    }
+    let slice = |contender: &str, drain_s| SliceOrder {
+        contender: contender.to_owned(),
+        drain_s,
+        ..slice_order(1, 0.1)
+    };
+    let cut_short = load.slice(&slice("sleeper", 0.05));
+    assert_eq!(cut_short.classes[0].unfinished, 1);
+    assert!(load.slice(&slice("other", 1.0)).classes[0].ok > 0);
+    // Waits for the event that is still running, and is lost when that never ends.
+    load.slice(&slice("sleeper", 10.0));
+    load.end();
+}
+
+#[test]
 fn parameters_that_would_be_left_out_are_refused() {
     let workload = workloads::find("script").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -98,6 +135,34 @@ fn parameters_that_would_be_left_out_are_refused() {
     );
 }
 
+/// What comes of a filling that is cancelled as soon as it has gone so far.
+fn cancelled_fill(
+    address: &Address,
+    parameters: &Parameters,
+    has_begun: impl Fn() -> bool,
+) -> Result<FillReport, FillError> {
+    let workload = workloads::find("script").unwrap();
+    let credentials = Credentials::default();
+    let place = Place {
+        address,
+        credentials: &credentials,
+        tls: &TlsMode::Off,
+        database: "dbduel",
+        connections: 1,
+        deadline: Duration::from_secs(300),
+    };
+    let watch = FillWatch::default();
+    std::thread::scope(|scope| {
+        let filling = scope.spawn(|| fill(workload, parameters, &place, 1, &watch));
+        let began = Instant::now();
+        while !has_begun() && began.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        watch.cancelled.store(true, Ordering::Relaxed);
+        filling.join().unwrap()
+    })
+}
+
 #[test]
 fn a_cancelled_prepare_sends_nothing_any_more() {
     let workload = workloads::find("script").unwrap();
@@ -106,26 +171,9 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     // Answers the login and then nothing for longer than the test may take.
     let late = support::act(60_000, dbduel_wire::server::Answer::Proper);
     let (_directory, server) = support::scripted(vec![late]);
-    let (address, credentials) = (server.address(), Credentials::default());
-    let place = Place {
-        address: &address,
-        credentials: &credentials,
-        tls: &TlsMode::Off,
-        database: "dbduel",
-        connections: 1,
-        deadline: Duration::from_secs(300),
-    };
-    let watch = FillWatch::default();
     let began = Instant::now();
-    let outcome = std::thread::scope(|scope| {
-        let filling = scope.spawn(|| fill(workload, &parameters, &place, 1, &watch));
-        while server.heard().is_empty() && began.elapsed() < Duration::from_secs(30) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        watch
-            .cancelled
-            .store(true, std::sync::atomic::Ordering::Relaxed);
-        filling.join().unwrap()
+    let outcome = cancelled_fill(&server.address(), &parameters, || {
+        !server.heard().is_empty()
     });
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
     assert!(
@@ -134,4 +182,37 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
         began.elapsed()
     );
     assert_eq!(server.heard().len(), 1, "{:?}", server.heard());
+}
+
+/// True while a process does anything; one that is dead but not waited for does not.
+fn is_alive(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
+    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_cancelled_prepare_leaves_no_process_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = folder.path().join("numbers");
+    let text = format!(
+        "function prepare() os.execute('echo $$ > {0}; sleep 300 & echo $! >> {0}; wait') end",
+        numbers.display()
+    );
+    let workload = workloads::find("script").unwrap();
+    let given = given_text(&text, &folder, &[]);
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    let (_directory, server) = stand_in(Role::Null);
+    let written = || std::fs::read_to_string(&numbers).unwrap_or_default();
+    let outcome = cancelled_fill(&server.address(), &parameters, || {
+        written().lines().count() == 2
+    });
+    assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
+    let numbers = written();
+    assert_eq!(numbers.lines().count(), 2, "{numbers}");
+    let began = Instant::now();
+    while numbers.lines().any(is_alive) {
+        assert!(began.elapsed() < support::PROMPT, "still there: {numbers}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -167,8 +167,10 @@ pub fn server_process(connection: &mut Connection) -> Option<u32> {
     // A relative path is below the data.
     let file = directory.join(answer.text(0, 0)?);
     let process = fs::read_to_string(file).ok()?.trim().parse().ok()?;
-    let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
-    matches!(name.trim(), "mysqld" | "mariadbd").then_some(process)
+    // Not its name, which is that of the dynamic loader when the server was started through one.
+    let line = fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
+    let is_server = |word: &str| matches!(word.rsplit('/').next(), Some("mysqld" | "mariadbd"));
+    line.split('\0').any(is_server).then_some(process)
 }
 
 /// Processor time of a process so far, microseconds.

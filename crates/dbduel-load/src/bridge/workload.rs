@@ -21,9 +21,6 @@ use crate::run::{Gate, IgnoredErrors, Ledger};
 use crate::worker::{Crew, Group, Left, Opening, Rules, Seat};
 use crate::workloads::Workload;
 
-/// Time in which a lost connection must be made again.
-const RECONNECT_PATIENCE: Duration = Duration::from_secs(60);
-
 /// What the clients are to do. No debug output, because it holds a password.
 pub struct WorkloadRun {
     /// What they do.
@@ -44,6 +41,8 @@ pub struct WorkloadRun {
     pub ignored: IgnoredErrors,
     /// Events of a client after which it connects anew; 0 for never.
     pub reconnect_every: u64,
+    /// Time in which a connection must be made again.
+    pub reconnecting: Duration,
     /// Root of the random streams.
     pub seed: u64,
 }
@@ -66,6 +65,7 @@ pub fn start(
             clients: run.clients,
             ignored: run.ignored.clone(),
             reconnect_every: run.reconnect_every,
+            reconnecting: run.reconnecting,
             seed: run.seed,
         };
         let (gate, ledger) = (Arc::clone(&own_gate), Arc::clone(&ledger));
@@ -159,8 +159,13 @@ impl WorkloadClients {
                 why,
                 LostError::Io(_) | LostError::Wire(_) | LostError::Login(_)
             );
-        let lost_at = *state.lost_at.get_or_insert_with(Instant::now);
-        if may_return && lost_at.elapsed() <= RECONNECT_PATIENCE {
+        let now = Instant::now();
+        let lost_at = *state.lost_at.get_or_insert(now);
+        if may_return && self.crew.gate.is_over(now) {
+            // As with every ignored error, the event is given up.
+            return None;
+        }
+        if may_return && now - lost_at < self.run.reconnecting {
             return Some(place);
         }
         let address = &self.run.addresses[state.client as usize % self.run.addresses.len()];

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -134,9 +134,29 @@ impl Reactor {
         self.timers.borrow_mut().push(Reverse((at, token)));
     }
 
-    /// Forgets the timers of all tasks.
-    pub fn forget_timers(&self) {
-        self.timers.borrow_mut().clear();
+    /// Polls the task in the next turn, which then does not wait.
+    pub fn wake_soon(&self, token: Token) {
+        self.wake_at(token, self.turn_began());
+        self.bell().ring();
+    }
+
+    /// Does not poll the task at `at` any more. Looks at all timers, so this is for what happens seldom.
+    pub fn forget_timer(&self, token: Token, at: Instant) {
+        let mut timers = self.timers.borrow_mut();
+        timers.retain(|timer| *timer != Reverse((at, token)));
+    }
+
+    /// Forgets all timers of these tasks.
+    pub fn forget_timers(&self, tokens: &[Token]) {
+        let tokens: BTreeSet<Token> = tokens.iter().copied().collect();
+        let mut timers = self.timers.borrow_mut();
+        timers.retain(|Reverse((_, token))| !tokens.contains(token));
+    }
+
+    /// How many timers tasks have set.
+    #[cfg(test)]
+    pub(crate) fn timers(&self) -> usize {
+        self.timers.borrow().len()
     }
 
     /// Ends the wait of a turn at `at` for the executor's owner; replaces an earlier wish.

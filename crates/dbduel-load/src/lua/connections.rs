@@ -14,7 +14,7 @@ use errors::{connect_error, lost_error};
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
-use crate::conn::{Conn, LostError, Statement, StatementError};
+use crate::conn::{Conn, LostError, Statement, StatementError, within};
 use crate::executor::{Reactor, Token};
 use crate::run::pause;
 
@@ -126,22 +126,8 @@ impl Connections {
             &servers.database,
             &servers.tls,
         );
-        let within = settings.limits.connecting;
-        let deadline = Instant::now() + within;
-        self.reactor.wake_at(self.token, deadline);
-        let opened = {
-            let mut opening = std::pin::pin!(opening);
-            std::future::poll_fn(|context| match opening.as_mut().poll(context) {
-                std::task::Poll::Pending if Instant::now() >= deadline => {
-                    let late = format!("no answer within {} s", within.as_secs_f64());
-                    std::task::Poll::Ready(Err(
-                        std::io::Error::new(ErrorKind::TimedOut, late).into()
-                    ))
-                }
-                polled => polled,
-            })
-            .await
-        };
+        let patience = settings.limits.connecting;
+        let opened = within(&self.reactor, self.token, patience, opening).await;
         opened.map_err(|lost| (address.clone(), lost))
     }
 

@@ -1,5 +1,6 @@
 //! One client: its state and its connections, and the dialogue between them.
 
+mod child;
 mod command;
 mod statements;
 

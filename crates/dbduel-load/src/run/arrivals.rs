@@ -31,8 +31,13 @@ impl Queue {
         })
     }
 
-    /// Events that are due `elapsed` after the start and have not been begun.
+    /// Events that are due `elapsed` after the start and have not been begun. What falls due after the end is no event of
+    /// the run, nor what exceeds their number.
     pub fn length(&mut self, elapsed: Duration, gate: &Gate) -> u64 {
+        let events_max = gate.events_max(elapsed).unwrap_or(u64::MAX);
+        let elapsed = gate
+            .last_arrival()
+            .map_or(elapsed, |last| last.min(elapsed));
         let mut counted = 0;
         while self.next <= elapsed && counted < COUNTED_ARRIVALS_MAX {
             self.arrived += 1;
@@ -40,7 +45,8 @@ impl Queue {
             self.next = self.arrivals.next();
         }
         let missing = elapsed.saturating_sub(self.next).as_secs_f64() * self.arrivals.per_second;
-        (self.arrived + missing as u64).saturating_sub(gate.begun())
+        let due = (self.arrived + missing as u64).min(events_max);
+        due.saturating_sub(gate.begun())
     }
 }
 
@@ -73,20 +79,12 @@ mod tests {
 
     use super::*;
 
-    const ENDLESS: Limits = Limits {
-        events: None,
-        time: None,
-        per_second: None,
-        warm_up: Duration::ZERO,
-        seed: 1,
-    };
-
     #[test]
     fn arrivals_keep_their_rate_and_the_queue_knows_them() {
         let limits = Limits {
             per_second: Some(1_000.0),
             time: Some(Duration::from_secs(10)),
-            ..ENDLESS
+            ..Limits::ENDLESS
         };
         let gate = Gate::new(limits, 1);
         let start = gate.open();
@@ -111,10 +109,41 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_does_not_grow_after_the_end() {
+        let rate = Limits {
+            per_second: Some(1_000.0),
+            ..Limits::ENDLESS
+        };
+        let ten_seconds = Limits {
+            time: Some(Duration::from_secs(8)),
+            warm_up: Duration::from_secs(2),
+            ..rate
+        };
+        let fifty_events = Limits {
+            events: Some(50),
+            ..rate
+        };
+        for (limits, expected) in [(ten_seconds, 9_600..10_400), (fifty_events, 49..51)] {
+            let gate = Gate::new(limits, 1);
+            gate.open();
+            let mut queue = Queue::new(&limits).unwrap();
+            let [at_end, later] =
+                [10, 60].map(|seconds| queue.length(Duration::from_secs(seconds), &gate));
+            assert!(expected.contains(&at_end), "{limits:?}: {at_end}");
+            assert_eq!(at_end, later, "{limits:?}");
+        }
+        let gate = Gate::new(rate, 1);
+        gate.open();
+        gate.close();
+        let mut queue = Queue::new(&rate).unwrap();
+        assert!(queue.length(Duration::from_secs(60), &gate) < 10_000);
+    }
+
+    #[test]
     fn a_huge_rate_costs_no_huge_count() {
         let limits = Limits {
             per_second: Some(2e9),
-            ..ENDLESS
+            ..Limits::ENDLESS
         };
         let gate = Gate::new(limits, 1);
         let length = Queue::new(&limits)

@@ -23,6 +23,18 @@ pub struct Limits {
     pub seed: u64,
 }
 
+#[cfg(test)]
+impl Limits {
+    /// Of a run that ends when it is told to.
+    pub(crate) const ENDLESS: Limits = Limits {
+        events: None,
+        time: None,
+        per_second: None,
+        warm_up: Duration::ZERO,
+        seed: 1,
+    };
+}
+
 /// Leave to begin an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
@@ -45,8 +57,8 @@ pub struct Gate {
     begun: AtomicU64,
     /// Events inside of which a worker is.
     busy: AtomicU32,
-    /// No more tickets.
-    closed: AtomicBool,
+    /// Since when no more tickets are given out, if that was ordered.
+    closed: OnceLock<Instant>,
     /// There is a failure in the state, for those who ask often.
     failed: AtomicBool,
     arrivals: Option<Mutex<Arrivals>>,
@@ -79,7 +91,7 @@ impl Gate {
             counted: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             busy: AtomicU32::new(0),
-            closed: AtomicBool::new(false),
+            closed: OnceLock::new(),
             failed: AtomicBool::new(false),
             arrivals,
             state: Mutex::new(State {
@@ -131,8 +143,9 @@ impl Gate {
                 Some(due)
             }
         };
+        let begins = due.map_or(now, |due| due.max(now));
         if let Some(events) = self.limits.events
-            && now.duration_since(started) >= self.limits.warm_up
+            && begins.duration_since(started) >= self.limits.warm_up
             && self.counted.fetch_add(1, Ordering::Relaxed) >= events
         {
             return None;
@@ -143,13 +156,13 @@ impl Gate {
 
     /// No more tickets are given out.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.closed.get_or_init(Instant::now);
     }
 
     /// True when no more tickets are given out, whatever the time.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+        self.closed.get().is_some()
     }
 
     /// True when nothing is begun any more at `now`, so that an event which cannot end is not tried again.
@@ -162,6 +175,12 @@ impl Gate {
     #[inline]
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
+        self.go_on();
+    }
+
+    /// A worker goes on with an event that it had begun and could not end.
+    #[inline]
+    pub fn go_on(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -281,26 +300,36 @@ impl Gate {
     pub fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }
+
+    /// Time after the start from which on no arrival is an event any more; none while that is not known.
+    pub(super) fn last_arrival(&self) -> Option<Duration> {
+        let last = [self.end(), self.closed.get().copied()];
+        let last = last.into_iter().flatten().min()?;
+        Some(last.saturating_duration_since(*self.started.get()?))
+    }
+
+    /// The most events that there can be, those that were begun included, by what is known `elapsed` after the start;
+    /// none for no limit.
+    pub(super) fn events_max(&self, elapsed: Duration) -> Option<u64> {
+        let limit = self
+            .limits
+            .events
+            .filter(|_| elapsed >= self.limits.warm_up)?;
+        let left = limit.saturating_sub(self.counted.load(Ordering::Relaxed));
+        Some(self.taken.load(Ordering::Relaxed) + left)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ENDLESS: Limits = Limits {
-        events: None,
-        time: None,
-        per_second: None,
-        warm_up: Duration::ZERO,
-        seed: 1,
-    };
-
     #[test]
     fn exactly_as_many_events_are_begun_as_were_asked_for() {
         let gate = Gate::new(
             Limits {
                 events: Some(1_000),
-                ..ENDLESS
+                ..Limits::ENDLESS
             },
             4,
         );
@@ -325,7 +354,7 @@ mod tests {
                 time: Some(Duration::from_secs(3)),
                 warm_up: Duration::from_secs(2),
                 events: Some(1),
-                ..ENDLESS
+                ..Limits::ENDLESS
             },
             1,
         );
@@ -341,8 +370,25 @@ mod tests {
     }
 
     #[test]
+    fn an_event_that_is_due_after_the_warm_up_counts_whenever_its_worker_was_free() {
+        let limits = Limits {
+            events: Some(1),
+            warm_up: Duration::from_secs(5),
+            per_second: Some(1.0),
+            ..Limits::ENDLESS
+        };
+        let gate = Gate::new(limits, 1);
+        let start = gate.open();
+        let dues: Vec<Duration> = std::iter::from_fn(|| gate.take(start)?.due)
+            .map(|due| due - start)
+            .collect();
+        let counted = dues.iter().filter(|due| **due >= limits.warm_up).count();
+        assert_eq!(counted, 1, "{dues:?}");
+    }
+
+    #[test]
     fn a_failure_ends_every_wait_and_gives_no_more_tickets() {
-        let gate = Gate::new(ENDLESS, 2);
+        let gate = Gate::new(Limits::ENDLESS, 2);
         gate.ready();
         let soon = Instant::now() + Duration::from_millis(5);
         assert!(!gate.wait_until_ready(2, soon));

@@ -87,11 +87,12 @@ impl Ledger {
             fresh.merge(&page.fresh);
             page.fresh.clear();
         }
+        // Held while the meters are read: of two who take at the same time the second must not see less than the first.
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut shown = Counts::NONE;
         for meter in &self.meters {
             shown += meter.counts();
         }
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         fresh.counts += shown - std::mem::replace(&mut *taken, shown);
     }
 

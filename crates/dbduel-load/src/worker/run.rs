@@ -14,7 +14,7 @@ use dbduel_record::seed::named_seed;
 use dbduel_wire::ServerError;
 
 use super::{Begin, Client, Seat};
-use crate::conn::{Conn, Effects, LostError, StatementError};
+use crate::conn::{Conn, Effects, LostError, StatementError, within};
 use crate::executor::Token;
 use crate::run::{Counts, Entry, Gate, IgnoredErrors, Ledger, pause};
 
@@ -30,6 +30,8 @@ pub(crate) struct Rules {
     pub(crate) ignored: IgnoredErrors,
     /// Events of a client after which it connects anew; 0 for never.
     pub(crate) reconnect_every: u64,
+    /// Time in which a connection must be made again.
+    pub(crate) reconnecting: Duration,
     /// Root of the random streams.
     pub(crate) seed: u64,
 }
@@ -120,12 +122,7 @@ async fn attempt<C: Client>(
     seat: &Seat,
     options: C::Options,
 ) -> Result<Left, LostError> {
-    let was_lost = crew.with_state(seat.client, |state| state.lost_at.is_some());
-    if was_lost == Some(true) {
-        let again = Instant::now() + RECONNECT_PAUSE;
-        pause(&seat.reactor, seat.token, again).await;
-    }
-    let (mut conn, mut client) = seat.open::<C>(options).await?;
+    let (mut conn, mut client) = open::<C>(crew, seat, options).await?;
     let connections = crew
         .with_state(seat.client, |state| {
             if state.lost_at.take().is_some() {
@@ -150,8 +147,7 @@ async fn attempt<C: Client>(
     }
     let mut now = Instant::now();
     let mut events = 0;
-    while let Some(due) = next_due(crew, seat, &entry, &mut now).await {
-        crew.gate.begin();
+    while let Some(due) = begin_next(crew, seat, &entry, &mut now).await {
         let outcome = event(crew, seat.client, &mut conn, &mut client).await;
         crew.gate.done();
         now = Instant::now();
@@ -188,23 +184,49 @@ async fn attempt<C: Client>(
     Ok(Left::ForGood)
 }
 
+/// Connects and prepares the client's statements. A connection that is made again has a deadline; for the first ones
+/// whoever waits for the clients to be ready has one.
+async fn open<C: Client>(
+    crew: &Crew,
+    seat: &Seat,
+    options: C::Options,
+) -> Result<(Conn, C), LostError> {
+    let was = crew.with_state(seat.client, |state| (state.is_ready, state.lost_at));
+    let (is_again, lost_at) = was.unwrap_or_default();
+    if lost_at.is_some() {
+        let again = Instant::now() + RECONNECT_PAUSE;
+        pause(&seat.reactor, seat.token, again).await;
+    }
+    let opening = seat.open::<C>(options);
+    if !is_again {
+        return opening.await;
+    }
+    let lost_for = lost_at.map_or(Duration::ZERO, |at| at.elapsed());
+    let patience = crew.rules.reconnecting.saturating_sub(lost_for);
+    within(&seat.reactor, seat.token, patience, opening).await
+}
+
 const RECONNECTED: Counts = Counts {
     reconnects: 1,
     ..Counts::NONE
 };
 
-/// When the next event is due, or was when the connection was lost; none when the run is over.
-async fn next_due(
+/// Begins the next event, or goes on with the one that a lost connection has interrupted. Returns when it is or was due;
+/// none when the run is over.
+async fn begin_next(
     crew: &Crew,
     seat: &Seat,
     entry: &Entry<'_>,
     now: &mut Instant,
 ) -> Option<Instant> {
     let interrupted = crew.with_state(seat.client, |state| state.interrupted.take());
-    match interrupted.flatten() {
-        Some(due) => Some(due),
-        None => entry.next_due(now).await,
+    if let Some(due) = interrupted.flatten() {
+        crew.gate.go_on();
+        return Some(due);
     }
+    let due = entry.next_due(now).await?;
+    crew.gate.begin();
+    Some(due)
 }
 
 /// One event with all its attempts; false when it was given up because the run is over. What an attempt sent and

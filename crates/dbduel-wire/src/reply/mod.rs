@@ -115,7 +115,6 @@ enum State {
     ColumnsEnd,
     Rows,
     Done,
-    Failed(WireError),
 }
 
 /// Parses one reply at a time; made once per connection and [begun](ReplyParser::begin) anew for each statement.
@@ -141,6 +140,8 @@ pub struct ReplyParser {
     kinds: Vec<ColumnKind>,
     summary: Summary,
     error: Option<ServerError>,
+    /// Why the bytes make no sense. Not in the state, which is copied for every packet.
+    failure: Option<WireError>,
     infile: Vec<u8>,
 }
 
@@ -164,6 +165,7 @@ impl ReplyParser {
             kinds: Vec::new(),
             summary: Summary::default(),
             error: None,
+            failure: None,
             infile: Vec::new(),
         }
     }
@@ -176,6 +178,7 @@ impl ReplyParser {
         self.format = format;
         self.summary = Summary::default();
         self.error = None;
+        self.failure = None;
     }
 
     /// Takes bytes that arrived.
@@ -189,11 +192,14 @@ impl ReplyParser {
     /// reply's [outcome](ReplyParser::outcome).
     #[inline]
     pub fn feed<S: Sink + ?Sized>(&mut self, bytes: &[u8], sink: &mut S) -> Result<Fed, WireError> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
         let mut consumed = 0;
         match self.run(bytes, &mut consumed, sink) {
             Ok(step) => Ok(Fed { consumed, step }),
             Err(error) => {
-                self.state = State::Failed(error);
+                self.failure = Some(error);
                 Err(error)
             }
         }
@@ -236,14 +242,12 @@ impl ReplyParser {
         position: &mut usize,
         sink: &mut S,
     ) -> Result<Step, WireError> {
+        let (format, deprecate_eof) = (self.format, self.deprecate_eof);
         loop {
             let (state, columns_wanted, rows_wanted) =
                 (self.state, self.columns_wanted, self.rows_wanted);
-            let (format, deprecate_eof) = (self.format, self.deprecate_eof);
-            match state {
-                State::Done => return Ok(Step::Done),
-                State::Failed(error) => return Err(error),
-                _ => {}
+            if state == State::Done {
+                return Ok(Step::Done);
             }
             let event = self.reader.next(bytes, position, |start| match state {
                 State::Columns { .. } => !columns_wanted && !rows_wanted && start.first != 0xFF,
@@ -333,7 +337,7 @@ impl ReplyParser {
                         sink.row(&Row::new(payload, format, &self.kinds));
                     }
                 }
-                State::Done | State::Failed(_) => {}
+                State::Done => {}
             }
         }
     }

@@ -165,6 +165,7 @@ pub fn surroundings() -> Surroundings {
             .to_string(),
         fresh_seed: fresh_seed(),
         cpus: host::cpus(),
+        processors: host::processors(),
     }
 }
 

@@ -23,7 +23,9 @@ use super::experiment::Experiment;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
-use extras::{check_confinement, check_objective, check_running_once, complete_injection};
+use extras::{
+    check_confinement, check_objective, check_running_once, complete_injection, processors,
+};
 use levels::complete_levels;
 use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
@@ -45,8 +47,10 @@ pub struct Surroundings {
     pub created: String,
     /// The seed when the experiment names none.
     pub fresh_seed: u64,
-    /// Processors of this machine.
+    /// How many processors the system schedules on.
     pub cpus: u32,
+    /// Numbers of the processors that processes may be confined to, ascending.
+    pub processors: Vec<u32>,
 }
 
 /// Completes `experiment`, which was read from `text` at `path`.
@@ -85,8 +89,8 @@ pub fn expand(
             .load
             .threads
             .unwrap_or_else(|| threads_beside_a_server(surroundings.cpus)),
-        cores: experiment.load.cores.clone().unwrap_or_default(),
-        server_cores: experiment.load.server_cores.clone().unwrap_or_default(),
+        cores: processors(&report, &experiment.load.cores, surroundings),
+        server_cores: processors(&report, &experiment.load.server_cores, surroundings),
         server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),
     };
     check_confinement(&report, experiment, &contenders);

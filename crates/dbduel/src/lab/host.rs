@@ -2,6 +2,7 @@
 //!
 //! What the machine does not show is left out, and the report says so; nothing here can fail.
 
+mod confinement;
 mod files;
 mod processors;
 mod storage;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::facts::Host;
 
+pub use confinement::{find_processors, processors};
 use files::Files;
 
 /// Reads the facts. `place` is where the servers' data will be.

@@ -92,6 +92,9 @@ fn mistakes_are_said_with_line_column_and_a_suggestion() {
     );
     check("\"26 s\"", "\"9 s\"", "1:10", "a verdict at 95");
     check("clients = 4", "clients = -4", "15:11", "from 1 to");
+    let (line, missing) = ("clients = 4", "there is no processor 4000 here");
+    check(line, "clients = 4\ncores = [0, 4000]", "16:9", missing);
+    check(line, "clients = 4\nserver_cores = [4000]", "16:16", missing);
     check("[load]\n", "[laod]\n", "14:2", "did you mean `load`?");
 }
 

@@ -1,3 +1,5 @@
+use std::os::unix::net::UnixListener;
+
 use dbduel_wire::ServerError;
 use dbduel_wire::server::{Act, Answer};
 
@@ -34,6 +36,7 @@ impl Bench {
             clients,
             ignored: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
             reconnect_every: 0,
+            reconnecting: Duration::from_secs(20),
             seed: 1,
         }
     }
@@ -51,21 +54,39 @@ fn events(count: u64) -> Limits {
 
 /// What came of the run, or why it failed.
 fn drive(run: WorkloadRun, limits: Limits) -> Result<(Counts, Vec<u64>), String> {
+    drive_while(run, limits, || ())
+}
+
+/// As [`drive`]; `meanwhile` is done when the clients are connected, before they begin.
+fn drive_while(
+    run: WorkloadRun,
+    limits: Limits,
+    meanwhile: impl FnOnce(),
+) -> Result<(Counts, Vec<u64>), String> {
     let (clients, threads) = (run.clients, 2);
     let gate = Arc::new(Gate::new(limits, clients));
     let ledger = Arc::new(Ledger::new(clients, threads));
     let loads = start(run, threads, &gate, &ledger).unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
     if gate.wait_until_ready(clients, deadline) {
+        meanwhile();
         gate.open();
         loads.ring();
-        let _ = gate.wait_until_finished(deadline);
+        let ended = gate.wait_until_finished(deadline);
+        assert!(ended.is_some() || gate.has_failed(), "the run did not end");
     }
     if let Some(why) = gate.failure() {
         return Err(why);
     }
     let mut stretch = Stretch::default();
     ledger.take(&mut stretch);
+    // An event that a lost connection has interrupted was begun once; at the end each client may have given one up.
+    let given_up = gate.begun() - stretch.counts.events;
+    assert!(
+        given_up <= u64::from(clients),
+        "{given_up} were begun and not done"
+    );
+    assert_eq!(gate.busy(), 0);
     let shares = ledger.shares().iter().map(|share| share.events).collect();
     Ok((stretch.counts, shares))
 }
@@ -161,6 +182,56 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
         (counts.events, counts.reads, counts.reconnects),
         (40, 40, 3)
     );
+}
+
+/// A run whose server goes away when the clients are connected.
+fn run_of_deserted(bench: &Bench) -> WorkloadRun {
+    WorkloadRun {
+        ignored: IgnoredErrors::Codes(vec![2013]),
+        reconnecting: Duration::from_secs(2),
+        ..bench.run_of(workload("oltp-point-select"), 2)
+    }
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_run() {
+    let bench = Bench::new(Role::Null);
+    let run = run_of_deserted(&bench);
+    let Bench {
+        _folder: folder,
+        server,
+    } = bench;
+    let mut silent = None;
+    let why = drive_while(run, events(40), || {
+        drop(server);
+        silent = Some(UnixListener::bind(folder.path().join("s.sock")).unwrap());
+    });
+    let why = why.unwrap_err();
+    assert!(
+        why.contains("on socket") && why.contains("no answer within"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
+    let bench = Bench::new(Role::Null);
+    let run = WorkloadRun {
+        reconnecting: Duration::from_secs(600),
+        ..run_of_deserted(&bench)
+    };
+    let Bench {
+        _folder: folder,
+        server,
+    } = bench;
+    let limits = Limits {
+        events: None,
+        time: Some(Duration::from_millis(200)),
+        ..events(0)
+    };
+    let (counts, _) = drive_while(run, limits, || drop(server)).unwrap();
+    assert_eq!((counts.events, counts.reconnects), (0, 0));
+    drop(folder);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dbduel_load::blocking::{Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
@@ -21,6 +22,9 @@ use super::given::{Given, Written};
 use super::server::Servers;
 use super::table::{self, Spec};
 use super::{Job, Stop, no_command, run as runs, test_help};
+
+/// Time in which a connection that was lost, or is to be another one, must be made again.
+const RECONNECTING: Duration = Duration::from_secs(60);
 
 /// A test.
 #[derive(Debug)]
@@ -322,6 +326,7 @@ fn drive(
         clients: job.general.threads,
         ignored,
         reconnect_every,
+        reconnecting: RECONNECTING,
         seed: job.general.seed,
     };
     // Stands in for the servers until the run is over.

@@ -22,13 +22,14 @@ mod warm_up;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
 use dbduel_record::{Plan, Record};
 
 use super::drive::LoadProcess;
 use super::experiment::Experiment;
 use super::experiment::document::Troubles;
+use super::host;
 use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt;
@@ -139,6 +140,11 @@ fn stage(
 ) -> Result<EndReason> {
     let record = std::path::absolute(setting.record)?;
     orphans::note_record(setting.home, &arena::run_name(setting), &record)?;
+    // A record may have come from another machine.
+    for cores in [&setting.plan.load.cores, &setting.plan.load.server_cores] {
+        host::find_processors(cores, &host::processors())
+            .context("the plan confines processes to processors that this machine does not have")?;
+    }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(setting, past, &mut arena, journal)?;
     let mut load = LoadProcess::start(&setting.plan.load)?;

@@ -3,11 +3,12 @@
 use dbduel_record::Plan;
 use dbduel_record::plan::{Block, Contender, Injection, Schedule};
 
-use super::super::experiment::document::Report;
+use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment};
+use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::schedule::{block_s, rounds_within, warm_ups_s};
-use super::{BLOCKS_CAP, blocks};
+use super::{BLOCKS_CAP, Surroundings, blocks};
 
 /// Least length of a slice in limits of the objective.
 const SLICE_PER_OBJECTIVE: f64 = 5.0;
@@ -78,6 +79,21 @@ pub(super) fn check_running_once(
             );
         }
     }
+}
+
+/// The processors that were written, all of which must be there; none for no confinement.
+pub(super) fn processors(
+    report: &Report<'_>,
+    written: &Option<Located<Vec<u32>>>,
+    surroundings: &Surroundings,
+) -> Vec<u32> {
+    let Some(Located { value, span }) = written else {
+        return Vec::new();
+    };
+    if let Err(missing) = host::find_processors(value, &surroundings.processors) {
+        report.add(span, missing.to_string());
+    }
+    value.clone()
 }
 
 /// Refuses processors and limits for servers that are not ours to start.

@@ -18,6 +18,7 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 use super::super::experiment::document::{Located, Report, Trouble, Troubles};
 use super::super::experiment::sweep::{SERVER_CORES, SERVER_IO};
 use super::super::experiment::{Experiment, ServerCores, SweptFactor, SweptLevel};
+use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
@@ -45,7 +46,7 @@ pub fn expand_sweep(
     let factors: Vec<Factor> = experiment
         .sweep
         .iter()
-        .map(|written| factor(&report, experiment, written, surroundings.cpus))
+        .map(|written| factor(&report, experiment, written, &surroundings.processors))
         .collect();
     let count = factors.iter().map(|factor| factor.levels.len()).product();
     if !(1..=CELLS_MAX).contains(&count) {
@@ -141,7 +142,8 @@ fn experiment_of(
                 own.workload.parameters.push(parameter);
             }
             FactorKind::ServerCores => {
-                own.load.server_cores = serde_json::from_value(value.clone()).ok();
+                let cores: Option<Vec<u32>> = serde_json::from_value(value.clone()).ok();
+                own.load.server_cores = cores.map(|value| Located { value, span });
             }
             FactorKind::ServerIo => {
                 let limit: Option<IoLimit> = serde_json::from_value(value.clone()).ok();
@@ -239,7 +241,7 @@ fn factor(
     report: &Report<'_>,
     experiment: &Experiment,
     written: &SweptFactor,
-    cpus: u32,
+    processors: &[u32],
 ) -> Factor {
     let is_running = |server: &Located<String>| {
         ServerName::parse(&server.value)
@@ -259,7 +261,9 @@ fn factor(
     let levels = written.levels.iter().filter_map(|level| {
         Some(match &level.value {
             SweptLevel::Parameter(value) => of_parameter(value),
-            SweptLevel::ServerCores(cores) => of_cores(report, experiment, level, cores, cpus)?,
+            SweptLevel::ServerCores(cores) => {
+                of_cores(report, experiment, level, cores, processors)?
+            }
             SweptLevel::ServerIo(limit) => of_limit(*limit),
         })
     });
@@ -300,15 +304,16 @@ fn of_cores(
     experiment: &Experiment,
     level: &Located<SweptLevel>,
     cores: &ServerCores,
-    cpus: u32,
+    processors: &[u32],
 ) -> Option<FactorLevel> {
     let cores: Vec<u32> = match cores {
         ServerCores::These(cores) => cores.clone(),
         ServerCores::Count(count) => {
-            let of_load = experiment.load.cores.clone().unwrap_or_default();
+            let of_load = experiment.load.cores.as_ref();
+            let is_free = |core: &u32| of_load.is_none_or(|of_load| !of_load.value.contains(core));
             let usable: Vec<u32> = match &experiment.load.server_cores {
-                Some(cores) => cores.clone(),
-                None => (0..cpus).filter(|core| !of_load.contains(core)).collect(),
+                Some(cores) => cores.value.clone(),
+                None => processors.iter().copied().filter(is_free).collect(),
             };
             let count = *count as usize;
             if count > usable.len() {
@@ -322,10 +327,8 @@ fn of_cores(
             usable[..count].to_vec()
         }
     };
-    if let Some(missing) = cores.iter().find(|core| **core >= cpus) {
-        let message =
-            format!("there is no processor {missing}; this machine has {cpus}, from 0 on");
-        report.add(&level.span, message);
+    if let Err(missing) = host::find_processors(&cores, processors) {
+        report.add(&level.span, missing.to_string());
         return None;
     }
     let names: Vec<String> = cores.iter().map(u32::to_string).collect();

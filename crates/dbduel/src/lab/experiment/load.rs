@@ -21,12 +21,8 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
         threads: section
             .get("threads", |value| integer(value, 1..=1024))
             .map(|threads| threads.value as u32),
-        cores: section
-            .get("cores", |value| integers(value, 0..=4095))
-            .map(|cores| cores.value),
-        server_cores: section
-            .get("server_cores", |value| integers(value, 0..=4095))
-            .map(|cores| cores.value),
+        cores: section.get("cores", |value| integers(value, 0..=4095)),
+        server_cores: section.get("server_cores", |value| integers(value, 0..=4095)),
         server_io: section.get("server_io", io_limit),
     };
     section.refuse_unknown_keys();

@@ -156,9 +156,9 @@ pub struct Load {
     /// Threads of the load process.
     pub threads: Option<u32>,
     /// Processors of the load process.
-    pub cores: Option<Vec<u32>>,
+    pub cores: Option<Located<Vec<u32>>>,
     /// Processors of the servers.
-    pub server_cores: Option<Vec<u32>>,
+    pub server_cores: Option<Located<Vec<u32>>>,
     /// What servers may read and write at most.
     pub server_io: Option<Located<IoLimit>>,
 }
