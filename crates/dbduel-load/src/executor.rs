@@ -10,6 +10,7 @@
 //!
 //! Knows no SQL, no slices and no clients.
 
+pub(crate) mod pages;
 pub mod policy;
 mod reactor;
 

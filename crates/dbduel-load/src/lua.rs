@@ -15,6 +15,7 @@
 mod answer;
 mod cancel;
 mod chunks;
+mod compiled;
 mod connections;
 mod coroutine;
 mod error;
@@ -38,4 +39,4 @@ pub use random::Shapes;
 pub use script::{Script, ScriptFile};
 pub(crate) use session::{Event, Resume, Session};
 pub use settings::{Limits, Message, Servers, Settings, Sink};
-pub(crate) use state::Context;
+pub(crate) use state::{Context, gather_states};

@@ -2,6 +2,7 @@
 //!
 //! What the script does between two questions about events is in [`crate::lua`]; here are the answers.
 
+use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use dbduel_record::seed::named_seed;
 
 use super::load_threads::{self, Clients, LoadThreads};
 use crate::executor::{Executor, Reactor, Token};
-use crate::lua::{Context, Event, Resume, ScriptClients, ScriptError, Session};
+use crate::lua::{Context, Event, Resume, ScriptClients, ScriptError, Session, gather_states};
 use crate::run::{Counts, Entry, Gate, Ledger};
 
 /// Starts so many threads with so many clients on them; they wait until the gate opens.
@@ -29,6 +30,7 @@ pub fn start(
     let (own_gate, ledger) = (Arc::clone(gate), Arc::clone(ledger));
     load_threads::start(threads, gate, move |thread| OneThread {
         context: Rc::new(script.context()),
+        unready: Rc::new(Cell::new(0)),
         numbers: (thread..clients).step_by(threads as usize).collect(),
         gate: Arc::clone(&own_gate),
         ledger: Arc::clone(&ledger),
@@ -38,6 +40,8 @@ pub fn start(
 /// The clients of one thread.
 struct OneThread {
     context: Rc<Context>,
+    /// Clients that have not said yet that they are ready.
+    unready: Rc<Cell<usize>>,
     numbers: Vec<u32>,
     gate: Arc<Gate>,
     ledger: Arc<Ledger>,
@@ -51,13 +55,16 @@ impl Clients for OneThread {
     }
 
     fn seat(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token> {
+        self.unready.set(self.count());
         let seat = |&number: &u32| {
+            let unready = Rc::clone(&self.unready);
             let (context, reactor) = (Rc::clone(&self.context), Rc::clone(executor.reactor()));
             let (gate, ledger) = (Arc::clone(&self.gate), Arc::clone(&self.ledger));
             executor.insert(|token| {
                 Box::pin(async move {
                     let place = Place {
                         number,
+                        unready: &unready,
                         gate: &gate,
                         ledger: &ledger,
                         reactor: &reactor,
@@ -86,6 +93,7 @@ impl Clients for OneThread {
 /// Where one client is.
 struct Place<'a> {
     number: u32,
+    unready: &'a Cell<usize>,
     gate: &'a Gate,
     ledger: &'a Ledger,
     reactor: &'a Rc<Reactor>,
@@ -112,6 +120,10 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     loop {
         let flag = match session.go_on(resume, &mut None).await? {
             Event::Ready => {
+                place.unready.set(place.unready.get().saturating_sub(1));
+                if place.unready.get() == 0 {
+                    gather_states();
+                }
                 place.gate.ready();
                 if !events.entry.opened().await {
                     return Ok(());

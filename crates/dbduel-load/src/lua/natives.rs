@@ -1,12 +1,12 @@
 //! What the prelude calls and gets at once: random numbers, rows, buffers, counters, messages.
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mlua::{IntoLua, Lua, MultiValue, Table, Value, ffi};
+use mlua::{IntoLua, LightUserData, Lua, MultiValue, Table, Value};
 
 use super::answer::OPS;
 use super::error::ScriptError;
@@ -139,17 +139,13 @@ fn counted(code: u32, count: u64) -> Counts {
 
 fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let ranges = [
-        ("default", Which::Default),
-        ("uniform", Which::Uniform),
-        ("gaussian", Which::Gaussian),
-        ("special", Which::Special),
-        ("pareto", Which::Pareto),
-        ("zipfian", Which::Zipfian),
-    ];
-    for (name, which) in ranges {
-        let function = drawing(lua, shared, which)?;
-        table.set(name, function)?;
+    // What the state's owner shares with it outlives the state, which is dropped before it.
+    let dice = (&raw const shared.dice).cast::<c_void>().cast_mut();
+    table.set("dice", LightUserData(dice))?;
+    table.set("draw", LightUserData(draw as *mut c_void))?;
+    table.set("fill", LightUserData(fill as *mut c_void))?;
+    for (number, which) in Which::ALL.iter().enumerate() {
+        table.set(which.name(), number)?;
     }
     let own = Rc::clone(shared);
     table.set(
@@ -167,14 +163,6 @@ fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
         lua.create_function(move |_, ()| Ok(own.dice.borrow_mut().halves()))?,
     )?;
     let own = Rc::clone(shared);
-    let text = RefCell::new(Vec::new());
-    let string = move |lua: &Lua, template: mlua::String| {
-        let mut text = text.borrow_mut();
-        own.dice.borrow_mut().fill(&template.as_bytes(), &mut text);
-        lua.create_string(&*text)
-    };
-    table.set("string", lua.create_function(string)?)?;
-    let own = Rc::clone(shared);
     let varstring = move |lua: &Lua, (min, max): (u32, u32)| {
         let mut text = Vec::new();
         own.dice.borrow_mut().varstring(min, max, &mut text);
@@ -184,33 +172,25 @@ fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// A function that draws from a range: the one native that stock scripts call for every statement, so it is called without
-/// any detour.
-fn drawing(lua: &Lua, shared: &Rc<Shared>, which: Which) -> mlua::Result<Value> {
-    unsafe extern "C-unwind" fn draw(state: *mut ffi::lua_State) -> c_int {
-        // SAFETY: the first value that the function keeps is what `drawing` gave it. Nothing that must be dropped is alive
-        // when an argument is refused, which is an error that leaves this function.
-        unsafe {
-            let low = ffi::luaL_checknumber(state, 1);
-            let high = ffi::luaL_checknumber(state, 2);
-            let shared = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Shared>();
-            let which = ffi::lua_tonumber(state, ffi::lua_upvalueindex(2)) as usize;
-            let which = Which::ALL[which % Which::ALL.len()];
-            let drawn = (*shared).dice.borrow_mut().draw(which, low, high);
-            ffi::lua_pushnumber(state, drawn as f64);
-            1
-        }
-    }
-    let shared = Rc::as_ptr(shared).cast_mut().cast::<c_void>();
-    // SAFETY: what the state's owner shares with it outlives the state, which is dropped before it. Two values fit onto
-    // the stack of a call.
-    unsafe {
-        lua.exec_raw((), |state| {
-            ffi::lua_pushlightuserdata(state, shared);
-            ffi::lua_pushnumber(state, f64::from(which as u8));
-            ffi::lua_pushcclosure(state, draw, 2);
-        })
-    }
+/// Draws from a range. This and the next function are what stock scripts call for their statements; they are called over
+/// LuaJIT's interface to C, because compiled code calls that directly.
+///
+/// # Safety
+/// `dice` is that of the state that calls.
+unsafe extern "C" fn draw(dice: *const RefCell<Dice>, which: u32, low: f64, high: f64) -> f64 {
+    let which = Which::ALL[which as usize % Which::ALL.len()];
+    // SAFETY: as above; the state has one thread, and nothing that is called from here calls it.
+    unsafe { &*dice }.borrow_mut().draw(which, low, high) as f64
+}
+
+/// Makes a text of a template of so many bytes, in its place.
+///
+/// # Safety
+/// As for [`draw`], and `text` has as many bytes, which nobody else uses meanwhile.
+unsafe extern "C" fn fill(dice: *const RefCell<Dice>, text: *mut u8, length: usize) {
+    // SAFETY: as above.
+    let (dice, text) = unsafe { (&*dice, std::slice::from_raw_parts_mut(text, length)) };
+    dice.borrow_mut().fill(text);
 }
 
 fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {

@@ -88,6 +88,18 @@ impl Which {
         Which::Pareto,
         Which::Zipfian,
     ];
+
+    /// The name that scripts know.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Which::Default => "default",
+            Which::Uniform => "uniform",
+            Which::Gaussian => "gaussian",
+            Which::Special => "special",
+            Which::Pareto => "pareto",
+            Which::Zipfian => "zipfian",
+        }
+    }
 }
 
 /// The random numbers of one state.
@@ -139,11 +151,9 @@ impl Dice {
         ((bits >> 32) as u32, bits as u32)
     }
 
-    /// `#` becomes a digit, `@` a small letter.
-    pub(super) fn fill(&mut self, template: &[u8], text: &mut Vec<u8>) {
-        text.clear();
-        text.extend_from_slice(template);
-        let mut rest = text.as_mut_slice();
+    /// Makes a text of a template, in its place: `#` becomes a digit, `@` a small letter.
+    pub(super) fn fill(&mut self, template: &mut [u8]) {
+        let mut rest = template;
         while let Some(&first) = rest.first() {
             let run = rest
                 .iter()

@@ -1,5 +1,6 @@
 //! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 use super::answer::{Answer, Asked, Call};
 use super::cancel::Cancel;
 use super::chunks;
+use super::compiled;
 use super::coroutine::Coroutine;
 use super::error::ScriptError;
 use super::natives::{self, Shared};
@@ -17,6 +19,7 @@ use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue}
 use super::random::Dice;
 use super::settings::Settings;
 use super::watchdog::Watch;
+use crate::executor::pages;
 use crate::run::Meter;
 
 /// The prelude, in the order in which the parts need each other.
@@ -31,6 +34,22 @@ const PRELUDE: [(&str, &str); 6] = [
 
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
+
+/// States of one thread from which on it is worth while to gather them.
+const MANY: u32 = 4;
+
+thread_local! {
+    /// States that this thread has made since they were last gathered.
+    static FRESH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Puts the states that this thread has made since the last call onto large pages, if they are many. For a moment at
+/// which nobody waits.
+pub(crate) fn gather_states() {
+    if FRESH.take() >= MANY {
+        pages::gather();
+    }
+}
 
 /// What all states of a script have in common.
 pub(crate) struct Context {
@@ -131,8 +150,9 @@ impl State {
         // the process as it can there, and is trusted as much as a program that one runs.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
         lua.set_memory_limit(settings.limits.memory_bytes)?;
-        // Compiled code cannot be interrupted, and what a script does between two statements is too little for it.
-        lua.load("require('jit').off()").exec()?;
+        if !compiled::is_interruptible() {
+            lua.load("require('jit').off()").exec()?;
+        }
         // What a state begins with stays, so collecting meanwhile would be in vain.
         lua.gc_stop();
         let mut main = std::ptr::null_mut();
@@ -163,6 +183,7 @@ impl State {
         let package: Table = state.lua.globals().get("package")?;
         package.set("path", settings.script.search_path())?;
         state.lua.gc_restart();
+        FRESH.set(FRESH.get() + 1);
         Ok(state)
     }
 

@@ -5,15 +5,35 @@ local native = host.random
 local c = host.c
 local ffi = require("ffi")
 
+-- A function for each distribution: compiled code knows which one it calls.
+local dice = ffi.cast("void *", native.dice)
+local draw = ffi.cast("double (*)(void *, uint32_t, double, double)", native.draw)
+local fill = ffi.cast("void (*)(void *, char *, size_t)", native.fill)
+local DEFAULT, UNIFORM, GAUSSIAN = native.default, native.uniform, native.gaussian
+local SPECIAL, PARETO, ZIPFIAN = native.special, native.pareto, native.zipfian
+
+-- Where texts are made, one at a time.
+local text, room = ffi.new("char[256]"), 256
+
+local function from_template(template)
+   local length = #template
+   if length > room then
+      text, room = ffi.new("char[?]", length), length
+   end
+   ffi.copy(text, template, length)
+   fill(dice, text, length)
+   return ffi.string(text, length)
+end
+
 sysbench.rand = {
-   default = native.default,
-   uniform = native.uniform,
-   gaussian = native.gaussian,
-   special = native.special,
-   pareto = native.pareto,
-   zipfian = native.zipfian,
+   default = function(low, high) return draw(dice, DEFAULT, low, high) end,
+   uniform = function(low, high) return draw(dice, UNIFORM, low, high) end,
+   gaussian = function(low, high) return draw(dice, GAUSSIAN, low, high) end,
+   special = function(low, high) return draw(dice, SPECIAL, low, high) end,
+   pareto = function(low, high) return draw(dice, PARETO, low, high) end,
+   zipfian = function(low, high) return draw(dice, ZIPFIAN, low, high) end,
    unique = native.unique,
-   string = native.string,
+   string = from_template,
    varstring = native.varstring,
    uniform_double = native.uniform_double,
 }
@@ -30,5 +50,6 @@ for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto", "
 end
 function c.sb_rand_str(template, buffer)
    template = type(template) == "string" and template or ffi.string(template)
-   ffi.copy(buffer, native.string(template), #template)
+   ffi.copy(buffer, template, #template)
+   fill(dice, buffer, #template)
 end

@@ -106,7 +106,8 @@ function connection:reconnect()
 end
 
 function connection:query(query)
-   return settle(self, query, yield(QUERY, self.id, query))
+   local ok, a, b, c, d = yield(QUERY, self.id, query)
+   return settle(self, query, ok, a, b, c, d)
 end
 
 function connection:query_row(query)
@@ -264,20 +265,26 @@ local function executed(self, rows, a, b, c, d)
    return settle(con, "<prepared statement>", rows, a, b, c, d)
 end
 
+-- So many words are taken from every answer, because LuaJIT compiles nothing around a call with as many as there are.
 function statement:execute()
    local b, n = self.binds, self.count
+   local rows, a1, a2, a3, a4
    if n == 1 then
-      return executed(self, yield(EXECUTE, self.id, b[1].value))
+      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value)
    elseif n == 2 then
-      return executed(self, yield(EXECUTE, self.id, b[1].value, b[2].value))
+      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value, b[2].value)
    elseif n == 0 then
-      return executed(self, yield(EXECUTE, self.id))
+      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id)
+   elseif n == 4 then
+      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value, b[2].value, b[3].value, b[4].value)
+   else
+      local values = {}
+      for i = 1, n do
+         values[i] = b[i].value
+      end
+      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, unpack(values, 1, n))
    end
-   local values = {}
-   for i = 1, n do
-      values[i] = b[i].value
-   end
-   return executed(self, yield(EXECUTE, self.id, unpack(values, 1, n)))
+   return executed(self, rows, a1, a2, a3, a4)
 end
 
 function statement:next_result()

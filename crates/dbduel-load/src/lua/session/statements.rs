@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::run::Counts;
 
 /// Values that fit without allocating.
-const VALUES: usize = 16;
+const VALUES: usize = 4;
 
 const RECONNECTED: Counts = Counts {
     reconnects: 1,

@@ -1,0 +1,76 @@
+//! Whether LuaJIT may compile what scripts do.
+//!
+//! Compiled code that is in a loop does not look at hooks, unless LuaJIT was built to do so
+//! (`LUAJIT_ENABLE_CHECKHOOK`, which `.cargo/config.toml` asks for). Without it the watchdog could not end a compiled
+//! loop, so scripts are interpreted then: bounded as well, and slower. How LuaJIT was built it does not say, so it is
+//! tried out.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use mlua::{LightUserData, Lua, LuaOptions, StdLib, ffi};
+
+/// Calls from one loop; far more than it takes until a loop is compiled.
+const CALLS: u32 = 4096;
+
+/// The call that sets the hook.
+const SETS_HOOK: u32 = CALLS / 2;
+
+struct Probe {
+    state: *mut ffi::lua_State,
+    calls: u32,
+}
+
+/// True when compiled loops end for a hook. Tried out once.
+pub(super) fn is_interruptible() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    // What cannot even be tried out is not to be relied on.
+    *ANSWER.get_or_init(|| probe().unwrap_or(false))
+}
+
+/// Lets a loop set a hook that ends it, and looks whether that is before its last turn.
+fn probe() -> mlua::Result<bool> {
+    // SAFETY: the only code that runs in the state is the one below, which needs the interface to C.
+    let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
+    let mut probe = Probe {
+        state: std::ptr::null_mut(),
+        calls: 0,
+    };
+    // SAFETY: nothing is done with the state, and it is used no longer than `lua` lives.
+    unsafe { lua.exec_raw::<()>((), |state| probe.state = state) }?;
+    let text = "local call, probe, calls = ...
+                call = require('ffi').cast('void (*)(void *)', call)
+                for _ = 1, calls do call(probe) end";
+    let place = (&raw mut probe).cast::<c_void>();
+    let words = (
+        LightUserData(called as *mut c_void),
+        LightUserData(place),
+        CALLS,
+    );
+    // The hook is an error, if only after the loop.
+    let outcome = lua.load(text).set_name("=probe").call::<()>(words);
+    // SAFETY: nobody else writes it, now that the loop is over.
+    let calls = unsafe { (*place.cast::<Probe>()).calls };
+    Ok(outcome.is_err() && calls < CALLS)
+}
+
+/// What the loop calls, compiled or not.
+unsafe extern "C" fn called(probe: *mut Probe) {
+    // SAFETY: the loop passes on what it was given, which lives until the loop is over. A hook may be set whatever the state
+    // is doing.
+    unsafe {
+        (*probe).calls += 1;
+        if (*probe).calls == SETS_HOOK {
+            ffi::lua_sethook((*probe).state, Some(end), ffi::LUA_MASKCOUNT, 1);
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: LuaJIT calls a hook with the state that runs; nothing that must be dropped is alive when the error leaves.
+    unsafe {
+        ffi::lua_sethook(state, None, 0, 0);
+        ffi::lua_pushboolean(state, 1);
+        ffi::lua_error(state);
+    }
+}
