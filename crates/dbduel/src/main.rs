@@ -11,6 +11,7 @@ mod home;
 mod interrupt;
 mod judge;
 mod lab;
+mod percent;
 mod report;
 
 use clap::Parser as _;

@@ -17,6 +17,7 @@ use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan}
 use super::blocks::{CompleteBlock, LevelBlocks};
 use super::epochs;
 use super::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
+use crate::percent;
 
 /// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
 /// it is not left out; half a transaction keeps its sign and size, where zero has no logarithm.
@@ -384,9 +385,9 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
             decision.n, plan.decision.blocks_min
         )),
         Some(_) => bare(format!(
-            "{} blocks are too few for an interval of {:.1} % confidence",
+            "{} blocks are too few for an interval of {} confidence",
             decision.n,
-            100.0 * (1.0 - alpha)
+            percent::of(1.0 - alpha)
         )),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     }

@@ -5,6 +5,7 @@
 use dbduel_stats::stalls::unseen_cost_bound;
 
 use super::summary::{Comparison, Duel, Figure, Measures, Scope, Summary, Verdict};
+use crate::percent;
 
 /// Length of the unseen stalls that a verdict is priced against, seconds.
 pub const UNSEEN_STALL_S: f64 = 5.0;
@@ -53,16 +54,16 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -
             let mut sentences = match scope {
                 Scope::TheseServers => Vec::new(),
                 Scope::TheseInstances => vec![format!(
-                    "other instances of the same servers: a restart that shifts the ratio by more than {:.1} % (this \
+                    "other instances of the same servers: a restart that shifts the ratio by more than {} (this \
                      run has one set of instances)",
-                    100.0 * clearance
+                    percent::of(clearance)
                 )],
             };
             if let Some(active_s) = active_s.filter(|&active_s| unseen_stall_share(active_s) > clearance) {
                 sentences.push(format!(
                     "stalls of {UNSEEN_STALL_S:.0} s too rare to show in {active_s:.0} s under load, which could cost \
-                     up to {:.1} %",
-                    100.0 * unseen_stall_share(active_s)
+                     up to {}",
+                    percent::of(unseen_stall_share(active_s))
                 ));
             }
             sentences
@@ -73,17 +74,17 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -
                 (horizon.ln_1p() - high.ln().abs().max(low.ln().abs())).max(0.0)
             });
             vec![format!(
-                "other instances of the same servers: a restart that shifts the ratio by more than {:.1} %",
-                100.0 * slack
+                "other instances of the same servers: a restart that shifts the ratio by more than {}",
+                percent::of(slack)
             )]
         }
         Verdict::Undecided => comparison
             .detectable_difference
             .map(|detectable| {
                 format!(
-                    "the planned number of blocks finds a difference of {:.1} % four times out of five at this noise; \
+                    "the planned number of blocks finds a difference of {} four times out of five at this noise; \
                      for a smaller one, give more time or a quieter machine",
-                    100.0 * detectable
+                    percent::of(detectable)
                 )
             })
             .into_iter()

@@ -8,6 +8,7 @@ use dbduel_record::facts::Build;
 
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
+use crate::percent;
 
 /// Counters of statements that read or change rows.
 const STATEMENTS: [&str; 5] = [
@@ -236,7 +237,7 @@ impl ServerEvidence {
         match key {
             "prepared" => {
                 let share = self.prepared_share()?;
-                let shown = format!("{:.0} % of statements by Com_stmt_execute", share * 100.0);
+                let shown = format!("{} of statements by Com_stmt_execute", percent::of(share));
                 Some((shown, Value::Switch(share > 0.5)))
             }
             "allocator" => {

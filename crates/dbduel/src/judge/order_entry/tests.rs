@@ -166,7 +166,7 @@ fn what_breaks_the_specification_is_a_doubt() {
             row.ok /= 2;
         }
     });
-    check_doubt("order-entry.rollbacks", "rolled back 0.00 %", |record| {
+    check_doubt("order-entry.rollbacks", "rolled back 0 %", |record| {
         for reading in record
             .readings
             .iter_mut()

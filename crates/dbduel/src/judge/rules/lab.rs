@@ -7,6 +7,7 @@ use dbduel_stats::stalls::{StallCount, compare_stalls};
 use super::{Case, Found, finding};
 use crate::judge::evidence::slice_of;
 use crate::judge::summary::Duel;
+use crate::percent;
 
 /// Share of its measured time that a load thread may wait for a processor beyond what is usual in the
 /// duel, before the slice is starved. Servers that share its processors make it wait too, so the usual
@@ -43,10 +44,10 @@ pub(super) fn injected(case: &Case<'_>) -> Vec<Found> {
         .map(|row| row.measured_s)
         .sum();
     let claim = format!(
-        "The lab stopped `{name}` for {:.2} % of its slices on purpose ({:.2} % were planned); this duel proves the lab \
+        "The lab stopped `{name}` for {} of its slices on purpose ({} were planned); this duel proves the lab \
          and says nothing about the servers.",
-        100.0 * stopped_s / measured_s.max(f64::MIN_POSITIVE),
-        100.0 * injection.stopped_share
+        percent::of(stopped_s / measured_s.max(f64::MIN_POSITIVE)),
+        percent::of(injection.stopped_share)
     );
     vec![finding(
         Severity::Doubt,
@@ -111,10 +112,10 @@ pub(super) fn starved(case: &Case<'_>) -> Vec<Found> {
             })
             .collect();
         let claim = format!(
-            "In {starved} of {slices} slices at {} the load threads waited for a processor for {:.0} % of the time longer \
+            "In {starved} of {slices} slices at {} the load threads waited for a processor for {} of the time longer \
              than is usual here ({}){}.",
             duel.label,
-            100.0 * WAIT_SHARE,
+            percent::of(WAIT_SHARE),
             sides.join(", "),
             match is_uneven {
                 true =>
@@ -154,8 +155,9 @@ pub(super) fn outlying(case: &Case<'_>) -> Vec<Found> {
                 .take(NAMED_MAX)
                 .map(|&index| {
                     let row = rows[index];
-                    let share = rates[index] / typical;
-                    format!("{}.{} at {:.0} %", row.block, row.position, 100.0 * share)
+                    // Whole percents do: these are far from 100.
+                    let share = (100.0 * rates[index] / typical).round() / 100.0;
+                    format!("{}.{} at {}", row.block, row.position, percent::of(share))
                 })
                 .collect();
             let more = match far.len().saturating_sub(NAMED_MAX) {

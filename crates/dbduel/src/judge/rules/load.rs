@@ -7,6 +7,7 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use super::{Case, Found, finding};
 use crate::judge::evidence::slice_of;
 use crate::judge::summary::{Duel, Measures};
+use crate::percent;
 
 /// Share of given-up transactions from which there is no verdict.
 const FAILED_VOID: f64 = 0.01;
@@ -92,8 +93,8 @@ pub(super) fn failures(case: &Case<'_>) -> Vec<Found> {
             let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
             let errors = commonest_errors(case, name);
             let claim = format!(
-                "`{name}` gave up {:.2} % of its transactions at {} ({} of {}{errors}).",
-                100.0 * share,
+                "`{name}` gave up {} of its transactions at {} ({} of {}{errors}).",
+                percent::of(share),
                 duel.label,
                 outcomes.failed,
                 outcomes.ok + outcomes.failed
@@ -161,9 +162,9 @@ pub(super) fn skipped(case: &Case<'_>) -> Vec<Found> {
     skipping
         .map(|(duel, name, share)| {
             let claim = format!(
-                "{:.1} % of the transactions that were due on `{name}` at {} were never sent; the rate was more than \
+                "{} of the transactions that were due on `{name}` at {} were never sent; the rate was more than \
                  it could take.",
-                100.0 * share,
+                percent::of(share),
                 duel.label
             );
             finding(Severity::Doubt, &[name], claim, "Lower the rate, or give more clients.")
@@ -184,9 +185,9 @@ pub(super) fn saturated(case: &Case<'_>) -> Vec<Found> {
             .max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((share, row)) = worst.filter(|(share, _)| *share > LOAD_CPU_DOUBT) {
             let claim = format!(
-                "The load process used {:.0} % of its {} at {} (slice {}.{}, `{}`); above {:.0} % it may be the \
+                "The load process used {} of its {} at {} (slice {}.{}, `{}`); above {} it may be the \
                  bottleneck.",
-                100.0 * share,
+                percent::of(share),
                 if threads > 1.0 {
                     format!("{threads:.0} threads")
                 } else {
@@ -196,7 +197,7 @@ pub(super) fn saturated(case: &Case<'_>) -> Vec<Found> {
                 row.block,
                 row.position,
                 row.contender,
-                100.0 * LOAD_CPU_DOUBT
+                percent::of(LOAD_CPU_DOUBT)
             );
             found.push(finding(
                 Severity::Doubt,
@@ -232,10 +233,10 @@ pub(super) fn lag(case: &Case<'_>) -> Vec<Found> {
             let worst = lags.iter().map(|(lag_us, _)| *lag_us).fold(0.0, f64::max);
             let claim = format!(
                 "In {late} of {slices} slices at {} one transaction in a hundred was sent more than {LAG_US:.0} µs and \
-                 {:.0} % of the median latency after it was due (at worst {worst:.0} µs); this delay of the load \
+                 {} of the median latency after it was due (at worst {worst:.0} µs); this delay of the load \
                  process is part of every latency.",
                 duel.label,
-                100.0 * LAG_SHARE
+                percent::of(LAG_SHARE)
             );
             let remedy = "Give the load process cores of its own, or more threads.";
             found.push(finding(Severity::Doubt, &[], claim, remedy));

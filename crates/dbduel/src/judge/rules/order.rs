@@ -9,6 +9,7 @@ use super::{Case, Found, finding};
 use crate::judge::blocks::CompleteBlock;
 use crate::judge::decide::throughput;
 use crate::judge::evidence::slice_of;
+use crate::percent;
 
 /// Probability that a run without any such trace is told of one.
 const ALPHA: f64 = 0.01;
@@ -29,9 +30,9 @@ pub(super) fn carried_over(case: &Case<'_>) -> Vec<Found> {
             let Some(estimate) = estimate.filter(|estimate| estimate.high < 0.0) else {
                 continue;
             };
-            let lost = |log_ratio: f64| 100.0 * -log_ratio.exp_m1();
+            let lost = |log_ratio: f64| percent::of(-log_ratio.exp_m1());
             let claim = format!(
-                "At {} slices of `{}` right after a switch commit {:.1} % less ({:.1} % to {:.1} %) than those that \
+                "At {} slices of `{}` right after a switch commit {} less ({} to {}) than those that \
                  follow one of its own: the guard of {} s does not cover all of the switch. It counts in every \
                  contender's ratio as far as their losses differ.",
                 duel.label,

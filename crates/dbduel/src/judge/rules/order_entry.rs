@@ -8,6 +8,7 @@ use dbduel_record::order_entry::{
 
 use super::{Case, Found, finding};
 use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
+use crate::percent;
 
 /// Standard deviations that chance may take a share away from what it must be.
 const CHANCE: f64 = 2.0;
@@ -102,9 +103,11 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
                 ..
             } = *class;
             let words = format!(
-                "`{}` of `{}` at {label} with {share:.2} % of at least {least:.0} %{}",
+                "`{}` of `{}` at {label} with {} of at least {}{}",
                 class.class,
                 cell.contender,
+                percent::of(share / 100.0),
+                percent::of(least / 100.0),
                 if share < least {
                     ", as chance may have it"
                 } else {
@@ -113,8 +116,11 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
             );
             if share + CHANCE * deviation_percent(least, ended) < least {
                 let claim = format!(
-                    "The mix was short of `{}` of `{}` at {label}: {share:.2} % of at least {least:.0} %.",
-                    class.class, cell.contender
+                    "The mix was short of `{}` of `{}` at {label}: {} of at least {}.",
+                    class.class,
+                    cell.contender,
+                    percent::of(share / 100.0),
+                    percent::of(least / 100.0)
                 );
                 let remedy =
                     "Use the deck, or weights above the minimums; longer slices finish more decks.";
@@ -151,9 +157,11 @@ pub(super) fn rollbacks(case: &Case<'_>) -> Vec<Found> {
                 (Severity::Doubt, "; chance does not explain that")
             };
             let claim = format!(
-                "`{}` rolled back {share:.2} % of its {} New-Orders at {label}, where the specification has {low} to \
+                "`{}` rolled back {} of its {} New-Orders at {label}, where the specification has {low} to \
                  {high} %{words}.",
-                cell.contender, cell.new_orders
+                cell.contender,
+                percent::of(share / 100.0),
+                cell.new_orders
             );
             let remedy = "Look whether rollbacks fail or New-Orders are missing; the clients draw one in a hundred.";
             finding(severity, &[&cell.contender], claim, remedy).at(cell.level)
@@ -171,8 +179,11 @@ pub(super) fn skipped_deliveries(case: &Case<'_>) -> Vec<Found> {
         .map(|found| {
             let claim = format!(
                 "{} of {} deliveries of `{}` found a district without an undelivered order; at most \
-                 {SKIPPED_DELIVERIES_MAX_PERCENT:.0} % may.",
-                found.with_skips, found.all, found.contender
+                 {} may.",
+                found.with_skips,
+                found.all,
+                found.contender,
+                percent::of(SKIPPED_DELIVERIES_MAX_PERCENT / 100.0)
             );
             let remedy = "Load the tables anew, or give New-Order a larger share.";
             finding(Severity::Doubt, &[&found.contender], claim, remedy)

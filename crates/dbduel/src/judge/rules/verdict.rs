@@ -8,6 +8,7 @@ use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
 use super::{Case, Found, finding};
 use crate::judge::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
 use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
+use crate::percent;
 
 /// Active time per contender below which a verdict is called short-sighted, seconds.
 const ACTIVE_S: f64 = 300.0;
@@ -43,10 +44,10 @@ pub(super) fn short_horizon(case: &Case<'_>) -> Vec<Found> {
     }
     let claim = format!(
         "Short horizon at {}: a contender was under load for as little as {shortest_s:.0} s. A stall rarer than once \
-         in {:.0} s would be invisible, and stalls of {UNSEEN_STALL_S:.0} s could cost up to {:.1} % unseen.",
+         in {:.0} s would be invisible, and stalls of {UNSEEN_STALL_S:.0} s could cost up to {} unseen.",
         labels.join(", "),
         UNSEEN_STALL_S / unseen_stall_share(shortest_s),
-        100.0 * unseen_stall_share(shortest_s)
+        percent::of(unseen_stall_share(shortest_s))
     );
     let remedy = "Give a longer budget or fewer load levels.";
     vec![finding(Severity::Doubt, &[], claim, remedy)]
@@ -119,9 +120,9 @@ pub(super) fn ratio_changed(case: &Case<'_>) -> Vec<Found> {
             .filter(Trend::is_drifting)
         {
             let claim = format!(
-                "At {} the ratio of `{name}` drifted by {:+.1} % from the first block to the last ({}).",
+                "At {} the ratio of `{name}` drifted by {} from the first block to the last ({}).",
                 duel.label,
-                100.0 * trend.total_change.exp_m1(),
+                percent::signed(trend.total_change.exp_m1()),
                 probability(trend.p_value)
             );
             found.push(finding(Severity::Doubt, &[name], claim, remedy));

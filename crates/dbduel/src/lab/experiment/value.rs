@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::document::{describe, integer, number, string};
 use super::quantity;
+use crate::percent;
 
 pub(super) fn integers(
     value: &DeValue<'_>,
@@ -73,9 +74,9 @@ pub(super) fn share_within(value: &DeValue<'_>, above: f64, below: f64) -> Resul
         return Ok(share);
     }
     Err(format!(
-        "expected a share from {above} to less than {below} (or \"{} %\" to \"{} %\"), found {share}",
-        above * 100.0,
-        below * 100.0
+        "expected a share from {above} to less than {below} (or \"{}\" to \"{}\"), found {share}",
+        percent::of(above),
+        percent::of(below)
     ))
 }
 

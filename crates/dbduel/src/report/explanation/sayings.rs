@@ -46,9 +46,33 @@ pub(super) const SAYINGS: &[(&str, &str, &str, bool)] = &[
         false,
     ),
     (
+        "wait-doublewrite-files",
+        "spends",
+        "time in waits for doublewrite files, all threads together,",
+        false,
+    ),
+    (
+        "wait-binary-log-files",
+        "spends",
+        "time in waits for binary log files, all threads together,",
+        false,
+    ),
+    (
         "wait-engine-latches",
         "spends",
         "time in waits for latches of the engine, all threads together,",
+        false,
+    ),
+    (
+        "wait-server-latches",
+        "spends",
+        "time in waits for latches of the server, all threads together,",
+        false,
+    ),
+    (
+        "wait-table-locks",
+        "spends",
+        "time in waits for table and metadata locks, all threads together,",
         false,
     ),
     ("server-run-queue", "spends", "time in the run queue", false),
@@ -116,6 +140,12 @@ pub(super) const SAYINGS: &[(&str, &str, &str, bool)] = &[
         "adaptive-hash-hits",
         "answers",
         "lookups by the adaptive hash index",
+        true,
+    ),
+    (
+        "adaptive-hash-misses",
+        "makes",
+        "lookups that go down the tree",
         true,
     ),
 ];

@@ -275,6 +275,7 @@ mod tests {
     use super::*;
     use crate::judge::summarise;
     use crate::judge::synthetic::{Observation, Scenario};
+    use dbduel_record::rows::ReadingRow;
 
     #[test]
     fn a_difference_is_told_in_sentences_without_a_cause() {
@@ -316,6 +317,50 @@ mod tests {
             for row in view.parts.iter().chain(&view.costs) {
                 assert_eq!(row.change, "–", "{row:?}");
             }
+        }
+    }
+
+    #[test]
+    fn waits_are_said_to_be_those_of_all_threads() {
+        let mut record = Scenario::duel().record();
+        // The groups of waits as samplers name them; the second contender waits three times as long for each.
+        let groups = [
+            "redo_files",
+            "data_files",
+            "doublewrite_files",
+            "binary_log_files",
+        ];
+        let more = ["engine_latches", "server_latches", "table_locks"];
+        let readings = record.slices.iter().flat_map(|row| {
+            let factor = if row.contender == "doublewrite" {
+                1.0
+            } else {
+                3.0
+            };
+            groups.iter().chain(&more).map(move |group| ReadingRow {
+                block: row.block,
+                position: row.position,
+                contender: row.contender.clone(),
+                source: "waits".to_owned(),
+                metric: format!("{group}_s"),
+                value: factor * 1e-4 * row.ok as f64,
+            })
+        });
+        let readings: Vec<ReadingRow> = readings.collect();
+        record.readings.extend(readings);
+        let (summary, _) = summarise(&record);
+        let waits = summary.explanations[0]
+            .costs
+            .iter()
+            .filter(|cost| cost.group == Group::Waits);
+        let said: Vec<String> = waits.map(|cost| of_cost(cost, "b", "a")).collect();
+        assert_eq!(said.len(), groups.len() + more.len());
+        for sentence in said {
+            assert!(
+                sentence.starts_with("`b` spends 3.00 times [3.00, 3.00] the time in waits for ")
+                    && sentence.contains(", all threads together, per transaction: "),
+                "{sentence}"
+            );
         }
     }
 

@@ -132,8 +132,8 @@ fn rolled_back(cell: &OrderCell) -> String {
     let orders = words::count(cell.new_orders);
     match cell.rolled_back {
         Some(count) if cell.new_orders > 0 => format!(
-            "{orders} New-Orders, {:.2} % of them rolled back on purpose",
-            100.0 * count as f64 / cell.new_orders as f64
+            "{orders} New-Orders, {} of them rolled back on purpose",
+            words::share(count as f64 / cell.new_orders as f64)
         ),
         Some(_) => "no New-Orders".to_owned(),
         None => {

@@ -2,8 +2,8 @@
 //!
 //! What is decided comes first, with its size; what is not is said last and never hidden.
 
-use super::numbers::{NEAR_ONE, multiple, ratio, share};
-use super::{clients, joined};
+use super::numbers::{NEAR_ONE, multiple, ratio};
+use super::{clients, joined, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 

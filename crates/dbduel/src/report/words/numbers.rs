@@ -1,5 +1,7 @@
 //! Numbers with their units.
 
+use crate::percent;
+
 /// Ratios that are written as percentages.
 pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
 
@@ -159,41 +161,12 @@ pub fn ratio(ratio: f64) -> String {
     if !NEAR_ONE.contains(&ratio) {
         return multiple(ratio);
     }
-    percent(ratio - 1.0)
+    percent::signed(ratio - 1.0)
 }
 
 /// A ratio as a multiple: `2.41×`.
 pub(super) fn multiple(ratio: f64) -> String {
     format!("{}×", number(ratio))
-}
-
-/// A signed relative difference: `+4.1 %`, `−0.35 %`.
-#[must_use]
-pub fn percent(difference: f64) -> String {
-    let percent = 100.0 * difference;
-    let text = if percent.abs() >= 0.995 {
-        format!("{:.1}", percent.abs())
-    } else {
-        format!("{:.2}", percent.abs())
-    };
-    let sign = match percent {
-        _ if text.chars().all(|digit| "0.".contains(digit)) => "±",
-        _ if percent < 0.0 => "−",
-        _ => "+",
-    };
-    format!("{sign}{text} %")
-}
-
-/// An unsigned share: `2 %`, `0.5 %`.
-#[must_use]
-pub fn share(share: f64) -> String {
-    let percent = 100.0 * share;
-    let text = if percent < 10.0 {
-        format!("{percent:.2}")
-    } else {
-        format!("{percent:.1}")
-    };
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -239,9 +212,5 @@ mod tests {
         assert_eq!(latency(830.0), "830 µs");
         assert_eq!(latency(12_345.0), "12.3 ms");
         assert_eq!(bytes(2_100_000_000), "1.96 GiB");
-        assert_eq!(
-            [share(0.02), share(0.0475), share(0.3), share(1.066)],
-            ["2 %", "4.75 %", "30 %", "106.6 %"]
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! Verdicts, what they are about, and how sure the tables beside them are.
 
-use super::numbers::{latency, share};
-use super::{clients, joined};
+use super::numbers::latency;
+use super::{clients, joined, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope, Verdict};
 

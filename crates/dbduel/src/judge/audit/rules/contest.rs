@@ -7,6 +7,7 @@ use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::finding::{AuditFinding, Kind};
+use crate::percent;
 
 /// Data up to this share of the pool are in memory (a rule of thumb).
 const IN_MEMORY_MAX: f64 = 0.9;
@@ -80,7 +81,7 @@ pub(super) fn temporary_tables(case: &Case) -> Vec<AuditFinding> {
         case,
         rate,
         0.01,
-        |share| format!("{:.1} %", share * 100.0),
+        percent::of,
         "Share of temporary tables that went to disk",
         "Give sessions the same memory for temporary tables.",
     )

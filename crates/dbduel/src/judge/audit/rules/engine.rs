@@ -6,6 +6,7 @@ use super::{Hit, Look};
 use crate::judge::audit::server::{Product, Version};
 use crate::judge::audit::table::show_bytes;
 use crate::judge::audit::value::{Value, option_value};
+use crate::percent;
 
 /// Share of the redo capacity that a server uses before it forces a checkpoint (measured 0.80 to 0.805).
 const REDO_USABLE: f64 = 0.8;
@@ -61,10 +62,10 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let age = server.after("innodb_checkpoint_age");
     if let Some(age) = age.filter(|age| age / usable > CHECKPOINT_AGE_MAX) {
         let what = format!(
-            "ended with a checkpoint age of {}, {:.0} % of its usable redo log, above {:.0} % (a rule of thumb)",
+            "ended with a checkpoint age of {}, {} of its usable redo log, above {} (a rule of thumb)",
             show_bytes(age),
-            age / usable * 100.0,
-            CHECKPOINT_AGE_MAX * 100.0
+            percent::of(age / usable),
+            percent::of(CHECKPOINT_AGE_MAX)
         );
         let hit = Hit::new(what, remedy).from(
             look,
@@ -247,8 +248,8 @@ pub(super) fn starved_flushers(look: &Look<'_>) -> Option<Hit> {
         .zip(server.after("innodb_buffer_pool_pages_total"));
     let state = dirty.map_or_else(String::new, |(dirty, total)| {
         format!(
-            "; {:.0} % of its pages were dirty at the end",
-            dirty / total.max(1.0) * 100.0
+            "; {} of its pages were dirty at the end",
+            percent::of(dirty / total.max(1.0))
         )
     });
     let what = format!("has {cleaners} page cleaners for {instances} buffer pool instances{state}");
@@ -351,10 +352,10 @@ pub(super) fn debt(look: &Look<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "left {} of changed pages unwritten at the end, {:.0} % of what it wrote during the run, more than {:.0} % (a rule of thumb)",
+        "left {} of changed pages unwritten at the end, {} of what it wrote during the run, more than {} (a rule of thumb)",
         show_bytes(dirty),
-        dirty / written * 100.0,
-        DEBT_SHARE_MAX * 100.0
+        percent::of(dirty / written),
+        percent::of(DEBT_SHARE_MAX)
     );
     Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(look, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).gauge(dirty / written / DEBT_SHARE_MAX))
 }

@@ -3,6 +3,7 @@
 use super::{Hit, Look};
 use crate::judge::audit::table::show_bytes;
 use crate::judge::audit::value::Value;
+use crate::percent;
 
 /// Largest share of the machine's memory that a buffer pool usually gets (a rule of thumb).
 const POOL_SHARE_MAX: f64 = 0.85;
@@ -36,10 +37,10 @@ pub(super) fn envelope(look: &Look<'_>) -> Option<Hit> {
         && pool > POOL_SHARE_MAX * memory
     {
         let what = format!(
-            "has a buffer pool of {} on a machine of {}, more than {:.0} % (a rule of thumb)",
+            "has a buffer pool of {} on a machine of {}, more than {} (a rule of thumb)",
             show_bytes(pool),
             show_bytes(memory),
-            POOL_SHARE_MAX * 100.0
+            percent::of(POOL_SHARE_MAX)
         );
         return Some(Hit::new(what, "Check the unit.").from(look, &["innodb_buffer_pool_size"]));
     }

@@ -5,6 +5,7 @@ use dbduel_record::event::Severity;
 use super::{Hit, Look};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::Value;
+use crate::percent;
 
 /// Share of cache look-ups that may miss (a rule of thumb).
 const MISS_SHARE_MAX: f64 = 0.01;
@@ -40,9 +41,9 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
         // The first use of each table by each connection always misses.
         if share > MISS_SHARE_MAX && misses > 1000.0 {
             let what = format!(
-                "missed its table cache in {:.1} % of look-ups, more than {:.0} % (a rule of thumb)",
-                share * 100.0,
-                MISS_SHARE_MAX * 100.0
+                "missed its table cache in {} of look-ups, more than {} (a rule of thumb)",
+                percent::of(share),
+                percent::of(MISS_SHARE_MAX)
             );
             let hit = Hit::new(what, remedy).from(look, &reads);
             return Some(hit.excess(share / MISS_SHARE_MAX));
@@ -197,8 +198,8 @@ pub(super) fn thread_cache(look: &Look<'_>) -> Option<Hit> {
     let created = server.delta("threads_created")?;
     (created / connections > NEW_THREAD_SHARE_MAX).then(|| {
         let what = format!(
-            "created {created} threads for {connections} connections, more than {:.0} % (a rule of thumb)",
-            NEW_THREAD_SHARE_MAX * 100.0
+            "created {created} threads for {connections} connections, more than {} (a rule of thumb)",
+            percent::of(NEW_THREAD_SHARE_MAX)
         );
         Hit::new(what, "Enlarge thread_cache_size on all sides.")
             .from(
