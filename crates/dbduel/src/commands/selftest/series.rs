@@ -58,7 +58,8 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     series.stopped_share = stopped_share;
     series.steadiness = tally.summed();
     say(set, &told(&series)?)?;
-    say(set, &steadiness::table(&series.steadiness))?;
+    let is_injected = series.injected_share > 0.0;
+    say(set, &steadiness::table(&series.steadiness, is_injected))?;
     let is_too_wrong = is_worse_than_promised(&series)?;
     // One series of each kind: the newest.
     kept.series

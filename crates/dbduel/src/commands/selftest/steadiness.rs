@@ -63,8 +63,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
-/// The quantities as a table.
-pub fn table(quantities: &[SeriesSteadiness]) -> String {
+/// The quantities as a table; `is_injected` when the second server was stopped on purpose.
+pub fn table(quantities: &[SeriesSteadiness], is_injected: bool) -> String {
     let mut text = format!(
         "\n{:<31} {:>10} {:>10} {:>11} {:>7} {:>18}\n",
         "Judged alike, block by block",
@@ -95,8 +95,11 @@ pub fn table(quantities: &[SeriesSteadiness]) -> String {
     }
     text.push_str(
         "One block: standard deviation of its ratio, the median over the duels. After: so many blocks, the median.\n\
-         A duel ends when throughput is decided. A stopped server uses nothing, so that its costs stay equal.\n",
+         A duel ends when throughput is decided.\n",
     );
+    if is_injected {
+        text.push_str("A stopped server uses nothing, so that its costs stay equal.\n");
+    }
     text
 }
 
@@ -145,7 +148,7 @@ mod tests {
         // Earlier in the last, and at all in the first; at the same block in the second.
         assert_eq!(cpu.before_throughput, 2);
 
-        let text = table(&[throughput, cpu]);
+        let text = table(&[throughput, cpu], false);
         let rows: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
