@@ -73,7 +73,7 @@ pub fn is_telling(explanation: &Explanation) -> bool {
         || !(explanation.has_enough_blocks() || explanation.costs.is_empty())
 }
 
-/// [`CAUTION`] where an explanation compares anything, and nothing otherwise.
+/// What must be read with the explanations where one of them compares anything, and nothing otherwise.
 #[must_use]
 pub fn caution(summary: &Summary) -> &'static str {
     let mut explanations = summary.explanations.iter();
