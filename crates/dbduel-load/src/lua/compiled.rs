@@ -74,3 +74,17 @@ unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Deb
         ffi::lua_error(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_build_compiles_scripts() {
+        assert!(
+            is_interruptible(),
+            "LuaJIT was built without LUAJIT_ENABLE_CHECKHOOK, so scripts are only interpreted; `cargo clean -p mlua-sys` \
+             and build inside the workspace, where .cargo/config.toml asks for it"
+        );
+    }
+}
