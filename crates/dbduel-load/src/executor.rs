@@ -21,8 +21,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use nix::errno::Errno;
-use nix::sys::epoll::EpollEvent;
+use rustix::event::epoll::Event;
 
 use reactor::Source;
 pub use reactor::{Bell, Interest, Reactor, Token};
@@ -37,7 +36,7 @@ pub type Task<T> = Pin<Box<dyn Future<Output = T>>>;
 pub struct Executor<T> {
     tasks: Vec<Option<Task<T>>>,
     reactor: Rc<Reactor>,
-    events: Vec<EpollEvent>,
+    events: Vec<Event>,
 }
 
 /// What happened in a turn apart from the progress of tasks.
@@ -56,7 +55,7 @@ impl<T> Executor<T> {
         Ok(Executor {
             tasks: Vec::new(),
             reactor: Rc::new(Reactor::new()?),
-            events: vec![EpollEvent::empty(); EVENTS_PER_TURN],
+            events: Vec::with_capacity(EVENTS_PER_TURN),
         })
     }
 
@@ -109,13 +108,10 @@ impl<T> Executor<T> {
     /// When the kernel refuses to wait, which means a broken descriptor.
     pub fn turn(&mut self, ended: &mut Vec<(Token, T)>) -> io::Result<Turn> {
         self.reactor.arm_timer()?;
-        let count = match self.reactor.wait(&mut self.events) {
-            Err(Errno::EINTR) => 0,
-            outcome => outcome?,
-        };
+        self.reactor.wait(&mut self.events)?;
         self.reactor.begin_turn(Instant::now());
         let mut rung = false;
-        for index in 0..count {
+        for index in 0..self.events.len() {
             match self.reactor.source(self.events[index]) {
                 Source::Bell => rung = true,
                 Source::Timer => {}

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dbduel_wire::server::{Act, Effect, NullServer, ScriptedServer, Shape};
 
@@ -25,6 +25,11 @@ const HEARD_MAX: usize = 10_000;
 
 /// Answers of a scripted server whose instants are kept.
 const SERVED_MAX: usize = 100_000;
+
+/// How long before an answer a scripted server with a single connection stops sleeping, and how long after it looks for the
+/// next request before it sleeps again. A thread that sleeps goes on tens of microseconds late, which would be taken for an
+/// error of the client.
+const AWAKE: Duration = Duration::from_micros(200);
 
 /// One answer of a scripted server, on the clock of the machine. The client cannot have sent its request after `heard`
 /// nor have had its reply before `answered`, so what the load says of its own clocks can be held against these.
@@ -244,9 +249,14 @@ async fn play_script(
         }
         shape(sql)
     };
+    // With several connections, being awake for one of them would delay the others.
+    let is_alone = || stage.connections.load(Ordering::Relaxed) == 1;
+    let mut awake_until = Instant::now();
     loop {
+        if Instant::now() < awake_until {
+            reactor.wake_soon(token);
+        }
         turn().await;
-        let arrived = Instant::now();
         let mut actions = Vec::new();
         {
             let mut buffer = reactor.buffer();
@@ -256,12 +266,10 @@ async fn play_script(
         }
         let heard = Instant::now();
         for action in actions {
-            let at = arrived + action.after;
-            if Instant::now() < at {
-                reactor.wake_at(token, at);
-            }
-            while Instant::now() < at {
-                turn().await;
+            let awake = if is_alone() { AWAKE } else { Duration::ZERO };
+            sleep_until(heard + action.after.saturating_sub(awake), &reactor, token).await;
+            while Instant::now() < heard + action.after {
+                std::hint::spin_loop();
             }
             match action.effect {
                 Effect::Send(bytes) => {
@@ -270,7 +278,17 @@ async fn play_script(
                 }
                 Effect::Close => return Ok(()),
             }
+            awake_until = Instant::now() + awake;
         }
+    }
+}
+
+async fn sleep_until(at: Instant, reactor: &Reactor, token: Token) {
+    if Instant::now() < at {
+        reactor.wake_at(token, at);
+    }
+    while Instant::now() < at {
+        turn().await;
     }
 }
 

@@ -196,7 +196,8 @@ fn a_cancelled_prepare_leaves_no_process_behind() {
     let folder = tempfile::tempdir().unwrap();
     let numbers = folder.path().join("numbers");
     let text = format!(
-        "function prepare() os.execute('echo $$ > {0}; sleep 300 & echo $! >> {0}; wait') end",
+        "function event() end\n\
+         function prepare() os.execute('echo $$ > {0}; sleep 300 & echo $! >> {0}; wait') end",
         numbers.display()
     );
     let workload = workloads::find("script").unwrap();

@@ -16,6 +16,8 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket,
     sockopt::SocketError,
 };
+use rustix::io::retry_on_intr;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::ClientConnection;
 
 use crate::address::Address;
@@ -133,7 +135,7 @@ impl Socket {
     #[inline]
     pub(crate) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
         let received = match &mut self.tls {
-            None => read(&mut self.kind, buffer),
+            None => read(&self.kind, buffer),
             Some(tls) => tls::receive(tls, &mut self.kind, buffer),
         };
         match received {
@@ -170,7 +172,7 @@ impl Socket {
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.tls {
-            None => write(&mut self.kind, bytes),
+            None => write(&self.kind, bytes),
             Some(tls) => tls::write(tls, &mut self.kind, bytes),
         };
         match written {
@@ -182,32 +184,15 @@ impl Socket {
 
 /// Reads once, again after a signal.
 #[inline]
-fn read(kind: &mut Kind, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        let outcome = match kind {
-            Kind::Tcp(stream) => stream.read(buffer),
-            Kind::Unix(stream) => stream.read(buffer),
-        };
-        match outcome {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
+fn read(kind: &Kind, buffer: &mut [u8]) -> io::Result<usize> {
+    let (_, length) = retry_on_intr(|| recv(kind, &mut *buffer, RecvFlags::empty()))?;
+    Ok(length)
 }
 
 /// Writes once, again after a signal.
 #[inline]
-fn write(kind: &mut Kind, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        let outcome = match kind {
-            Kind::Tcp(stream) => stream.write(bytes),
-            Kind::Unix(stream) => stream.write(bytes),
-        };
-        match outcome {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
+fn write(kind: &Kind, bytes: &[u8]) -> io::Result<usize> {
+    Ok(retry_on_intr(|| send(kind, bytes, SendFlags::NOSIGNAL))?)
 }
 
 impl Read for Kind {
@@ -226,12 +211,19 @@ impl Write for Kind {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for Kind {
+    #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.kind {
+        match self {
             Kind::Tcp(stream) => stream.as_fd(),
             Kind::Unix(stream) => stream.as_fd(),
         }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.kind.as_fd()
     }
 }
 

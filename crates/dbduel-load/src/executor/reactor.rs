@@ -4,14 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 
 /// Names a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,10 +40,10 @@ pub enum Interest {
 }
 
 impl Interest {
-    fn flags(self) -> EpollFlags {
+    fn flags(self) -> EventFlags {
         match self {
-            Interest::Read => EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET,
-            Interest::ReadAndWrite => Interest::Read.flags() | EpollFlags::EPOLLOUT,
+            Interest::Read => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
+            Interest::ReadAndWrite => Interest::Read.flags() | EventFlags::OUT,
         }
     }
 }
@@ -68,7 +70,7 @@ impl Bell {
 /// The waits of one thread.
 #[derive(Debug)]
 pub struct Reactor {
-    epoll: Epoll,
+    epoll: OwnedFd,
     bell: Arc<EventFd>,
     timer: TimerFd,
     timers: RefCell<BinaryHeap<Reverse<(Instant, Token)>>>,
@@ -80,7 +82,7 @@ pub struct Reactor {
 
 impl Reactor {
     pub(super) fn new() -> io::Result<Self> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let bell = Arc::new(EventFd::from_flags(
             EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
         )?);
@@ -89,9 +91,9 @@ impl Reactor {
             TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
         )?;
         // Edge-triggered, so that neither has to be read.
-        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-        epoll.add(&bell, EpollEvent::new(flags, BELL))?;
-        epoll.add(timer.as_fd(), EpollEvent::new(flags, TIMER))?;
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &bell, EventData::new_u64(BELL), flags)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), flags)?;
         Ok(Reactor {
             epoll,
             bell,
@@ -115,9 +117,8 @@ impl Reactor {
     /// # Errors
     /// When the kernel refuses.
     pub fn watch(&self, socket: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
-        Ok(self
-            .epoll
-            .add(socket, EpollEvent::new(interest.flags(), token.0 as u64))?)
+        let data = EventData::new_u64(token.0 as u64);
+        Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
     }
 
     /// Changes what a watched socket is watched for.
@@ -125,8 +126,8 @@ impl Reactor {
     /// # Errors
     /// When the kernel refuses.
     pub fn rewatch(&self, socket: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
-        let mut event = EpollEvent::new(interest.flags(), token.0 as u64);
-        Ok(self.epoll.modify(socket, &mut event)?)
+        let data = EventData::new_u64(token.0 as u64);
+        Ok(epoll::modify(&self.epoll, socket, data, interest.flags())?)
     }
 
     /// Polls the task at `at`, in addition to whatever else it waits for.
@@ -177,8 +178,14 @@ impl Reactor {
         self.buffer.borrow_mut()
     }
 
-    pub(super) fn wait(&self, events: &mut [EpollEvent]) -> nix::Result<usize> {
-        self.epoll.wait(events, EpollTimeout::NONE)
+    /// Waits for events, which replace those in `events`, but for no more than it has room for. A signal ends the wait.
+    #[inline]
+    pub(super) fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(events), None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn begin_turn(&self, now: Instant) {
@@ -186,8 +193,8 @@ impl Reactor {
     }
 
     #[inline]
-    pub(super) fn source(&self, event: EpollEvent) -> Source {
-        match event.data() {
+    pub(super) fn source(&self, event: Event) -> Source {
+        match event.data.u64() {
             BELL => Source::Bell,
             TIMER => {
                 self.armed.set(None);
