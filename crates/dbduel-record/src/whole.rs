@@ -42,13 +42,17 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// number of the process.
 #[must_use]
 pub fn is_half_written(name: &str) -> bool {
-    let process = name
-        .strip_prefix('.')
-        .and_then(|rest| rest.strip_suffix(PART))
-        .and_then(|rest| rest.rsplit_once('.'));
-    process.is_some_and(|(name, number)| {
-        !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    writer(name).is_some()
+}
+
+/// The number of the process that writes the half-written file of this name.
+fn writer(name: &str) -> Option<u32> {
+    let (name, number) = name
+        .strip_prefix('.')?
+        .strip_suffix(PART)?
+        .rsplit_once('.')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (!name.is_empty() && is_number).then(|| number.parse().ok())?
 }
 
 /// The half-written files below a folder, sorted. When nobody writes there, processes that were killed left them.
@@ -62,12 +66,25 @@ pub fn half_written(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes the half-written files below a folder in which nobody writes.
+/// Removes the half-written files below a folder whose writers are gone. A number that another process has got since
+/// keeps a file until that one is gone too.
 ///
 /// # Errors
 /// When a folder cannot be listed or a file cannot be removed.
 pub fn remove_half_written(folder: &Path) -> io::Result<()> {
-    half_written(folder)?.iter().try_for_each(fs::remove_file)
+    let is_gone = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let process = name.and_then(|name| writer(&name));
+        process.is_some_and(|number| !Path::new("/proc").join(number.to_string()).exists())
+    };
+    let left = half_written(folder)?;
+    left.iter()
+        .filter(|path| is_gone(path))
+        .try_for_each(|path| match fs::remove_file(path) {
+            // Somebody else has cleared up at the same time.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            outcome => outcome,
+        })
 }
 
 fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -105,22 +122,30 @@ mod tests {
     #[test]
     fn what_was_left_half_written_is_told_from_files_of_people() {
         let folder = tempfile::tempdir().unwrap();
-        let left = [".plan.json.4711.part", "below/.size.json.1.part"];
+        // No process has such a number: Linux counts to 4194304.
+        let left = [".plan.json.4194305.part", "below/.size.json.4194306.part"];
+        let living = format!(".report.html.{}.part", std::process::id());
         let kept = [
             "plan.json",
             ".notes.part",
             "x.4711.part",
             ".part",
             "below/y",
+            &living,
         ];
         fs::create_dir(folder.path().join("below")).unwrap();
         for name in left.iter().chain(&kept) {
             fs::write(folder.path().join(name), "x").unwrap();
         }
-        let expected = left.map(|name| folder.path().join(name));
-        assert_eq!(half_written(folder.path()).unwrap(), expected);
+        let there = |names: &[&str]| -> Vec<PathBuf> {
+            names.iter().map(|name| folder.path().join(name)).collect()
+        };
+        assert_eq!(
+            half_written(folder.path()).unwrap(),
+            there(&[left[0], &living, left[1]])
+        );
         remove_half_written(folder.path()).unwrap();
         assert!(kept.iter().all(|name| folder.path().join(name).is_file()));
-        assert!(half_written(folder.path()).unwrap().is_empty());
+        assert_eq!(half_written(folder.path()).unwrap(), there(&[&living]));
     }
 }

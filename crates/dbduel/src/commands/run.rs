@@ -131,13 +131,17 @@ pub struct Wishes<'a> {
     pub live: bool,
 }
 
-/// Parses and completes an experiment; of a sweep, its first cell with an equal share of the budget.
+/// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
+/// budget.
 ///
 /// # Errors
 /// All that is wrong with it, with line and column.
 pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
     let experiment = Experiment::parse(path, text)?;
-    let surroundings = surroundings();
+    let surroundings = Surroundings {
+        runs_here: false,
+        ..surroundings()
+    };
     if experiment.sweep.is_empty() {
         let plan = expand(path, text, &experiment, &surroundings)?;
         return Ok((experiment, plan));
@@ -166,6 +170,7 @@ pub fn surroundings() -> Surroundings {
         fresh_seed: fresh_seed(),
         cpus: host::cpus(),
         processors: host::processors(),
+        runs_here: true,
     }
 }
 

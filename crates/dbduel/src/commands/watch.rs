@@ -161,10 +161,11 @@ impl Pages {
         {
             return Ok(page.html.clone());
         }
-        let html = followed(&match self.sweep_at(dir) {
+        let html = match self.sweep_at(dir) {
             Some(plan) => sweep::page(dir, plan)?,
             None => page_of_record(dir)?,
-        });
+        };
+        let html = followed(&html, journal_bytes);
         let page = Page {
             html: html.clone(),
             journal_bytes,
@@ -185,16 +186,15 @@ fn page_of_record(record: &Path) -> Result<String> {
     Ok(format.render(&summary, &findings, &options).text)
 }
 
-/// The page with a script that asks for it again when what it is about has grown, and gives its links the token.
-/// The browser keeps the place on the page.
-fn followed(html: &str) -> String {
+/// The page with a script that asks for it again when what it is about has grown beyond what it shows, and gives its
+/// links the token. The browser keeps the place on the page.
+fn followed(html: &str, journal_bytes: u64) -> String {
     let wait_ms = RENEW_EVERY.as_millis();
     let script = format!(
-        "<script>(() => {{ let first = null; const opened = Date.now(); \
+        "<script>(() => {{ const shown = '{journal_bytes}'; const opened = Date.now(); \
          for (const link of document.links) if (link.origin === location.origin) link.search = location.search; \
          const events = new EventSource('events' + location.search); \
-         events.onmessage = (event) => {{ if (first === null) first = event.data; \
-         else if (event.data !== first) {{ events.close(); \
+         events.onmessage = (event) => {{ if (event.data !== shown) {{ events.close(); \
          setTimeout(() => location.reload(), Math.max(0, {wait_ms} - (Date.now() - opened))); }} }}; }})();</script>\n</body>"
     );
     match html.rsplit_once("</body>") {

@@ -51,6 +51,8 @@ pub struct Surroundings {
     pub cpus: u32,
     /// Numbers of the processors that processes may be confined to, ascending.
     pub processors: Vec<u32>,
+    /// Whether the contest is to run on this machine. Others are read here too, to be audited.
+    pub runs_here: bool,
 }
 
 /// Completes `experiment`, which was read from `text` at `path`.

@@ -57,12 +57,8 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     let said = String::from_utf8_lossy(&output.stderr);
     // Decided or not is the machine's business.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert!(!said.contains("cell 1 of 2"), "{said}");
-    assert_eq!(
-        first,
-        std::fs::read(journal(0)).unwrap(),
-        "what is over is left alone"
-    );
+    // What is over is left alone, but for an extension when the second cell leaves much of its time.
+    assert!(std::fs::read(journal(0)).unwrap().starts_with(&first));
     for cell in &plan.cells {
         let record = Record::open(&cell_dir(&dir, cell)).unwrap();
         let size = record.plan.workload.parameters.get("table_size").unwrap();

@@ -103,10 +103,9 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
                 ..
             } = *class;
             let words = format!(
-                "`{}` of `{}` at {label} with {} of at least {}{}",
+                "`{}` of `{}` at {label} with {share:.2} % of at least {}{}",
                 class.class,
                 cell.contender,
-                percent::of(share / 100.0),
                 percent::of(least / 100.0),
                 if share < least {
                     ", as chance may have it"
@@ -116,10 +115,9 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
             );
             if share + CHANCE * deviation_percent(least, ended) < least {
                 let claim = format!(
-                    "The mix was short of `{}` of `{}` at {label}: {} of at least {}.",
+                    "The mix was short of `{}` of `{}` at {label}: {share:.2} % of at least {}.",
                     class.class,
                     cell.contender,
-                    percent::of(share / 100.0),
                     percent::of(least / 100.0)
                 );
                 let remedy =

@@ -81,7 +81,7 @@ pub(super) fn check_running_once(
     }
 }
 
-/// The processors that were written, all of which must be there; none for no confinement.
+/// The processors that were written, all of which must be there where the contest runs; none for no confinement.
 pub(super) fn processors(
     report: &Report<'_>,
     written: &Option<Located<Vec<u32>>>,
@@ -90,7 +90,9 @@ pub(super) fn processors(
     let Some(Located { value, span }) = written else {
         return Vec::new();
     };
-    if let Err(missing) = host::find_processors(value, &surroundings.processors) {
+    if surroundings.runs_here
+        && let Err(missing) = host::find_processors(value, &surroundings.processors)
+    {
         report.add(span, missing.to_string());
     }
     value.clone()

@@ -186,8 +186,14 @@ fn levels(duels: &[&Duel]) -> String {
         }
     }
     if counts.len() > 1 && arrivals.len() > 1 {
-        let labels: Vec<&str> = duels.iter().map(|duel| duel.label.as_str()).collect();
-        return labels.join("; ");
+        let labels: Vec<String> = duels
+            .iter()
+            .map(|duel| match duel.label.split_once(", ") {
+                Some((clients, arrival)) => format!("{clients} ({arrival})"),
+                None => duel.label.clone(),
+            })
+            .collect();
+        return super::joined_texts(&labels);
     }
     let clients = match counts.as_slice() {
         [one] => clients(*one),
