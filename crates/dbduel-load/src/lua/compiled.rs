@@ -38,8 +38,10 @@ fn probe() -> mlua::Result<bool> {
     };
     // SAFETY: nothing is done with the state, and it is used no longer than `lua` lives.
     unsafe { lua.exec_raw::<()>((), |state| probe.state = state) }?;
+    // Both are cast: a loop in which the plain word is passed on is never compiled, and every interpreted loop ends.
     let text = "local call, probe, calls = ...
-                call = require('ffi').cast('void (*)(void *)', call)
+                local ffi = require('ffi')
+                call, probe = ffi.cast('void (*)(void *)', call), ffi.cast('void *', probe)
                 for _ = 1, calls do call(probe) end";
     let place = (&raw mut probe).cast::<c_void>();
     let words = (
