@@ -17,8 +17,11 @@ const ENDING: Duration = Duration::from_secs(2);
 /// Pause between two looks at a killed process.
 const ENDING_PAUSE: Duration = Duration::from_millis(1);
 
-/// Bytes that one read can bring: as much as a pipe holds.
+/// Bytes that one read can bring: as much as a pipe holds by default.
 const READ_BYTES: usize = 64 << 10;
+
+/// Bytes that one look takes at most, so that a command which prints as fast as it is read does not keep the thread.
+const LOOK_BYTES: usize = 16 * READ_BYTES;
 
 /// A running command. Dropping it ends it, with all that it has started and still waits for.
 pub(super) struct ShellCommand(Child);
@@ -34,24 +37,37 @@ impl ShellCommand {
         Ok(started)
     }
 
-    /// Appends what was printed since the last look; returns how the command ended when it has. What it leaves running in
-    /// the background is not waited for.
+    /// Appends what was printed since the last look, or a part of it when that is much; returns how the command ended when
+    /// it has, and then there is no more. What it leaves running in the background is not waited for, and what that prints
+    /// from then on is not read.
     pub(super) fn look(&mut self, printed: &mut Vec<u8>) -> io::Result<Option<ExitStatus>> {
         // Asked before the last of the output is read, so that nothing is missed.
         let status = self.0.try_wait()?;
         let Some(output) = &mut self.0.stdout else {
             return Ok(status);
         };
+        let mut left = match status {
+            None => LOOK_BYTES,
+            // All that a command had printed when it ended is in the pipe.
+            Some(_) => {
+                usize::try_from(fcntl(&*output, FcntlArg::F_GETPIPE_SZ)?).unwrap_or_default()
+            }
+        };
         let mut bytes = [0; READ_BYTES];
-        loop {
-            match output.read(&mut bytes) {
-                Ok(0) => return Ok(status),
-                Ok(length) => printed.extend_from_slice(&bytes[..length]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(status),
+        while left > 0 {
+            let room = left.min(READ_BYTES);
+            match output.read(&mut bytes[..room]) {
+                Ok(0) => break,
+                Ok(length) => {
+                    printed.extend_from_slice(&bytes[..length]);
+                    left -= length;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        Ok(status)
     }
 }
 
@@ -117,6 +133,25 @@ mod tests {
     fn all_that_is_printed_and_how_it_ended_is_told() {
         let (printed, status) = run("head -c 300000 /dev/zero; exit 3");
         assert_eq!((printed.len(), status.code()), (300_000, Some(3)));
+    }
+
+    #[test]
+    fn a_look_at_what_prints_without_end_has_an_end() {
+        let mut child = ShellCommand::start("exec cat /dev/zero").unwrap();
+        let (began, mut printed) = (Instant::now(), Vec::new());
+        while printed.len() < 2 * LOOK_BYTES {
+            let before = printed.len();
+            assert_eq!(child.look(&mut printed).unwrap(), None);
+            assert!(printed.len() - before <= LOOK_BYTES);
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+    }
+
+    #[test]
+    fn what_prints_on_in_the_background_is_left_alone() {
+        // It ends when nobody reads any more.
+        let (_, status) = run("cat /dev/zero & exit 4");
+        assert_eq!(status.code(), Some(4));
     }
 
     #[test]
