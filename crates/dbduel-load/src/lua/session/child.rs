@@ -4,10 +4,12 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -27,9 +29,15 @@ const LOOK_BYTES: usize = 16 * READ_BYTES;
 pub(super) struct ShellCommand(Child);
 
 impl ShellCommand {
+    /// The kernel ends it with the thread that starts it, because nobody drops what a load thread holds when the process
+    /// exits. That reaches the shell and what it turns into, but no processes that it has started and waits for.
     pub(super) fn start(command: &str) -> io::Result<Self> {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).stdin(Stdio::null());
+        // SAFETY: between fork and exec only a system call is made, which is allowed there; nothing is allocated.
+        unsafe {
+            shell.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?));
+        }
         let started = ShellCommand(shell.stdout(Stdio::piped()).spawn()?);
         if let Some(output) = &started.0.stdout {
             fcntl(output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -114,6 +122,8 @@ fn children(parent: Pid) -> Vec<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
 
     /// Looks until the command has ended.
@@ -133,6 +143,21 @@ mod tests {
     fn all_that_is_printed_and_how_it_ended_is_told() {
         let (printed, status) = run("head -c 300000 /dev/zero; exit 3");
         assert_eq!((printed.len(), status.code()), (300_000, Some(3)));
+    }
+
+    #[test]
+    fn it_ends_with_the_thread_that_started_it() {
+        let start = || ShellCommand::start("exec sleep 60").unwrap();
+        let mut child = std::thread::spawn(start).join().unwrap();
+        let (began, mut printed) = (Instant::now(), Vec::new());
+        let status = loop {
+            if let Some(status) = child.look(&mut printed).unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < Duration::from_secs(50), "it goes on");
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
     }
 
     #[test]
