@@ -272,6 +272,32 @@ fn a_script_of_old_gets_its_options_as_globals() {
 }
 
 #[test]
+fn bounds_of_random_numbers_may_be_numeric_texts() {
+    let text = r#"
+        function event()
+           for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto", "zipfian" } do
+              local number = sysbench.rand[name]("5", "9")
+              assert(number >= 5 and number <= 9, name)
+           end
+           assert(sb_rand(7, "7") == 7 and sb_rand_uniform("7", 7) == 7)
+           assert(not pcall(sb_rand, 1, "many") and not pcall(sb_rand, 1))
+           print("drawn")
+        end
+    "#;
+    let (mut host, printed) = host(text, "run");
+    run(&mut host, one(1)).unwrap();
+    assert_eq!(*printed.lock().unwrap(), "drawn\n");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_a_matter_of_the_script() {
+    let text = r#"function event() print(os.execute("true\0")) end"#;
+    let (mut host, printed) = host(text, "run");
+    run(&mut host, one(1)).unwrap();
+    assert_eq!(*printed.lock().unwrap(), "-1\n");
+}
+
+#[test]
 fn reports_and_histograms_print_as_in_sysbench() {
     let text = r#"
         sysbench.hooks.report_intermediate = sysbench.report_csv

@@ -4,7 +4,8 @@
 //!
 //! `cargo run --release -p dbduel-stats --example power_table [duels] [blocks]`
 //!
-//! At a true effect of 0 the columns `faster` and `slower` are false claims; elsewhere `slower` is one.
+//! At a true effect of 0 the columns `faster` and `slower` are false claims; elsewhere `slower` is one, and `equal` where
+//! the effect is beyond the margin.
 //! Ends with exit code 1 when a promise is broken by more than chance allows.
 
 #[path = "../tests/acceptance/competitors.rs"]
@@ -128,7 +129,10 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
                 share(ended.missed_fixed),
             );
             let is_faster_false = percent == 0.0;
-            let false_claims = ended.slower + if is_faster_false { ended.faster } else { 0 };
+            let is_equal_false = percent / 100.0 > MARGIN;
+            let false_claims = ended.slower
+                + if is_faster_false { ended.faster } else { 0 }
+                + if is_equal_false { ended.equal } else { 0 };
             for (what, count) in [
                 ("false claims", false_claims),
                 ("intervals that miss", ended.missed),

@@ -7,17 +7,19 @@ use std::time::{Duration, Instant};
 use super::LostError;
 use crate::executor::{Reactor, Token};
 
-/// Waits for a connection that is being made, but not longer than `patience`; what was begun is then dropped.
+/// Waits for a connection that is being made, but not longer than `patience` from `since` on; what was begun is then
+/// dropped. The error names the whole patience, of which earlier attempts may have taken a part.
 ///
 /// # Errors
 /// Those of `opening`, or that there was no answer in time.
 pub(crate) async fn within<T>(
     reactor: &Reactor,
     token: Token,
+    since: Instant,
     patience: Duration,
     opening: impl Future<Output = Result<T, LostError>>,
 ) -> Result<T, LostError> {
-    let deadline = Instant::now() + patience;
+    let deadline = since + patience;
     reactor.wake_at(token, deadline);
     let mut opening = std::pin::pin!(opening);
     let opened = std::future::poll_fn(|context| match opening.as_mut().poll(context) {
@@ -54,7 +56,8 @@ mod tests {
                     }
                     Ok(polls)
                 };
-                within(&reactor, token, Duration::from_millis(20), opening).await
+                let patience = Duration::from_millis(20);
+                within(&reactor, token, Instant::now(), patience, opening).await
             })
         });
         let mut ended = Vec::new();

@@ -1,15 +1,16 @@
-//! Large pages for what a thread works on in turns.
+//! Large pages for what a process works on in turns.
 //!
-//! A processor remembers the places of some 2,000 pages. Clients that have hundreds of kilobytes each, of which an event
-//! touches a little here and there, need more of them, and with every client that has its turn the places must be looked
-//! up again; figures in `docs/load-path.md`. Knows nothing of who has allocated what.
+//! A processor keeps the places of a limited number of pages: its second-level TLB has typically 1,500 to 2,000 entries.
+//! Clients that have hundreds of kilobytes each, of which an event touches a little here and there, presumably need more of
+//! them, so that with every client that has its turn the places must be looked up again. That it is quicker on large pages
+//! was measured (figures in `docs/load-path.md`); that this is the reason was not. Knows nothing of who has allocated what.
 
 use std::fs;
 
 /// Bytes of a large page. Where a kernel has them in another size, it refuses what is asked for here.
 const LARGE: usize = 2 << 20;
 
-/// Puts the memory that the process has allocated so far onto large pages and returns their number. Takes about a
+/// Puts the memory that the whole process has allocated so far, all its threads, onto large pages and returns their number. Takes about a
 /// millisecond for each; nothing but speed depends on it, so what the kernel refuses stays as it is (before Linux 6.1
 /// that is everything).
 pub fn gather() -> usize {

@@ -21,7 +21,7 @@ struct Probe {
     calls: u32,
 }
 
-/// True when compiled loops end for a hook. Tried out once.
+/// True when loops are compiled and end for a hook all the same. Tried out once.
 pub(super) fn is_interruptible() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     // What cannot even be tried out is not to be relied on.
@@ -38,8 +38,10 @@ fn probe() -> mlua::Result<bool> {
     };
     // SAFETY: nothing is done with the state, and it is used no longer than `lua` lives.
     unsafe { lua.exec_raw::<()>((), |state| probe.state = state) }?;
+    // Both are cast: a loop in which the plain word is passed on is never compiled, and every interpreted loop ends.
     let text = "local call, probe, calls = ...
-                call = require('ffi').cast('void (*)(void *)', call)
+                local ffi = require('ffi')
+                call, probe = ffi.cast('void (*)(void *)', call), ffi.cast('void *', probe)
                 for _ = 1, calls do call(probe) end";
     let place = (&raw mut probe).cast::<c_void>();
     let words = (
@@ -51,7 +53,10 @@ fn probe() -> mlua::Result<bool> {
     let outcome = lua.load(text).set_name("=probe").call::<()>(words);
     // SAFETY: nobody else writes it, now that the loop is over.
     let calls = unsafe { (*place.cast::<Probe>()).calls };
-    Ok(outcome.is_err() && calls < CALLS)
+    // An interpreted loop ends as well, and says nothing of compiled ones.
+    let is_compiled = "return require('jit.util').traceinfo(1) ~= nil";
+    let is_compiled = lua.load(is_compiled).set_name("=probe").eval::<bool>()?;
+    Ok(is_compiled && outcome.is_err() && calls < CALLS)
 }
 
 /// What the loop calls, compiled or not.

@@ -127,7 +127,7 @@ impl Connections {
             &servers.tls,
         );
         let patience = settings.limits.connecting;
-        let opened = within(&self.reactor, self.token, patience, opening).await;
+        let opened = within(&self.reactor, self.token, Instant::now(), patience, opening).await;
         opened.map_err(|lost| (address.clone(), lost))
     }
 

@@ -43,8 +43,8 @@ thread_local! {
     static FRESH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Puts the states that this thread has made since the last call onto large pages, if they are many. For a moment at
-/// which nobody waits.
+/// Puts what the process has allocated onto large pages, if this thread has made many states since the last call. For a
+/// moment at which nobody waits.
 pub(crate) fn gather_states() {
     if FRESH.take() >= MANY {
         pages::gather();

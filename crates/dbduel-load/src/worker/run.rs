@@ -5,9 +5,12 @@
 //! makes no connection again: whoever seated the client does, when its task has ended.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use dbduel_record::seed::named_seed;
@@ -122,7 +125,9 @@ async fn attempt<C: Client>(
     seat: &Seat,
     options: C::Options,
 ) -> Result<Left, LostError> {
-    let (mut conn, mut client) = open::<C>(crew, seat, options).await?;
+    let Some((mut conn, mut client)) = open::<C>(crew, seat, options).await? else {
+        return Ok(Left::ForGood);
+    };
     let connections = crew
         .with_state(seat.client, |state| {
             if state.lost_at.take().is_some() {
@@ -184,13 +189,13 @@ async fn attempt<C: Client>(
     Ok(Left::ForGood)
 }
 
-/// Connects and prepares the client's statements. A connection that is made again has a deadline; for the first ones
-/// whoever waits for the clients to be ready has one.
+/// Connects and prepares the client's statements. A connection that is made again has a deadline, and is none when the run
+/// is over before; for the first ones whoever waits for the clients to be ready has one.
 async fn open<C: Client>(
     crew: &Crew,
     seat: &Seat,
     options: C::Options,
-) -> Result<(Conn, C), LostError> {
+) -> Result<Option<(Conn, C)>, LostError> {
     let was = crew.with_state(seat.client, |state| (state.is_ready, state.lost_at));
     let (is_again, lost_at) = was.unwrap_or_default();
     if lost_at.is_some() {
@@ -199,11 +204,31 @@ async fn open<C: Client>(
     }
     let opening = seat.open::<C>(options);
     if !is_again {
-        return opening.await;
+        return opening.await.map(Some);
     }
-    let lost_for = lost_at.map_or(Duration::ZERO, |at| at.elapsed());
-    let patience = crew.rules.reconnecting.saturating_sub(lost_for);
-    within(&seat.reactor, seat.token, patience, opening).await
+    let since = lost_at.unwrap_or_else(Instant::now);
+    let patience = crew.rules.reconnecting;
+    let opening = within(&seat.reactor, seat.token, since, patience, opening);
+    unless_over(crew, seat, opening).await.transpose()
+}
+
+/// What `opening` comes to; none when the run is over before, for whose end nobody waits then.
+async fn unless_over<T>(crew: &Crew, seat: &Seat, opening: impl Future<Output = T>) -> Option<T> {
+    let end = crew.gate.end();
+    if let Some(end) = end {
+        seat.reactor.wake_at(seat.token, end);
+    }
+    let mut opening = pin!(opening);
+    let outcome = poll_fn(|context| match opening.as_mut().poll(context) {
+        // Whoever closes the gate rings, so that this is polled.
+        Poll::Pending if crew.gate.is_over(Instant::now()) => Poll::Ready(None),
+        polled => polled.map(Some),
+    })
+    .await;
+    if let Some(end) = end {
+        seat.reactor.forget_timer(seat.token, end);
+    }
+    outcome
 }
 
 const RECONNECTED: Counts = Counts {

@@ -19,7 +19,7 @@ end
 
 -- Numbers outside the range are thrown away; a small range takes long, so there is an end to it.
 function sb_rand_uniq(a, b)
-   a, b = a or 0, b or 4294967295
+   a, b = tonumber(a or 0), tonumber(b or 4294967295)
    for _ = 1, 2 ^ 33 do
       local number = rand.unique()
       if number >= a and number <= b then

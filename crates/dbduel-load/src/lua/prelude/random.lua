@@ -25,13 +25,14 @@ local function from_template(template)
    return ffi.string(text, length)
 end
 
+-- Bounds may be numeric texts, as the options of old scripts are.
 sysbench.rand = {
-   default = function(low, high) return draw(dice, DEFAULT, low, high) end,
-   uniform = function(low, high) return draw(dice, UNIFORM, low, high) end,
-   gaussian = function(low, high) return draw(dice, GAUSSIAN, low, high) end,
-   special = function(low, high) return draw(dice, SPECIAL, low, high) end,
-   pareto = function(low, high) return draw(dice, PARETO, low, high) end,
-   zipfian = function(low, high) return draw(dice, ZIPFIAN, low, high) end,
+   default = function(low, high) return draw(dice, DEFAULT, tonumber(low), tonumber(high)) end,
+   uniform = function(low, high) return draw(dice, UNIFORM, tonumber(low), tonumber(high)) end,
+   gaussian = function(low, high) return draw(dice, GAUSSIAN, tonumber(low), tonumber(high)) end,
+   special = function(low, high) return draw(dice, SPECIAL, tonumber(low), tonumber(high)) end,
+   pareto = function(low, high) return draw(dice, PARETO, tonumber(low), tonumber(high)) end,
+   zipfian = function(low, high) return draw(dice, ZIPFIAN, tonumber(low), tonumber(high)) end,
    unique = native.unique,
    string = from_template,
    varstring = native.varstring,

@@ -12,6 +12,10 @@ use super::child::ShellCommand;
 /// Pause between two looks at a child process of a script.
 const CHILD_PAUSE: Duration = Duration::from_millis(5);
 
+/// Bytes of output that are kept until the command ends, so that those of other clients do not come between. When there
+/// are more they are shown before, so that a command which prints without end takes no more memory.
+const KEPT_BYTES: usize = 1 << 20;
+
 impl Session {
     /// A child process, which ends with the client when that is given up; what it prints is the script's print.
     pub(super) async fn execute_command(
@@ -21,10 +25,18 @@ impl Session {
         let Some(command) = asked.text() else {
             return self.words(-1);
         };
-        let mut child = ShellCommand::start(&command)?;
+        // As `system()` has it, a command that cannot be started is a matter of the script.
+        let Ok(mut child) = ShellCommand::start(&command) else {
+            return self.words(-1);
+        };
         let mut printed = Vec::new();
         let status = loop {
-            match child.look(&mut printed) {
+            let looked = child.look(&mut printed);
+            if printed.len() >= KEPT_BYTES {
+                self.state.shared.sink.show(Message::Print(&printed));
+                printed.clear();
+            }
+            match looked {
                 Ok(None) => self.sleep(CHILD_PAUSE).await,
                 ended => break ended,
             }
