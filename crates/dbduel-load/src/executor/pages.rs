@@ -10,9 +10,9 @@ use std::fs;
 /// Bytes of a large page. Where a kernel has them in another size, it refuses what is asked for here.
 const LARGE: usize = 2 << 20;
 
-/// Puts the memory that the whole process has allocated so far, all its threads, onto large pages and returns their number. Takes about a
-/// millisecond for each; nothing but speed depends on it, so what the kernel refuses stays as it is (before Linux 6.1
-/// that is everything).
+/// Puts the memory that the whole process has allocated so far, all its threads, onto large pages and returns their
+/// number. Takes about a millisecond for each; nothing but speed depends on it, so what the kernel refuses stays as it is
+/// (before Linux 6.1 that is everything).
 pub fn gather() -> usize {
     let Ok(mappings) = fs::read_to_string("/proc/self/maps") else {
         return 0;
