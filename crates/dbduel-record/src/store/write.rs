@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -20,9 +20,8 @@ use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::whole::{remove_half_written, write_whole};
 
-/// How long a lock is waited for that others hold for a moment: to see whether the record is free, or to write its
-/// reports.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How often a lock is tried that others hold for a moment: to see whether the record is free, or to write its reports.
+const LOCK_LOOKS: u32 = 100;
 /// Between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -92,12 +91,13 @@ impl RecordWriter {
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(EVENTS);
         let journal = appending(&path)?;
-        let until = Instant::now() + LOCK_PATIENCE;
+        let mut looks = 1;
         // The kernel drops the lock with the process, however that ends.
         loop {
             match journal.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                Err(TryLockError::WouldBlock) if looks < LOCK_LOOKS => {
+                    looks += 1;
                     std::thread::sleep(LOCK_PAUSE);
                 }
                 Err(TryLockError::WouldBlock) => return Err(RecordError::InUse(dir.to_owned())),
