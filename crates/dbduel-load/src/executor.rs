@@ -35,6 +35,9 @@ pub type Task<T> = Pin<Box<dyn Future<Output = T>>>;
 /// The tasks of one thread.
 pub struct Executor<T> {
     tasks: Vec<Option<Task<T>>>,
+    /// Tokens of the tasks that have ended since the last turn. Whoever owned them may not have heard of it yet, and would
+    /// take another task for theirs, so no other task gets them meanwhile.
+    resting: Vec<Token>,
     reactor: Rc<Reactor>,
     events: Vec<Event>,
 }
@@ -54,6 +57,7 @@ impl<T> Executor<T> {
     pub fn new() -> io::Result<Self> {
         Ok(Executor {
             tasks: Vec::new(),
+            resting: Vec::new(),
             reactor: Rc::new(Reactor::new()?),
             events: Vec::with_capacity(EVENTS_PER_TURN),
         })
@@ -67,7 +71,9 @@ impl<T> Executor<T> {
 
     /// Adds a task, which is made knowing its own token. It is not polled yet.
     pub fn insert(&mut self, make: impl FnOnce(Token) -> Task<T>) -> Token {
-        let free = self.tasks.iter().position(Option::is_none);
+        let mut places = self.tasks.iter().enumerate();
+        let free = places
+            .position(|(index, task)| task.is_none() && !self.resting.contains(&Token(index)));
         let index = free.unwrap_or_else(|| {
             self.tasks.push(None);
             self.tasks.len() - 1
@@ -96,6 +102,7 @@ impl<T> Executor<T> {
             Poll::Pending => None,
             Poll::Ready(output) => {
                 *slot = None;
+                self.resting.push(token);
                 Some(output)
             }
         }
@@ -110,6 +117,7 @@ impl<T> Executor<T> {
         self.reactor.arm_timer()?;
         self.reactor.wait(&mut self.events)?;
         self.reactor.begin_turn(Instant::now());
+        self.resting.clear();
         let mut rung = false;
         for index in 0..self.events.len() {
             match self.reactor.source(self.events[index]) {
@@ -212,14 +220,19 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_an_ended_task_is_used_again() {
+    fn the_token_of_an_ended_task_is_used_again_after_a_turn_and_not_before() {
         let mut executor = Executor::new().unwrap();
-        let first = executor.insert(|_| Box::pin(async { 1 }));
-        assert_eq!(executor.poll(first), Some(1));
-        assert_eq!(executor.poll(first), None);
-        let second = executor.insert(|_| Box::pin(async { 2 }));
-        assert_eq!(first, second);
-        executor.remove(second);
-        assert_eq!(executor.poll(second), None);
+        let both = [1, 2].map(|number| executor.insert(|_| Box::pin(async move { number })));
+        assert_eq!(both.map(|token| executor.poll(token)), [Some(1), Some(2)]);
+        assert_eq!(executor.poll(both[0]), None);
+        // Nobody has told the owner of the other one yet.
+        let third = executor.insert(|_| Box::pin(async { 3 }));
+        assert!(!both.contains(&third));
+        executor.reactor().bell().ring();
+        executor.turn(&mut Vec::new()).unwrap();
+        let fourth = executor.insert(|_| Box::pin(async { 4 }));
+        assert_eq!(fourth, both[0]);
+        executor.remove(fourth);
+        assert_eq!(executor.poll(fourth), None);
     }
 }
