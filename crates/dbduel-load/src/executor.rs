@@ -83,8 +83,10 @@ impl<T> Executor<T> {
         token
     }
 
-    /// Ends a task where it stands; what it owns, such as its socket, is closed with it.
+    /// Ends a task where it stands; what it owns, such as its socket, is closed with it. Of one that has ended, its token may
+    /// be used again from now on.
     pub fn remove(&mut self, token: Token) {
+        self.resting.retain(|resting| *resting != token);
         if let Some(slot) = self.tasks.get_mut(token.0) {
             *slot = None;
         }

@@ -114,6 +114,8 @@ impl Solo {
             self.executor.turn(&mut ended)?;
             called = ended.pop().map(|(_, called)| called);
         }
+        // The next call gets the same token, which the session's connections are known by.
+        self.executor.remove(token);
         let Some((session, outcome)) = called else {
             return Err(std::io::Error::other("a call ended without an outcome").into());
         };
