@@ -184,23 +184,25 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
     );
 }
 
-/// A run whose server goes away when the clients are connected.
-fn run_of_deserted(bench: &Bench) -> WorkloadRun {
-    WorkloadRun {
-        ignored: IgnoredErrors::Codes(vec![2013]),
-        reconnecting: Duration::from_secs(2),
-        ..bench.run_of(workload("oltp-point-select"), 2)
-    }
-}
-
-#[test]
-fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_run() {
+/// A run that seeks lost connections for so many seconds, and its server, which goes away when the clients are connected,
+/// with the folder of its socket.
+fn deserted(reconnecting_s: u64) -> (WorkloadRun, tempfile::TempDir, StandIn) {
     let bench = Bench::new(Role::Null);
-    let run = run_of_deserted(&bench);
+    let run = WorkloadRun {
+        ignored: IgnoredErrors::Codes(vec![2013]),
+        reconnecting: Duration::from_secs(reconnecting_s),
+        ..bench.run_of(workload("oltp-point-select"), 2)
+    };
     let Bench {
         _folder: folder,
         server,
     } = bench;
+    (run, folder, server)
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_run() {
+    let (run, folder, server) = deserted(2);
     let mut silent = None;
     let why = drive_while(run, events(40), || {
         drop(server);
@@ -215,15 +217,7 @@ fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_run() {
 
 #[test]
 fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
-    let bench = Bench::new(Role::Null);
-    let run = WorkloadRun {
-        reconnecting: Duration::from_secs(600),
-        ..run_of_deserted(&bench)
-    };
-    let Bench {
-        _folder: folder,
-        server,
-    } = bench;
+    let (run, folder, server) = deserted(600);
     let limits = Limits {
         events: None,
         time: Some(Duration::from_millis(200)),
@@ -237,15 +231,7 @@ fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
 #[test]
 fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_end() {
     for is_closed_by_hand in [false, true] {
-        let bench = Bench::new(Role::Null);
-        let run = WorkloadRun {
-            reconnecting: Duration::from_secs(600),
-            ..run_of_deserted(&bench)
-        };
-        let Bench {
-            _folder: folder,
-            server,
-        } = bench;
+        let (run, folder, server) = deserted(600);
         let limits = Limits {
             events: None,
             time: (!is_closed_by_hand).then_some(Duration::from_secs(1)),
