@@ -10,7 +10,7 @@ use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge;
-use crate::judge::history::{Judged, Question, follow};
+use crate::judge::records::history::{Judged, Question, follow};
 use crate::report;
 
 /// Reads, follows and prints.

@@ -19,7 +19,7 @@ use super::run::{self, Wishes};
 use super::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::sweep::{SweepSummary, is_over, summarise_sweep};
+use crate::judge::records::sweep::{SweepSummary, is_over, summarise_sweep};
 use crate::lab::contest;
 use crate::lab::expand::{expand_cell, expand_sweep};
 use crate::lab::experiment::Experiment;

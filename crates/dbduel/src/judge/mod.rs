@@ -7,51 +7,34 @@
 pub mod audit;
 #[cfg(test)]
 mod bad_input;
-mod blocks;
-mod crossing;
-mod decide;
-mod epochs;
+mod course;
+mod duel;
 mod evidence;
 pub mod explain;
 pub mod fairness;
-mod figure;
-mod figures;
-pub mod history;
-mod measures;
-mod objective;
+pub mod levels;
 pub mod order_entry;
-mod over_levels;
-mod overturn;
-mod pairs;
-mod profile;
-mod quantities;
-mod quantity;
+pub mod records;
 mod rules;
-mod scaling;
-pub mod search;
 mod settings;
-mod stacks;
-mod stalls;
-pub mod steadiness;
 pub mod summary;
-pub mod sweep;
 #[cfg(test)]
 pub mod synthetic;
 #[cfg(test)]
 mod tests;
-mod timeline;
-mod tracks;
 mod unmeasured;
-mod watched;
 
 use dbduel_record::event::{Event, Finding, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
-pub use decide::{LevelDecision, decide_level};
+pub use duel::decide::{LevelDecision, decide_level};
 pub use rules::why;
 pub use summary::{Summary, Verdict};
 
+use course::{stacks, timeline, watched};
+use duel::{decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
+use levels::{objective, scaling};
 use rules::Found;
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 

@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, slice_of};
-use super::figures::{latency_quantile, ratio_over_slices};
 use super::summary::{Figure, How};
+use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices};
 
 const SECONDS_PER_MINUTE: f64 = 60.0;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::judge::history::{History, HistoryChange, HistorySeries};
+use crate::judge::records::history::{History, HistoryChange, HistorySeries};
 use crate::judge::summary::Figure;
 
 use super::words;

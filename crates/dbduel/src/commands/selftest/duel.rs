@@ -10,7 +10,7 @@ use dbduel_record::rows::ALL_CLASSES;
 
 use crate::cli;
 use crate::commands::{record_reports, run};
-use crate::judge::steadiness::{Steadiness, steadiness};
+use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
 use crate::lab::server::Home;

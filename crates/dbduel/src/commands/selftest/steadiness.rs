@@ -2,7 +2,7 @@
 
 use dbduel_record::facts::SeriesSteadiness;
 
-use crate::judge::steadiness::{Steadiness, THROUGHPUT};
+use crate::judge::records::steadiness::{Steadiness, THROUGHPUT};
 use crate::judge::summary::Change;
 use crate::report::words;
 

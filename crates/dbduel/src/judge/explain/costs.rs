@@ -5,9 +5,9 @@ use dbduel_record::rows::SliceRow;
 use super::paired::Paired;
 use super::resources::{Resource, Role, Unit};
 use super::{Cost, Moved};
-use crate::judge::blocks::CompleteBlock;
+use crate::judge::evidence::blocks::CompleteBlock;
+use crate::judge::evidence::figures::ratio_over_slices;
 use crate::judge::evidence::{Evidence, slice_of};
-use crate::judge::figures::ratio_over_slices;
 use crate::judge::summary::{Figure, How};
 
 /// The cost of `resource`; `None` when neither side has it, or neither used any of it.

@@ -13,8 +13,8 @@ use dbduel_record::rows::SliceRow;
 
 use super::paired::Paired;
 use super::{Division, Doing, Part};
+use crate::judge::evidence::figures::ratio_over_slices;
 use crate::judge::evidence::{Evidence, slice_of};
-use crate::judge::figures::ratio_over_slices;
 use crate::judge::summary::{Figure, How};
 
 /// Looks at the threads of a slice below which its division is left to chance.

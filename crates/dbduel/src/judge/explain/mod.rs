@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::figure::Figure;
+use crate::judge::summary::Figure;
 
 use paired::Paired;
 

@@ -6,7 +6,7 @@ use dbduel_stats::stalls::{PRICEABLE_MIN, compare_stalls};
 use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
 
 use super::{Case, Found, finding};
-use crate::judge::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
+use crate::judge::duel::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
 use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
 use crate::percent;
 

@@ -16,7 +16,7 @@ use super::durability;
 use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
-use crate::judge::search::{self, LateShares, late_shares};
+use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level};
 use crate::lab::facts::{Moment, keep};
 use crate::lab::host;

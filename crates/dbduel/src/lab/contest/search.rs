@@ -7,7 +7,7 @@ use dbduel_record::plan::Plan;
 
 use super::stacks::no_stacks;
 use super::{Contest, Setting};
-use crate::judge::search::next_rate;
+use crate::judge::levels::search::next_rate;
 use crate::lab::contest::arena::Arena;
 use crate::lab::drive::LoadProcess;
 use crate::lab::expand::blocks_at_rate;

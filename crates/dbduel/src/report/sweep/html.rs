@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::view::SweepView;
+use crate::judge::records::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use crate::judge::summary::Figure;
-use crate::judge::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use crate::report::chart::FactorChart;
 use crate::report::html::{PAGE_STYLE, Pair, rendered};
 use crate::report::{chart, words};

@@ -10,7 +10,7 @@ mod view;
 mod tests;
 
 use super::Options;
-use crate::judge::sweep::SweepSummary;
+use crate::judge::records::sweep::SweepSummary;
 use view::SweepView;
 
 /// A format of the report: name on the command line, file name beside the cells, and how it is made.

@@ -1,7 +1,7 @@
 //! Every format of the report on a sweep says what the summary does, and nothing that is markup by accident.
 
 use super::FORMATS;
-use crate::judge::sweep::{SweepSummary, summarise_sweep};
+use crate::judge::records::sweep::{SweepSummary, summarise_sweep};
 use crate::judge::synthetic::sweep;
 use crate::report::Options;
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::judge::summary::{Figure, Verdict};
-use crate::judge::sweep::{
+use crate::judge::records::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
 };
+use crate::judge::summary::{Figure, Verdict};
 use crate::report::scaling::sides;
 use crate::report::words;
 

@@ -10,11 +10,11 @@ use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::sweep::{Factor, SweepPlan};
 
-use super::crossing::{Size, certain_crossings};
-use super::evidence::Evidence;
-use super::scaling::bounds;
-use super::summary::{Comparison, Measures, SCHEMA_VERSION, Verdict};
-use super::{Summary, summarise};
+use crate::judge::evidence::Evidence;
+use crate::judge::levels::crossing::{Size, certain_crossings};
+use crate::judge::levels::scaling::bounds;
+use crate::judge::summary::{Comparison, Measures, SCHEMA_VERSION, Verdict};
+use crate::judge::{Summary, summarise};
 pub use summary::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, FactorPoint, SweepSummary, SweptCell,
     SweptComparison, SweptDuel, SweptMeasures,

@@ -5,8 +5,8 @@
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::stalls::{StallCount, count_stalls, unseen_rate_bound};
 
-use super::evidence::{Evidence, slice_of};
-use super::summary::Stalls;
+use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::summary::Stalls;
 
 /// Probability that the bound on unseen stalls is wrong.
 const UNSEEN_ALPHA: f64 = 0.05;

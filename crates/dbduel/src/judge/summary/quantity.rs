@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use super::summary::Verdict;
+use crate::judge::summary::Verdict;
 
 /// A quantity beside throughput that is compared within blocks. The smaller, the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -17,9 +17,9 @@ use dbduel_record::{Plan, Record};
 use dbduel_stats::compare::paired_mean;
 use hdrhistogram::Histogram;
 
-use super::blocks::LevelBlocks;
-use super::evidence::{Evidence, slice_of};
-use super::summary::{Bounds, ObjectiveState};
+use crate::judge::evidence::blocks::LevelBlocks;
+use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::summary::{Bounds, ObjectiveState};
 
 /// By how much the next rate is above or below all that were tried, while only one side is known.
 const STRIDE: f64 = 4.0;
@@ -66,7 +66,7 @@ pub fn late_shares(record: &Record) -> LateShares {
     late_shares_of(&Evidence::of(record))
 }
 
-pub(super) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
+pub(in crate::judge) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
     let Some(objective) = evidence.plan().objective else {
         return LateShares::new();
     };
@@ -84,7 +84,7 @@ pub(super) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
 }
 
 /// Whether a contender meets the objective at a level, and the share of late transactions.
-pub(super) fn state(
+pub(in crate::judge) fn state(
     plan: &Plan,
     blocks: &LevelBlocks<'_>,
     contender: usize,
@@ -238,7 +238,7 @@ fn wanted_by(tried: &[(f64, ObjectiveState)], precision: f64) -> Option<(f64, f6
 }
 
 /// Transactions per second of an open level.
-pub(super) fn rate(level: &LoadLevel) -> Option<f64> {
+pub(in crate::judge) fn rate(level: &LoadLevel) -> Option<f64> {
     match level.arrival {
         Arrival::Constant { per_second } | Arrival::Poisson { per_second } => Some(per_second),
         Arrival::Closed { .. } => None,

@@ -8,10 +8,10 @@ use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::{SliceRow, TickRow};
 use dbduel_stats::quantile::IntervalLatency;
 
-use super::evidence::{Evidence, slice_of};
-use super::figures::{latency_quantile, ratio_over_slices, ratio_over_ticks};
 use super::stalls::stalls;
-use super::summary::{Figure, How, Measures, Outcomes};
+use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices, ratio_over_ticks};
+use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::summary::{Figure, How, Measures, Outcomes};
 
 /// The measures of `contender` at `level`.
 #[must_use]

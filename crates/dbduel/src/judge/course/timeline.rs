@@ -11,9 +11,9 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::blocks::LevelBlocks;
-use super::evidence::{Evidence, slice_of};
 use super::tracks::{self, Checkpoint, Track};
+use crate::judge::evidence::blocks::LevelBlocks;
+use crate::judge::evidence::{Evidence, slice_of};
 use clock::Clock;
 use thin::thin;
 

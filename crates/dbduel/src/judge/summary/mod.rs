@@ -3,6 +3,10 @@
 //! Holds no text for people beyond reasons, computes nothing, and knows no report format. Names are
 //! snake case with their unit; a number never stands without its interval or the reason why it has none.
 
+mod figure;
+mod over_levels;
+mod quantity;
+
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
@@ -14,19 +18,19 @@ use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
 use super::audit::disclosure::Item;
+pub use super::course::stacks::{Flame, Frame};
+pub use super::course::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
+pub use super::course::tracks::{Track, TrackQuantity};
+pub use super::course::watched::Watched;
+pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
-pub use super::figure::{Figure, How};
 use super::order_entry::OrderEntry;
-pub use super::over_levels::{
+pub use figure::{Figure, How};
+pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
     LevelObjective, ObjectiveState, RateBracket, Scaling,
 };
-pub use super::profile::{Profile, Steadiness};
-pub use super::quantity::{Change, PairComparison, Quantity, QuantityComparison};
-pub use super::stacks::{Flame, Frame};
-pub use super::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
-pub use super::tracks::{Track, TrackQuantity};
-pub use super::watched::Watched;
+pub use quantity::{Change, PairComparison, Quantity, QuantityComparison};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.

@@ -6,10 +6,10 @@
 
 use dbduel_record::Record;
 
-use super::decide::decide_blocks;
-use super::evidence::Evidence;
-use super::quantities::compare_one;
-use super::summary::{Change, Quantity, Verdict};
+use crate::judge::duel::decide::decide_blocks;
+use crate::judge::duel::quantities::compare_one;
+use crate::judge::evidence::Evidence;
+use crate::judge::summary::{Change, Quantity, Verdict};
 
 /// How throughput is called beside the costs.
 pub const THROUGHPUT: &str = "throughput";

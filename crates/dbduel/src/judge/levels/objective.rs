@@ -6,9 +6,9 @@
 
 use dbduel_record::plan::LoadLevel;
 
-use super::evidence::Evidence;
 use super::search::{late_shares_of, rate, state};
-use super::summary::{ContenderObjective, LevelObjective, ObjectiveState, RateBracket};
+use crate::judge::evidence::Evidence;
+use crate::judge::summary::{ContenderObjective, LevelObjective, ObjectiveState, RateBracket};
 
 /// Every contender against the objective; empty when the plan has none.
 pub fn objectives(evidence: &Evidence<'_>) -> Vec<ContenderObjective> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Evidence, slice_of};
+use crate::judge::evidence::{Evidence, slice_of};
 
 /// The cost of the samplers over all counted slices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

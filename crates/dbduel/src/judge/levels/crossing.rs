@@ -6,11 +6,11 @@
 use dbduel_stats::StatsError;
 use dbduel_stats::crossover::{Crossing, SizeDifferences, find_crossovers};
 
-use super::decide::Question;
-use super::evidence::Evidence;
+use crate::judge::duel::decide::Question;
+use crate::judge::evidence::Evidence;
 
 /// What was measured at one size.
-pub(super) struct Size<'a> {
+pub(in crate::judge) struct Size<'a> {
     /// The size; positive.
     pub size: f64,
     /// The record.
@@ -25,7 +25,7 @@ pub(super) struct Size<'a> {
 ///
 /// # Errors
 /// Too few sizes or blocks, see [`find_crossovers`].
-pub(super) fn certain_crossings(
+pub(in crate::judge) fn certain_crossings(
     sizes: &[Size<'_>],
     contender: usize,
     confidence: f64,

@@ -3,6 +3,9 @@
 //! Interprets nothing: it says what belongs together. Rows that a crash left twice count once, with
 //! the later ones.
 
+pub mod blocks;
+pub mod figures;
+
 use std::collections::BTreeMap;
 
 use dbduel_record::event::SliceId;
@@ -11,7 +14,7 @@ use dbduel_record::rows::{ALL_CLASSES, SecondRow, SliceRow, TickRow};
 use dbduel_record::{Plan, Record};
 use hdrhistogram::Histogram;
 
-use super::blocks::LevelBlocks;
+use blocks::LevelBlocks;
 
 /// A record with its indices.
 pub struct Evidence<'a> {

@@ -9,9 +9,9 @@ use dbduel_record::plan::Epochs;
 use dbduel_stats::StatsError;
 use dbduel_stats::epochs::{EpochBoundaries, FIRST_LOOK, decide_epochs, restart_spread};
 
-use super::blocks::CompleteBlock;
 use super::decide::{Conclusion, NO_SINGLE_RATIO, Question};
-use super::summary::{Figure, How};
+use crate::judge::evidence::blocks::CompleteBlock;
+use crate::judge::summary::{Figure, How};
 
 /// The boundaries depend on nothing that is measured, so their simulation has a seed of its own.
 const SEED: u64 = 1;
@@ -32,7 +32,7 @@ fn boundaries(epochs: u32, alpha: f64) -> Result<EpochBoundaries, StatsError> {
 }
 
 /// What the epochs so far allow to say.
-pub(super) fn conclude(
+pub(in crate::judge) fn conclude(
     question: &Question<'_>,
     planned: Epochs,
     blocks: &[CompleteBlock<'_>],

@@ -8,10 +8,10 @@ use dbduel_record::plan::{Arrival, Plan};
 use dbduel_stats::Estimate;
 use dbduel_stats::scaling::{self, fit_scaling};
 
-use super::blocks::CompleteBlock;
 use super::crossing::{Size, certain_crossings};
-use super::evidence::Evidence;
-use super::summary::{
+use crate::judge::evidence::Evidence;
+use crate::judge::evidence::blocks::CompleteBlock;
+use crate::judge::summary::{
     Bounds, Comparison, ContenderCrossings, ContenderScaling, CrossingPoint, Crossings, Duel,
     Scaling,
 };
@@ -153,7 +153,7 @@ pub fn crossings(evidence: &Evidence<'_>, duels: &[Duel]) -> Vec<ContenderCrossi
     found.collect()
 }
 
-pub(super) fn bounds(estimate: &Estimate) -> Bounds {
+pub(in crate::judge) fn bounds(estimate: &Estimate) -> Bounds {
     Bounds {
         value: estimate.value,
         low: estimate.low,

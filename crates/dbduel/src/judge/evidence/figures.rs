@@ -10,7 +10,7 @@ use dbduel_stats::quantile::{
 };
 use hdrhistogram::Histogram;
 
-use super::summary::{Figure, How};
+use crate::judge::summary::{Figure, How};
 
 /// Σ numerators / Σ denominators over a series in time order, such as transactions over seconds.
 pub fn ratio_over_ticks(numerators: &[f64], denominators: &[f64], alpha: f64, how: How) -> Figure {

@@ -4,8 +4,8 @@
 //! interval valid at every moment of the run and all of them together. Knows throughput only.
 
 use super::decide::Question;
-use super::evidence::Evidence;
-use super::summary::PairComparison;
+use crate::judge::evidence::Evidence;
+use crate::judge::summary::PairComparison;
 
 /// The pairs of `level`, later contenders against earlier ones; none for a duel of two, where the
 /// comparison with the baseline says it all.

@@ -7,7 +7,7 @@ use dbduel_record::rows::SliceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Evidence, slice_of};
+use crate::judge::evidence::{Evidence, slice_of};
 
 /// Quantiles that are drawn; spaced evenly on an axis that counts nines.
 const QUANTILES: [f64; 22] = [

@@ -11,8 +11,8 @@ use dbduel_stats::StatsError;
 use dbduel_stats::history::{ChangePoint, HistoryRule, SIDE_MIN, find_changes, raise_alarm};
 use serde::Serialize;
 
-use super::Summary;
-use super::summary::{Comparison, Figure, Quantity, Verdict};
+use crate::judge::Summary;
+use crate::judge::summary::{Comparison, Figure, Quantity, Verdict};
 use copies::without_copies;
 
 /// Newest runs in which a change still raises an alarm.

@@ -10,10 +10,10 @@ use dbduel_stats::StatsError;
 use dbduel_stats::quantile_ratio::requests_per_slice;
 use dbduel_stats::sequential;
 
-use super::blocks::CompleteBlock;
 use super::decide::{Question, differences, no_block, sample_deviation};
-use super::evidence::{Evidence, slice_of};
-use super::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
+use crate::judge::evidence::blocks::CompleteBlock;
+use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
 
 /// Fills in the quantities of a comparison that is not void.
 pub fn compare(

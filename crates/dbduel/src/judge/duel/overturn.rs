@@ -4,7 +4,7 @@
 
 use dbduel_stats::stalls::unseen_cost_bound;
 
-use super::summary::{Comparison, Duel, Figure, Measures, Scope, Summary, Verdict};
+use crate::judge::summary::{Comparison, Duel, Figure, Measures, Scope, Summary, Verdict};
 use crate::percent;
 
 /// Length of the unseen stalls that a verdict is priced against, seconds.

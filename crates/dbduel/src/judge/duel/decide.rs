@@ -14,9 +14,9 @@ use dbduel_stats::compare::{
 };
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan};
 
-use super::blocks::{CompleteBlock, LevelBlocks};
 use super::epochs;
-use super::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
+use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
+use crate::judge::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 use crate::percent;
 
 /// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
@@ -57,7 +57,11 @@ pub fn decide_level(plan: &Plan, rows: &[SliceRow], level: usize) -> LevelDecisi
 }
 
 /// [`decide_level`] for rows that are sorted already.
-pub(super) fn decide_blocks(plan: &Plan, blocks: &LevelBlocks<'_>, level: usize) -> LevelDecision {
+pub(in crate::judge) fn decide_blocks(
+    plan: &Plan,
+    blocks: &LevelBlocks<'_>,
+    level: usize,
+) -> LevelDecision {
     let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
     let comparisons = others
         .map(|contender| {
@@ -89,7 +93,7 @@ fn alpha_per_comparison(plan: &Plan) -> f64 {
 
 /// What is asked about two contenders at one level, before anything is measured.
 #[derive(Debug, Clone)]
-pub(super) struct Question<'a> {
+pub(in crate::judge) struct Question<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// Whose ratio is asked for.
@@ -106,7 +110,7 @@ pub(super) struct Question<'a> {
 
 impl<'a> Question<'a> {
     /// A question with an error probability of its own, and as many simulated paths as that needs.
-    pub(super) fn with_alpha(
+    pub(in crate::judge) fn with_alpha(
         plan: &'a Plan,
         [contender, reference]: [usize; 2],
         alpha: f64,
@@ -123,7 +127,7 @@ impl<'a> Question<'a> {
     }
 
     /// Throughput, contender ÷ reference.
-    pub(super) fn compare(&self, blocks: &[CompleteBlock<'_>]) -> Comparison {
+    pub(in crate::judge) fn compare(&self, blocks: &[CompleteBlock<'_>]) -> Comparison {
         let mut comparison = Comparison {
             contender: self.plan.contenders[self.contender].name.clone(),
             verdict: Verdict::Undecided,
@@ -210,7 +214,7 @@ impl<'a> Question<'a> {
 
     /// What log ratios, one per block, allow to say: with the blocks as units, or with the epochs when
     /// the plan starts the servers several times.
-    pub(super) fn conclude(
+    pub(in crate::judge) fn conclude(
         &self,
         blocks: &[CompleteBlock<'_>],
         differences: &[f64],
@@ -233,7 +237,7 @@ impl<'a> Question<'a> {
     }
 
     /// The blocks with the slices of the two only; `value` is what is compared of a slice.
-    pub(super) fn pairs(
+    pub(in crate::judge) fn pairs(
         &self,
         blocks: &[CompleteBlock<'_>],
         value: impl Fn(&SliceRow) -> f64,
@@ -245,7 +249,7 @@ impl<'a> Question<'a> {
     }
 
     /// The sequential test that answers the question.
-    pub(super) fn sequential_plan(&self) -> SequentialPlan {
+    pub(in crate::judge) fn sequential_plan(&self) -> SequentialPlan {
         let rule = &self.plan.decision;
         SequentialPlan {
             n_max: rule.blocks_max as usize,
@@ -280,7 +284,7 @@ impl<'a> Question<'a> {
 
 /// What may be said about a ratio.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Conclusion {
+pub(in crate::judge) struct Conclusion {
     /// The verdict of the statistics: larger is called faster.
     pub verdict: sequential::Verdict,
     /// True when the whole interval lies within the horizon.
@@ -296,7 +300,7 @@ pub(super) struct Conclusion {
 }
 
 /// Why a ratio has no interval although there are enough units.
-pub(super) const NO_SINGLE_RATIO: &str = "no single ratio fits all blocks";
+pub(in crate::judge) const NO_SINGLE_RATIO: &str = "no single ratio fits all blocks";
 
 /// Simulated sign paths that an error probability needs, so that a strict one still has paths to give up.
 fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
@@ -305,20 +309,20 @@ fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
 }
 
 /// The ratio before the first block.
-pub(super) fn no_block() -> Figure {
+pub(in crate::judge) fn no_block() -> Figure {
     Figure::NotMeasured {
         why: "no complete block".to_owned(),
     }
 }
 
 /// Log ratios of the blocks of a pair.
-pub(super) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsError> {
+pub(in crate::judge) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsError> {
     let mut differences = block_differences(pairs, 2, BASELINE)?;
     Ok(differences.swap_remove(CONTENDER))
 }
 
 /// Committed transactions per second.
-pub(super) fn throughput(row: &SliceRow) -> f64 {
+pub(in crate::judge) fn throughput(row: &SliceRow) -> f64 {
     (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s
 }
 
@@ -356,7 +360,7 @@ fn pair(
 }
 
 /// Sample standard deviation; `None` below two values.
-pub(super) fn sample_deviation(values: &[f64]) -> Option<f64> {
+pub(in crate::judge) fn sample_deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -8,8 +8,8 @@ use dbduel_record::rows::SecondRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Evidence;
-use super::summary::Ran;
+use crate::judge::evidence::Evidence;
+use crate::judge::summary::Ran;
 
 /// Values of one track at most; neighbours are merged to get there.
 const VALUES_MAX: usize = 360;

@@ -1,0 +1,6 @@
+//! What happened when: the run second by second, from its rows.
+
+pub mod stacks;
+pub mod timeline;
+pub mod tracks;
+pub mod watched;

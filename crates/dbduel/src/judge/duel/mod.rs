@@ -1,0 +1,10 @@
+//! One level: what each contender did there, and the verdict between them.
+
+pub mod decide;
+pub mod epochs;
+pub mod measures;
+pub mod overturn;
+pub mod pairs;
+pub mod profile;
+pub mod quantities;
+pub mod stalls;
