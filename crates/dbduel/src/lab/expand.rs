@@ -12,14 +12,12 @@ mod search;
 mod sweep;
 mod workload;
 
-use std::path::Path;
-
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::script;
 use dbduel_record::plan::{Contender, LoadProcess, Objective, Workload};
 use dbduel_record::{FormatVersion, Plan};
 
-use super::experiment::Experiment;
+use super::experiment::ExperimentFile;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
@@ -55,16 +53,16 @@ pub struct Surroundings {
     pub runs_here: bool,
 }
 
-/// Completes `experiment`, which was read from `text` at `path`.
+/// Completes the experiment of a file.
 ///
 /// # Errors
 /// Values that contradict each other or do not exist, with line and column.
-pub fn expand(
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
-    surroundings: &Surroundings,
-) -> Result<Plan, Troubles> {
+pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<Plan, Troubles> {
+    let ExperimentFile {
+        path,
+        text,
+        experiment,
+    } = *file;
     let report = Report::new(path, text);
     let contenders: Vec<Contender> = experiment
         .contenders

@@ -1,0 +1,37 @@
+//! More time for a record, and which records may have it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use dbduel_record::event::Event;
+use dbduel_record::{Plan, Record, RecordWriter};
+
+use crate::lab::contest;
+use crate::lab::expand::more_blocks;
+
+/// True when a record of this plan may be given more time. The number of starts that a verdict on servers
+/// rests on is fixed beforehand.
+#[must_use]
+pub fn may_be_extended(plan: &Plan) -> bool {
+    plan.schedule.epochs.is_none()
+}
+
+/// Gives a record more time and the blocks that fit into it. The journal says so before anything runs.
+///
+/// # Errors
+/// When its plan allows no extension, or the record cannot be written.
+pub fn extend(record: &Path, past: &Record, budget: Duration) -> Result<()> {
+    if !may_be_extended(&past.plan) {
+        bail!(
+            "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
+             new record with more `epochs`",
+            record.display()
+        );
+    }
+    let budget_s = budget.as_secs_f64();
+    let blocks = more_blocks(&past.plan, budget_s);
+    let mut writer = RecordWriter::open(record)?;
+    writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
+    Ok(())
+}
