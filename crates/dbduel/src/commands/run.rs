@@ -172,7 +172,7 @@ fn resume(
     let mut past = Record::open(record)?;
     let is_undecided = exit_of(&judge::summarise(&past).0) == Exit::Undecided;
     if let Some(budget) = budget.filter(|_| is_undecided) {
-        extend(record, &past, budget)?;
+        extend(record, budget)?;
         past = Record::open(record)?;
     } else if is_over(&past) {
         console::complain("this contest is over; here is its report");

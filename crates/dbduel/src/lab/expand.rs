@@ -5,6 +5,7 @@
 mod blocks;
 mod contenders;
 mod decision;
+mod extension;
 mod extras;
 mod levels;
 mod schedule;
@@ -29,7 +30,8 @@ use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
-pub use extras::{least_extension_s, more_blocks};
+pub use extension::{least_extension_s, more_blocks};
+pub use schedule::load_s;
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 

@@ -16,8 +16,8 @@ use crate::commands::run::{self, Wishes};
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
+use crate::judge;
 use crate::judge::records::sweep::is_over;
-use crate::lab::contest;
 use crate::lab::expand::expand_cell;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::Home;
@@ -55,7 +55,7 @@ impl Sweep<'_> {
                     took = begun.elapsed().as_secs_f64();
                 }
             }
-            used_s += contest::used_s(&Record::open(&record)?);
+            used_s += judge::used_s(&Record::open(&record)?);
         }
         if !self.use_rest()? {
             return Ok(Exit::Interrupted);
@@ -85,12 +85,10 @@ impl Sweep<'_> {
                 words::duration(seconds),
                 self.named(number)
             ));
-            let dir = cell_dir(self.dir, &self.plan.cells[number]);
-            let record = Record::open(&dir)?;
             // What the cell itself did not use is part of what is left.
-            let own_s = record.plan.schedule.budget_s - cells[number].used_s;
-            let extra_s = (seconds - own_s.max(0.0)).max(0.0);
-            run::extend(&dir, &record, Duration::from_secs_f64(extra_s))?;
+            let extra_s = (seconds - cells[number].own_s).max(0.0);
+            let dir = cell_dir(self.dir, &self.plan.cells[number]);
+            run::extend(&dir, Duration::from_secs_f64(extra_s))?;
             if !self.is_conducted(number, used_s)? {
                 return Ok(false);
             }
@@ -192,7 +190,7 @@ impl Sweep<'_> {
         let mut worst = Exit::Done;
         for cell in &self.plan.cells {
             let record = Record::open(&cell_dir(self.dir, cell))?;
-            let (judged, _) = crate::judge::summarise(&record);
+            let (judged, _) = judge::summarise(&record);
             fail_if::explain(&judged, self.wishes.fail_if);
             let exit = fail_if::exit(&judged, self.wishes.fail_if);
             if weight(exit) > weight(worst) {
