@@ -120,6 +120,19 @@ fn the_reserve_keeps_one_percent_for_ever() {
     assert!(rejected <= 21, "{rejected}");
 }
 
+#[test]
+fn duels_that_go_on_five_times_as_long_while_undecided_keep_the_promise() {
+    let wrong = (0..1000).filter(|seed| {
+        let mut random = RandomStream::new(*seed, 8);
+        let units: Vec<f64> = (0..100).map(|_| random.normal()).collect();
+        let planned = SequentialPlan::new(20, 0.05, 0.0, *seed);
+        feed(&units, planned).has_verdict()
+    });
+    let wrong = wrong.count();
+    // Two standard deviations above fifty.
+    assert!(wrong <= 63, "{wrong}");
+}
+
 /// How many duels end with a verdict, and the median number of blocks they took.
 fn decided(noise: Noise, effect: f64, duels: u64) -> (usize, usize) {
     let stop = |seed: u64| {

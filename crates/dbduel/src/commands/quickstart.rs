@@ -9,6 +9,7 @@ use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
+use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{ServerName, Silent, install};
 
 /// The experiment that is run.
@@ -45,15 +46,13 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<
     };
     let path = Path::new("quickstart.toml");
     let (experiment, plan) = run::plan_of(path, &text)?;
-    run::start(
-        &home,
-        &arguments.results,
+    let file = ExperimentFile {
         path,
-        &text,
-        &experiment,
-        &plan,
-        &run::Wishes::default(),
-    )
+        text: &text,
+        experiment: &experiment,
+    };
+    let wishes = run::Wishes::default();
+    run::start(&home, &arguments.results, &file, &plan, &wishes)
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! `dbduel run`: an experiment file, or a record to go on with.
 
+mod conduct;
+mod extension;
 mod new_record;
+mod outcome;
+mod planning;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,37 +12,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_record::event::{EndReason, Event};
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
-use dbduel_record::{Plan, Record, RecordWriter};
+use dbduel_record::{Plan, Record};
 
-use super::fail_if::{self, FailIf};
-use super::metrics;
-use super::record_reports;
-use super::{sweep, watch};
-use crate::chance::fresh_seed;
+use super::fail_if::FailIf;
+use super::{metrics, sweep, watch};
 use crate::cli;
-use crate::console::{self, Console};
+use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::interrupt;
+use crate::judge;
 use crate::judge::records::sweep::is_over;
-use crate::judge::summary::RateBracket;
-use crate::judge::{self, Summary, Verdict};
 use crate::lab::contest::board::Board;
-use crate::lab::contest::{self, Setting};
-use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep, more_blocks};
-use crate::lab::experiment::Experiment;
-use crate::lab::host;
-use crate::lab::server::{Home, orphans};
+use crate::lab::expand::expand;
+use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::server::Home;
+pub use conduct::{clear_leftovers, conduct};
+pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
-
-/// Time that a server left behind by a killed run gets to end by itself.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
-
-/// The page that people look at, in the record's directory.
-const PAGE: &str = "report.html";
+pub use outcome::exit_of;
+use outcome::{finish, show};
+pub use planning::{plan_of, surroundings};
 
 /// Runs or resumes.
 ///
@@ -99,21 +94,26 @@ fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
         source,
     })?;
     let experiment = Experiment::parse(path, &text)?;
+    let file = ExperimentFile {
+        path,
+        text: &text,
+        experiment: &experiment,
+    };
     if !experiment.sweep.is_empty() {
         if arguments.plan {
-            console::print(&sweep::plan(path, &text, &experiment)?)?;
+            console::print(&sweep::plan(&file)?)?;
             return Ok(Exit::Done);
         }
         let home = home::find(home)?;
-        return sweep::start(&home, results, path, &text, &experiment, wishes);
+        return sweep::start(&home, results, &file, wishes);
     }
-    let plan = expand(path, &text, &experiment, &surroundings())?;
+    let plan = expand(&file, &surroundings())?;
     if arguments.plan {
         console::print_json(&plan)?;
         return Ok(Exit::Done);
     }
     let home = home::find(home)?;
-    start(&home, results, path, &text, &experiment, &plan, wishes)
+    start(&home, results, &file, &plan, wishes)
 }
 
 /// What the user wants of a contest beyond its verdict.
@@ -131,49 +131,6 @@ pub struct Wishes<'a> {
     pub live: bool,
 }
 
-/// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
-/// budget.
-///
-/// # Errors
-/// All that is wrong with it, with line and column.
-pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
-    let experiment = Experiment::parse(path, text)?;
-    let surroundings = Surroundings {
-        runs_here: false,
-        ..surroundings()
-    };
-    if experiment.sweep.is_empty() {
-        let plan = expand(path, text, &experiment, &surroundings)?;
-        return Ok((experiment, plan));
-    }
-    let sweep = expand_sweep(path, text, &experiment, &surroundings)?;
-    let first = sweep.cells.first().context("a sweep has cells")?;
-    let share_s = sweep.budget_s / sweep.cells.len() as f64;
-    Ok(expand_cell(
-        path,
-        text,
-        &experiment,
-        &sweep,
-        first,
-        share_s,
-        &surroundings,
-    )?)
-}
-
-/// What a plan needs to know beside the experiment.
-#[must_use]
-pub fn surroundings() -> Surroundings {
-    Surroundings {
-        created: jiff::Timestamp::now()
-            .strftime("%Y-%m-%dT%H:%M:%SZ")
-            .to_string(),
-        fresh_seed: fresh_seed(),
-        cpus: host::cpus(),
-        processors: host::processors(),
-        runs_here: true,
-    }
-}
-
 /// Starts a new record below `results`, conducts its contest and shows its report.
 ///
 /// # Errors
@@ -181,15 +138,13 @@ pub fn surroundings() -> Surroundings {
 pub fn start(
     home: &Home,
     results: &Path,
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
+    file: &ExperimentFile<'_>,
     plan: &Plan,
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
-    let record = create(home, results, path, text, plan)?;
+    let record = create(home, results, file, plan)?;
     show_live(&record, wishes)?;
-    let ended = conduct(home, &record, path, experiment, plan, wishes);
+    let ended = conduct(home, &record, file, plan, wishes);
     finish(&record, ended, wishes)
 }
 
@@ -217,7 +172,7 @@ fn resume(
     let mut past = Record::open(record)?;
     let is_undecided = exit_of(&judge::summarise(&past).0) == Exit::Undecided;
     if let Some(budget) = budget.filter(|_| is_undecided) {
-        extend(record, &past, budget)?;
+        extend(record, budget)?;
         past = Record::open(record)?;
     } else if is_over(&past) {
         console::complain("this contest is over; here is its report");
@@ -226,9 +181,13 @@ fn resume(
     let path = record.join(EXPERIMENT);
     let text = fs::read_to_string(&path)
         .with_context(|| format!("could not read `{}`", path.display()))?;
-    let experiment = Experiment::parse(&path, &text)?;
+    let file = ExperimentFile {
+        path: &path,
+        text: &text,
+        experiment: &Experiment::parse(&path, &text)?,
+    };
     show_live(record, wishes)?;
-    let ended = conduct(home, record, &path, &experiment, &past.plan, wishes);
+    let ended = conduct(home, record, &file, &past.plan, wishes);
     finish(record, ended, wishes)
 }
 
@@ -241,140 +200,4 @@ pub fn show_live(dir: &Path, wishes: &Wishes<'_>) -> Result<()> {
         console::complain(&format!("live report: {}", watch::serve(dir, 0)?));
     }
     Ok(())
-}
-
-/// True when a record of this plan may be given more time. The number of starts that a verdict on servers
-/// rests on is fixed beforehand.
-#[must_use]
-pub fn may_be_extended(plan: &Plan) -> bool {
-    plan.schedule.epochs.is_none()
-}
-
-/// Gives a record more time and the blocks that fit into it. The journal says so before anything runs.
-///
-/// # Errors
-/// When its plan allows no extension, or the record cannot be written.
-pub fn extend(record: &Path, past: &Record, budget: Duration) -> Result<()> {
-    if !may_be_extended(&past.plan) {
-        bail!(
-            "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
-             new record with more `epochs`",
-            record.display()
-        );
-    }
-    let budget_s = budget.as_secs_f64();
-    let blocks = more_blocks(&past.plan, budget_s);
-    let mut writer = RecordWriter::open(record)?;
-    writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
-    Ok(())
-}
-
-/// Conducts the contest of a record, or what is left of it.
-///
-/// # Errors
-/// When the contest cannot be conducted.
-pub fn conduct(
-    home: &Home,
-    record: &Path,
-    path: &Path,
-    experiment: &Experiment,
-    plan: &Plan,
-    wishes: &Wishes<'_>,
-) -> Result<EndReason> {
-    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
-    let console = Console::new();
-    clear_leftovers(home, &console);
-    console.say(&format!("record: {}", record.display()));
-    let setting = Setting {
-        plan,
-        experiment,
-        experiment_path: path,
-        record,
-        home,
-        console: &console,
-        board: &wishes.board,
-        keep: wishes.keep,
-        stacks: wishes.stacks,
-    };
-    let result = contest::conduct(&setting);
-    console.finish();
-    result
-}
-
-/// Shows what came of a contest and turns it into an exit code.
-fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Result<Exit> {
-    match ended {
-        Ok(EndReason::Interrupted) => {
-            show(record, wishes)?;
-            console::complain(&format!(
-                "interrupted; go on with `dbduel run {}`",
-                record.display()
-            ));
-            Ok(Exit::Interrupted)
-        }
-        Ok(_) => show(record, wishes),
-        Err(error) => {
-            // What was measured can be looked at; the error is the one to report, not a second one.
-            let _ = show(record, wishes);
-            Err(error)
-        }
-    }
-}
-
-/// Ends servers that killed runs left behind, and removes what nobody can go on with.
-pub fn clear_leftovers(home: &Home, console: &Console) {
-    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
-        let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
-        let how = match orphan.end {
-            orphans::End::Terminated => "ended",
-            orphans::End::Killed => "killed",
-            orphans::End::StillThere => "could not end",
-        };
-        console.say(&format!(
-            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
-        ));
-    }
-    for run in orphans::remove_leftovers(home) {
-        console.say(&format!(
-            "removed the sandboxes of a run whose record is gone ({})",
-            run.display()
-        ));
-    }
-}
-
-/// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
-fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
-    let summary = record_reports::write(record, true)?;
-    console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
-    fail_if::explain(&summary, wishes.fail_if);
-    Ok(fail_if::exit(&summary, wishes.fail_if))
-}
-
-/// What the verdicts mean for a script.
-#[must_use]
-pub fn exit_of(summary: &Summary) -> Exit {
-    let has = |verdict| {
-        summary
-            .duels
-            .iter()
-            .flat_map(|duel| &duel.comparisons)
-            .any(|c| c.verdict == verdict)
-    };
-    if has(Verdict::Void) {
-        Exit::Void
-    } else if summary.search.is_some() {
-        // What was asked is the highest rate, not who is faster at one of them.
-        let mut found = summary.objectives.iter().map(|one| one.highest_rate);
-        let is_bracketed = |bracket: Option<RateBracket>| {
-            bracket.is_some_and(|one| one.met_up_to.is_some() && one.missed_from.is_some())
-        };
-        match found.all(is_bracketed) {
-            true => Exit::Done,
-            false => Exit::Undecided,
-        }
-    } else if has(Verdict::Undecided) {
-        Exit::Undecided
-    } else {
-        Exit::Done
-    }
 }

@@ -28,6 +28,7 @@ use dbduel_record::event::{Event, Finding, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
 pub use duel::decide::{LevelDecision, decide_level};
+pub use evidence::used::{extensions, used_s};
 pub use rules::why;
 pub use summary::{Summary, Verdict};
 

@@ -5,6 +5,7 @@
 mod blocks;
 mod contenders;
 mod decision;
+mod extension;
 mod extras;
 mod levels;
 mod schedule;
@@ -12,14 +13,12 @@ mod search;
 mod sweep;
 mod workload;
 
-use std::path::Path;
-
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::script;
 use dbduel_record::plan::{Contender, LoadProcess, Objective, Workload};
 use dbduel_record::{FormatVersion, Plan};
 
-use super::experiment::Experiment;
+use super::experiment::ExperimentFile;
 use super::experiment::document::{Report, Troubles};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
@@ -31,7 +30,8 @@ use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
-pub use extras::{least_extension_s, more_blocks};
+pub use extension::{least_extension_s, more_blocks};
+pub use schedule::load_s;
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 
@@ -55,16 +55,16 @@ pub struct Surroundings {
     pub runs_here: bool,
 }
 
-/// Completes `experiment`, which was read from `text` at `path`.
+/// Completes the experiment of a file.
 ///
 /// # Errors
 /// Values that contradict each other or do not exist, with line and column.
-pub fn expand(
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
-    surroundings: &Surroundings,
-) -> Result<Plan, Troubles> {
+pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<Plan, Troubles> {
+    let ExperimentFile {
+        path,
+        text,
+        experiment,
+    } = *file;
     let report = Report::new(path, text);
     let contenders: Vec<Contender> = experiment
         .contenders

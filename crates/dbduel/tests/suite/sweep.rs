@@ -1,14 +1,20 @@
 //! Sweeps over factors beside the contenders, on real servers.
 
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use dbduel_record::event::SliceId;
+use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
 use dbduel_record::{Event, Record};
 use nix::sys::signal::Signal;
 
 use super::lab::{
-    self, Lab, count, plan_of, published, servers_left, short_experiment, signal, with_servers,
+    self, Lab, count, plan_of, program, published, servers_left, short_experiment, signal,
+    with_servers,
 };
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
@@ -25,13 +31,44 @@ fn swept() -> String {
     .replace("warm_up = \"2 s\"", "warm_up = \"1 s\"")
 }
 
-/// How often the cells of a sweep were given more time.
-fn extensions(dir: &Path, plan: &SweepPlan) -> usize {
-    let of = |cell| {
-        let record = Record::open(&cell_dir(dir, cell)).unwrap();
-        count(&record, |event| matches!(event, Event::Extended { .. }))
+/// The records of all cells.
+fn records(dir: &Path, plan: &SweepPlan) -> Vec<Record> {
+    let cells = plan.cells.iter().map(|cell| cell_dir(dir, cell));
+    cells.map(|dir| Record::open(&dir).unwrap()).collect()
+}
+
+/// How often a cell was given more time.
+fn extensions(record: &Record) -> usize {
+    count(record, |event| matches!(event, Event::Extended { .. }))
+}
+
+/// The cell that has more extensions than `before`, and a slice since.
+fn is_going_on(records: &[Record], before: &[Record]) -> Option<usize> {
+    let is_it = |(now, before): (&Record, &Record)| {
+        extensions(now) > extensions(before) && now.slices.len() > before.slices.len()
     };
-    plan.cells.iter().map(of).sum()
+    records.iter().zip(before).position(is_it)
+}
+
+/// Every block of the record was begun once, every slice counts once, and the plan holds what was added.
+#[track_caller]
+fn check_counted_once(record: &Record) {
+    let started = record.events.iter().filter_map(|event| match event.what {
+        Event::SliceStarted { slice, .. } => Some(slice),
+        _ => None,
+    });
+    let started: Vec<SliceId> = started.collect();
+    let once: BTreeSet<SliceId> = started.iter().copied().collect();
+    assert_eq!(once.len(), started.len());
+    let totals = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+    let rows: Vec<(u32, u32)> = totals.map(|row| (row.block, row.position)).collect();
+    let once: BTreeSet<(u32, u32)> = rows.iter().copied().collect();
+    assert_eq!(once.len(), rows.len());
+    let ids = record.plan.blocks.iter().map(|block| block.id);
+    assert!(ids.eq(0..record.plan.blocks.len() as u32));
+    let lost = record.complaints.iter();
+    let lost = lost.filter(|complaint| complaint.why.contains("does not fit"));
+    assert_eq!(lost.count(), 0, "{:?}", record.complaints);
 }
 
 #[test]
@@ -85,21 +122,53 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     assert_eq!(published(&dir)["cells"][0]["state"], "over");
 
     // Time that cells left, which is here time that was added: enough for one of them to go on.
-    let slices = |plan: &SweepPlan| -> usize {
-        let of = |cell| Record::open(&cell_dir(&dir, cell)).unwrap().slices.len();
-        plan.cells.iter().map(of).sum()
-    };
-    let before = (extensions(&dir, &plan), slices(&plan));
+    let before = records(&dir, &plan);
     let mut longer = plan.clone();
-    longer.budget_s += 9.0;
+    longer.budget_s += 10.0;
     std::fs::write(dir.join(SWEEP), serde_json::to_vec(&longer).unwrap()).unwrap();
+    let mut run = program()
+        .arg("run")
+        .arg(&dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let extended = loop {
+        if let Some(cell) = is_going_on(&records(&dir, &plan), &before) {
+            break cell;
+        }
+        assert!(Instant::now() < deadline, "no cell was extended");
+        assert_eq!(run.try_wait().unwrap(), None, "no cell was extended");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    let killed = &records(&dir, &plan)[extended];
+
+    // It goes on with the extension that it has, and gets no second one for the same time.
     let output = lab.resume();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert!(said.contains("undecided and going on for"), "{said}");
-    assert!(extensions(&dir, &plan) > before.0, "{said}");
-    assert!(slices(&plan) > before.1, "{said}");
     assert_eq!(servers_left(), []);
+    let after = records(&dir, &plan);
+    after.iter().for_each(check_counted_once);
+    let since = &after[extended].events[killed.events.len()..];
+    let next = since.iter().find(|event| {
+        matches!(
+            event.what,
+            Event::Started { .. } | Event::Extended { .. } | Event::Ended { .. }
+        )
+    });
+    let next = next.map(|event| &event.what);
+    assert!(matches!(next, Some(Event::Started { .. })), "{next:?}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("over, extended"), "{shown}");
+    let document = published(&dir);
+    for (cell, record) in after.iter().enumerate() {
+        let told = document["cells"][cell]["extension"]["count"].as_u64();
+        assert_eq!(told.unwrap_or(0), extensions(record) as u64, "{document}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use dbduel_record::{Plan, RecordWriter};
 
 use crate::commands::selftest::store;
 use crate::lab::contest;
+use crate::lab::experiment::ExperimentFile;
 use crate::lab::host;
 use crate::lab::server::Home;
 
@@ -23,12 +24,11 @@ const SCRIPTS: &str = "scripts";
 pub fn create(
     home: &Home,
     results: &Path,
-    path: &Path,
-    text: &str,
+    file: &ExperimentFile<'_>,
     plan: &Plan,
 ) -> Result<PathBuf> {
-    let record = new_place(results, path);
-    create_at(home, &record, text, plan)?;
+    let record = new_place(results, file.path);
+    create_at(home, &record, file.text, plan)?;
     Ok(record)
 }
 

@@ -13,6 +13,7 @@ use crate::commands::{record_reports, run};
 use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
+use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::Home;
 use crate::report::words;
 
@@ -94,10 +95,14 @@ impl Match {
         let path = Path::new("selftest.toml");
         let text = self.experiment();
         let (experiment, plan) = run::plan_of(path, &text)?;
-        let record = run::create(home, &self.results, path, &text, &plan)?;
+        let file = ExperimentFile {
+            path,
+            text: &text,
+            experiment: &experiment,
+        };
+        let record = run::create(home, &self.results, &file, &plan)?;
         let wishes = run::Wishes::default();
-        if run::conduct(home, &record, path, &experiment, &plan, &wishes)? == EndReason::Interrupted
-        {
+        if run::conduct(home, &record, &file, &plan, &wishes)? == EndReason::Interrupted {
             return Ok(None);
         }
         let summary = record_reports::write(&record, false)?;

@@ -6,23 +6,26 @@
 //! no choice of cells made here can raise the error rate. Knows no server.
 
 use dbduel_record::Record;
-use dbduel_record::event::Event;
 
 use crate::commands::run;
 use crate::exit::Exit;
 use crate::judge::{self, Verdict};
-use crate::lab::contest;
 use crate::lab::expand::least_extension_s;
 
 /// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep
 /// whose cells use nothing of what they get.
 const EXTENSIONS_MAX: usize = 4;
 
+/// Relative difference of two times that is none.
+const ROUNDING: f64 = 1e-9;
+
 /// How a cell that is over stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
     /// Load that it had, seconds.
     pub used_s: f64,
+    /// What its plan gave it beyond that, seconds; negative when lost slices took more than was planned.
+    pub own_s: f64,
     /// The least time that it could make use of, seconds; nothing when it is decided or may not be extended.
     pub least_s: Option<f64>,
 }
@@ -30,8 +33,10 @@ pub(super) struct Standing {
 impl Standing {
     /// Judges the record of a cell.
     pub(super) fn of(record: &Record) -> Self {
+        let used_s = judge::used_s(record);
         Self {
-            used_s: contest::used_s(record),
+            used_s,
+            own_s: record.plan.schedule.budget_s - used_s,
             least_s: least_s(record),
         }
     }
@@ -39,11 +44,7 @@ impl Standing {
 
 fn least_s(record: &Record) -> Option<f64> {
     let plan = &record.plan;
-    let extensions = record
-        .events
-        .iter()
-        .filter(|event| matches!(event.what, Event::Extended { .. }))
-        .count();
+    let extensions = judge::extensions(record).map_or(0, |all| all.count);
     if extensions >= EXTENSIONS_MAX || !run::may_be_extended(plan) {
         return None;
     }
@@ -67,12 +68,15 @@ fn least_s(record: &Record) -> Option<f64> {
 /// of what is left.
 ///
 /// Cells that had least are brought up to one height, as water fills a basin. Where that gives some of them
-/// too little to be of use, fewer get more.
+/// too little to be of use, or less than their plan lets them use anyway, fewer get more.
 pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
     let mut wanting: Vec<(usize, f64, f64)> = cells
         .iter()
         .enumerate()
-        .filter_map(|(cell, standing)| Some((cell, standing.used_s, standing.least_s?)))
+        .filter_map(|(cell, standing)| {
+            let least_s = standing.least_s?.max(standing.own_s.min(left_s));
+            Some((cell, standing.used_s, least_s))
+        })
         .filter(|(_, _, least_s)| *least_s <= left_s)
         .collect();
     // Stable: cells that had the same go on in the order of the sweep.
@@ -81,7 +85,10 @@ pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
         let lowest = &wanting[..count];
         let had_s: f64 = lowest.iter().map(|(_, used_s, _)| used_s).sum();
         let height_s = (left_s + had_s) / count as f64;
-        let is_of_use = |(_, used_s, least_s): &(usize, f64, f64)| height_s - used_s >= *least_s;
+        // What comes out less by rounding alone is no less.
+        let is_of_use = |(_, used_s, least_s): &(usize, f64, f64)| {
+            height_s - used_s >= *least_s * (1.0 - ROUNDING)
+        };
         let (cell, used_s, _) = lowest[0];
         lowest
             .iter()
@@ -94,12 +101,15 @@ pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::Event;
+
     use super::*;
     use crate::judge::synthetic::Scenario;
 
     fn undecided(used_s: f64, least_s: f64) -> Standing {
         Standing {
             used_s,
+            own_s: 0.0,
             least_s: Some(least_s),
         }
     }
@@ -107,6 +117,7 @@ mod tests {
     fn decided(used_s: f64) -> Standing {
         Standing {
             used_s,
+            own_s: 0.0,
             least_s: None,
         }
     }
@@ -143,6 +154,19 @@ mod tests {
         assert_eq!(given(7.0, cells), [0.0; 3]);
         let cells = vec![undecided(10.0, 30.0), undecided(20.0, 5.0)];
         assert_eq!(given(12.0, cells), [0.0, 12.0]);
+    }
+
+    #[test]
+    fn a_cell_gets_no_less_than_its_plan_lets_it_use() {
+        let early = Standing {
+            own_s: 10.0,
+            ..undecided(30.0, 5.0)
+        };
+        let cells = [early, undecided(28.0, 5.0)];
+        // One height for both would be 35 seconds, but the first could not be held to it.
+        assert_eq!(next(12.0, &cells), Some((1, 12.0)));
+        assert_eq!(next(12.0, &cells[..1]), Some((0, 12.0)));
+        assert_eq!(next(8.0, &cells[..1]), Some((0, 8.0)));
     }
 
     #[test]

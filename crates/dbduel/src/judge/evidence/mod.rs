@@ -5,6 +5,7 @@
 
 pub mod blocks;
 pub mod figures;
+pub mod used;
 
 use std::collections::BTreeMap;
 

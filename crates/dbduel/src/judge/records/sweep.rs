@@ -11,13 +11,14 @@ use dbduel_record::event::{EndReason, Event};
 use dbduel_record::sweep::{Factor, SweepPlan};
 
 use crate::judge::evidence::Evidence;
+use crate::judge::evidence::used::{Extensions, extensions};
 use crate::judge::levels::crossing::{Size, certain_crossings};
 use crate::judge::levels::scaling::bounds;
 use crate::judge::summary::{Comparison, Measures, SCHEMA_VERSION, Verdict};
 use crate::judge::{Summary, summarise};
 pub use summary::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, FactorPoint, SweepSummary, SweptCell,
-    SweptComparison, SweptDuel, SweptMeasures,
+    SweptComparison, SweptDuel, SweptExtension, SweptMeasures,
 };
 
 /// Judges the cells of a sweep, given in the order of the plan. Never fails: what is missing is said.
@@ -44,6 +45,7 @@ pub fn summarise_sweep(plan: &SweepPlan, records: &[Option<Record>]) -> SweepSum
                 label: plan.label(cell),
                 levels: cell.levels.clone(),
                 state: judged.map_or(CellState::NotBegun, |one| state(one.evidence.record)),
+                extension: judged.and_then(|one| extension(one.evidence.record)),
                 duels: judged.map_or_else(Vec::new, |one| duels(&one.summary)),
             }
         })
@@ -95,6 +97,19 @@ fn state(record: &Record) -> CellState {
         Some(EndReason::Decided | EndReason::BudgetSpent) => CellState::Over,
         _ => CellState::Unfinished,
     }
+}
+
+fn extension(record: &Record) -> Option<SweptExtension> {
+    let Extensions {
+        count,
+        used_s,
+        blocks,
+    } = extensions(record)?;
+    Some(SweptExtension {
+        count,
+        used_s,
+        blocks,
+    })
 }
 
 fn duels(summary: &Summary) -> Vec<SweptDuel> {

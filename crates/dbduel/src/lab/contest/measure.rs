@@ -17,7 +17,8 @@ use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
 use crate::judge::levels::search::{self, LateShares, late_shares};
-use crate::judge::{LevelDecision, Verdict, decide_level};
+use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
+use crate::lab::expand::load_s;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::host;
 
@@ -43,15 +44,11 @@ pub struct Progress {
 impl Progress {
     /// What the journal of `past` says was done.
     pub fn resume(past: &Record, epoch: u32) -> Self {
-        let begun = past.events.iter().filter_map(|event| match &event.what {
-            Event::SliceStarted { slice, .. } => Some(slice.block),
-            _ => None,
-        });
         Self {
             epoch,
             in_epoch: BTreeMap::new(),
             used_s: used_s(past),
-            begun: begun.collect(),
+            begun: begun_blocks(past),
             rows: past.slices.clone(),
             late: late_shares(past),
             restarts: 0,
@@ -59,23 +56,14 @@ impl Progress {
     }
 }
 
-/// Seconds of load that a record has used of its budget: warm-ups, guards and slices, lost ones too.
+/// The blocks of a record that were begun, whatever became of them; none is begun twice.
 #[must_use]
-pub fn used_s(past: &Record) -> f64 {
-    let warmed_s = past.events.iter().map(|event| match event.what {
-        Event::WarmedUp { seconds, .. } => seconds,
-        _ => 0.0,
+pub fn begun_blocks(past: &Record) -> BTreeSet<u32> {
+    let begun = past.events.iter().filter_map(|event| match &event.what {
+        Event::SliceStarted { slice, .. } => Some(slice.block),
+        _ => None,
     });
-    let sliced_s = past
-        .slices
-        .iter()
-        .filter(|row| row.class == ALL_CLASSES)
-        .map(|row| row.guard_s + row.measured_s);
-    let lost_s = past.events.iter().map(|event| match event.what {
-        Event::SliceLost { seconds, .. } => seconds,
-        _ => 0.0,
-    });
-    warmed_s.sum::<f64>() + sliced_s.sum::<f64>() + lost_s.sum::<f64>()
+    begun.collect()
 }
 
 impl Contest<'_> {
@@ -107,7 +95,7 @@ impl Contest<'_> {
                 let Some(block) = next_block(plan, &self.progress.begun, level) else {
                     continue;
                 };
-                if self.progress.used_s + cost_s(plan, block) > plan.schedule.budget_s {
+                if self.progress.used_s + load_s(&plan.schedule, block) > plan.schedule.budget_s {
                     continue;
                 }
                 has_run = true;
@@ -308,14 +296,6 @@ fn next_block<'p>(plan: &'p Plan, begun: &BTreeSet<u32>, level: usize) -> Option
     plan.blocks
         .iter()
         .find(|block| block.level == level && !begun.contains(&block.id))
-}
-
-/// Seconds of load that a block takes.
-fn cost_s(plan: &Plan, block: &Block) -> f64 {
-    let guards = (0..block.order.len())
-        .filter(|&position| !block.continues(position))
-        .count();
-    block.slice_s * block.order.len() as f64 + plan.schedule.guard_s * guards as f64
 }
 
 /// Stops before a full file system can hurt a server or the record.

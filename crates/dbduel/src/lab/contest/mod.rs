@@ -40,7 +40,7 @@ pub use conditions::facts as condition_facts;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
-pub use measure::used_s;
+pub use measure::begun_blocks;
 use observers::Observers;
 pub use prepare::{NotComparable, rehearse};
 

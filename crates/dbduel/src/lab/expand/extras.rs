@@ -1,14 +1,13 @@
-//! What only some experiments ask for: servers started anew, a known handicap, more time for a record.
+//! What only some experiments ask for: servers started anew, a known handicap, confinement, an objective.
 
-use dbduel_record::Plan;
-use dbduel_record::plan::{Block, Contender, Injection, Schedule};
+use dbduel_record::plan::{Contender, Injection, Schedule};
 
 use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment};
 use super::super::host;
 use super::super::server::{Meaning, ServerName};
-use super::schedule::{block_s, rounds_within, warm_ups_s};
-use super::{BLOCKS_CAP, Surroundings, blocks};
+use super::Surroundings;
+use super::schedule::{block_s, warm_ups_s};
 
 /// Least length of a slice in limits of the objective.
 const SLICE_PER_OBJECTIVE: f64 = 5.0;
@@ -173,34 +172,4 @@ pub(super) fn check_epochs(
             report.add(&written.span, message);
         }
     }
-}
-
-/// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
-/// may take, and enough to add a quarter to the `blocks` that it has. Less would hardly move an interval.
-#[must_use]
-pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
-    let contenders = plan.contenders.len();
-    let more = blocks.div_ceil(4).max(1);
-    warm_ups_s(&plan.schedule, contenders) + f64::from(more) * block_s(&plan.schedule, contenders)
-}
-
-/// The blocks that `extra_s` more seconds allow, drawn from the plan's seed and numbered on.
-#[must_use]
-pub fn more_blocks(plan: &Plan, extra_s: f64) -> Vec<Block> {
-    let (contenders, levels) = (plan.contenders.len(), plan.levels.len());
-    let mut schedule = plan.schedule.clone();
-    schedule.budget_s += extra_s;
-    let rounds = rounds_within(&schedule, contenders, 1).min(BLOCKS_CAP);
-    let known = |level: usize| {
-        let own = plan.blocks.iter().filter(|block| block.level == level);
-        own.map(|block| block.round + 1).max().unwrap_or(0)
-    };
-    let drawn = blocks::draw(plan.seed, contenders, levels, rounds, &schedule);
-    let new = drawn
-        .into_iter()
-        .filter(|block| block.round >= known(block.level));
-    (plan.blocks.len() as u32..)
-        .zip(new)
-        .map(|(id, block)| Block { id, ..block })
-        .collect()
 }

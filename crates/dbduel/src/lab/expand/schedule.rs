@@ -1,6 +1,6 @@
 //! How the budget is cut into warm-ups, slices and guards, and how many blocks fit into it.
 
-use dbduel_record::plan::{Epochs, Schedule};
+use dbduel_record::plan::{Block, Epochs, Schedule};
 
 use super::super::experiment::{self, Experiment};
 
@@ -102,4 +102,13 @@ pub(super) fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
 pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
     let slices = 2.0 * contenders as f64;
     slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s
+}
+
+/// Seconds of load that a block takes.
+#[must_use]
+pub fn load_s(schedule: &Schedule, block: &Block) -> f64 {
+    let guards = (0..block.order.len())
+        .filter(|&position| !block.continues(position))
+        .count();
+    block.slice_s * block.order.len() as f64 + schedule.guard_s * guards as f64
 }

@@ -5,7 +5,6 @@
 //! factor. Every cell is expanded before the first one starts, so that a mistake costs no time.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use dbduel_record::plan::IoLimit;
@@ -17,7 +16,7 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::super::experiment::document::{Located, Report, Trouble, Troubles};
 use super::super::experiment::sweep::{SERVER_CORES, SERVER_IO};
-use super::super::experiment::{Experiment, ServerCores, SweptFactor, SweptLevel};
+use super::super::experiment::{Experiment, ExperimentFile, ServerCores, SweptFactor, SweptLevel};
 use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
@@ -31,17 +30,20 @@ const FOLDER_CHARACTERS: usize = 80;
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;
 
-/// Which cells the sweep of `experiment` has, after every one of them was expanded with an equal share of
+/// Which cells the sweep in `file` has, after every one of them was expanded with an equal share of
 /// the budget.
 ///
 /// # Errors
 /// Levels that contradict each other or do not exist, with line and column.
 pub fn expand_sweep(
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
+    file: &ExperimentFile<'_>,
     surroundings: &Surroundings,
 ) -> Result<SweepPlan, Troubles> {
+    let ExperimentFile {
+        path,
+        text,
+        experiment,
+    } = *file;
     let report = Report::new(path, text);
     let factors: Vec<Factor> = experiment
         .sweep
@@ -79,7 +81,7 @@ pub fn expand_sweep(
         cells: cells(seed, &factors, count),
         factors,
     };
-    let plans = try_all(path, text, experiment, &sweep, surroundings)?;
+    let plans = try_all(file, &sweep, surroundings)?;
     sweep.question = experiment.question.clone().unwrap_or_else(|| {
         let workload = plans.first().map_or("", |plan| plan.workload.name.as_str());
         let names: Vec<&str> = sweep.factors.iter().map(|one| one.name.as_str()).collect();
@@ -96,16 +98,18 @@ pub fn expand_sweep(
 /// # Errors
 /// As [`expand`].
 pub fn expand_cell(
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
+    file: &ExperimentFile<'_>,
     sweep: &SweepPlan,
     cell: &SweepCell,
     budget_s: f64,
     surroundings: &Surroundings,
 ) -> Result<(Experiment, Plan), Troubles> {
-    let own = experiment_of(experiment, sweep, cell, budget_s);
-    let mut plan = expand(path, text, &own, surroundings)?;
+    let own = experiment_of(file.experiment, sweep, cell, budget_s);
+    let own_file = ExperimentFile {
+        experiment: &own,
+        ..*file
+    };
+    let mut plan = expand(&own_file, surroundings)?;
     plan.question = format!("{} ({})", plan.question, sweep.label(cell));
     Ok((own, plan))
 }
@@ -157,9 +161,7 @@ fn experiment_of(
 /// Expands every cell; what is wrong with all of them is said once, the rest with the cell that it is
 /// wrong with.
 fn try_all(
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
+    file: &ExperimentFile<'_>,
     sweep: &SweepPlan,
     surroundings: &Surroundings,
 ) -> Result<Vec<Plan>, Troubles> {
@@ -167,7 +169,7 @@ fn try_all(
     let mut plans = Vec::new();
     let mut found: Vec<(Trouble, usize, String)> = Vec::new();
     for cell in &sweep.cells {
-        match expand_cell(path, text, experiment, sweep, cell, share_s, surroundings) {
+        match expand_cell(file, sweep, cell, share_s, surroundings) {
             Ok((_, plan)) => plans.push(plan),
             Err(troubles) => {
                 for trouble in troubles.list {
@@ -191,7 +193,7 @@ fn try_all(
         ..trouble
     });
     Err(Troubles {
-        path: path.to_owned(),
+        path: file.path.to_owned(),
         list: list.collect(),
     })
 }

@@ -7,6 +7,7 @@
 mod conduct;
 mod contenders;
 pub mod document;
+mod file;
 mod load;
 pub mod quantity;
 pub mod sweep;
@@ -22,6 +23,7 @@ use conduct::{read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
 use dbduel_record::plan::IoLimit;
 use document::{Located, Report, Section, Troubles, integer, string};
+pub use file::ExperimentFile;
 use load::{read_load, read_search};
 use sweep::read_sweep;
 use value::{duration, share_within};

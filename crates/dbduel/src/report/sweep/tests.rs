@@ -1,9 +1,11 @@
 //! Every format of the report on a sweep says what the summary does, and nothing that is markup by accident.
 
+use dbduel_record::{Event, Stamped};
+
 use super::FORMATS;
 use crate::judge::records::sweep::{SweepSummary, summarise_sweep};
 use crate::judge::synthetic::sweep;
-use crate::report::Options;
+use crate::report::{Options, words};
 
 fn rendered(name: &str, summary: &SweepSummary) -> String {
     let options = Options {
@@ -79,4 +81,43 @@ fn a_sweep_that_has_not_begun_has_a_report_in_every_format() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn every_format_says_at_the_cell_by_how_much_it_was_extended() {
+    let (plan, mut records) = sweep(&[1_000, 10_000], &[1.0, 1.0]);
+    let record = records[1].as_mut().unwrap();
+    let blocks_before = 9;
+    // Put where the tenth block begins, as if all blocks after it had been added.
+    let first = record
+        .events
+        .iter()
+        .position(|event| {
+            matches!(event.what, Event::SliceFinished { slice } if slice.block == blocks_before)
+        })
+        .unwrap();
+    let extended = Stamped {
+        at_ms: record.events[first].at_ms,
+        what: Event::Extended {
+            budget_s: 60.0,
+            blocks: Vec::new(),
+        },
+    };
+    record.events.insert(first - 1, extended);
+    let summary = summarise_sweep(&plan, &records);
+    let blocks = 14 - blocks_before;
+    let extension = summary.cells[1].extension.unwrap();
+    assert_eq!((extension.count, extension.blocks), (1, blocks as usize));
+    assert!(summary.cells[0].extension.is_none());
+    let said = format!(
+        "over, extended by {} of load, {blocks} blocks",
+        words::duration(extension.used_s)
+    );
+    for name in ["terminal", "html", "markdown"] {
+        let text = rendered(name, &summary);
+        assert_eq!(text.matches(&said).count(), 1, "{said} in {name}\n{text}");
+    }
+    let document: serde_json::Value = serde_json::from_str(&rendered("json", &summary)).unwrap();
+    assert_eq!(document["cells"][1]["extension"]["blocks"], blocks);
+    assert!(document["cells"][0]["extension"].is_null());
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::judge::records::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
+    SweptExtension,
 };
 use crate::judge::summary::{Figure, Verdict};
 use crate::report::scaling::sides;
@@ -44,8 +45,8 @@ pub struct CellView {
     pub label: String,
     /// Name of its directory.
     pub name: String,
-    /// How far it is.
-    pub state: &'static str,
+    /// How far it is, and by how much it was extended.
+    pub state: String,
     /// The verdicts, in words.
     pub verdicts: Vec<String>,
     /// True when there is a report to look at.
@@ -227,10 +228,26 @@ fn cell_view(cell: &SweptCell) -> CellView {
     CellView {
         label: cell.label.clone(),
         name: cell.name.clone(),
-        state: state(cell.state),
+        state: match &cell.extension {
+            None => state(cell.state).to_owned(),
+            Some(extension) => format!("{}, {}", state(cell.state), extended(extension)),
+        },
         verdicts: verdicts.collect(),
         has_report: cell.state != CellState::NotBegun,
     }
+}
+
+fn extended(extension: &SweptExtension) -> String {
+    let times = match extension.count {
+        1 => String::new(),
+        count => format!(" {count} times"),
+    };
+    let blocks = match extension.blocks {
+        1 => "1 block".to_owned(),
+        count => format!("{count} blocks"),
+    };
+    let used = words::duration(extension.used_s);
+    format!("extended{times} by {used} of load, {blocks}")
 }
 
 fn state(state: CellState) -> &'static str {

@@ -48,8 +48,21 @@ pub struct SweptCell {
     pub levels: Vec<usize>,
     /// How far it is.
     pub state: CellState,
+    /// What it got of the time that cells left; absent when it was not extended.
+    pub extension: Option<SweptExtension>,
     /// One duel per load level; empty before the cell began.
     pub duels: Vec<SweptDuel>,
+}
+
+/// What a cell got beyond its plan, because it was undecided and others had left time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct SweptExtension {
+    /// How often it was given more.
+    pub count: usize,
+    /// Load since the first time, seconds: warm-ups, guards and slices.
+    pub used_s: f64,
+    /// Complete blocks that were begun since.
+    pub blocks: usize,
 }
 
 /// How far a cell is.

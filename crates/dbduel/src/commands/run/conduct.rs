@@ -1,0 +1,70 @@
+//! Conducting the contest of a record: what has to be in place around it on this machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dbduel_record::Plan;
+use dbduel_record::event::EndReason;
+
+use super::Wishes;
+use crate::console::Console;
+use crate::interrupt;
+use crate::lab::contest::{self, Setting};
+use crate::lab::experiment::ExperimentFile;
+use crate::lab::server::{Home, orphans};
+
+/// Time that a server left behind by a killed run gets to end by itself.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Conducts the contest of a record, or what is left of it.
+///
+/// # Errors
+/// When the contest cannot be conducted.
+pub fn conduct(
+    home: &Home,
+    record: &Path,
+    file: &ExperimentFile<'_>,
+    plan: &Plan,
+    wishes: &Wishes<'_>,
+) -> Result<EndReason> {
+    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    let console = Console::new();
+    clear_leftovers(home, &console);
+    console.say(&format!("record: {}", record.display()));
+    let setting = Setting {
+        plan,
+        experiment: file.experiment,
+        experiment_path: file.path,
+        record,
+        home,
+        console: &console,
+        board: &wishes.board,
+        keep: wishes.keep,
+        stacks: wishes.stacks,
+    };
+    let result = contest::conduct(&setting);
+    console.finish();
+    result
+}
+
+/// Ends servers that killed runs left behind, and removes what nobody can go on with.
+pub fn clear_leftovers(home: &Home, console: &Console) {
+    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
+        let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
+        let how = match orphan.end {
+            orphans::End::Terminated => "ended",
+            orphans::End::Killed => "killed",
+            orphans::End::StillThere => "could not end",
+        };
+        console.say(&format!(
+            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
+        ));
+    }
+    for run in orphans::remove_leftovers(home) {
+        console.say(&format!(
+            "removed the sandboxes of a run whose record is gone ({})",
+            run.display()
+        ));
+    }
+}

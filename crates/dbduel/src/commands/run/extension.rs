@@ -1,0 +1,42 @@
+//! More time for a record, and which records may have it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use dbduel_record::event::Event;
+use dbduel_record::{Plan, Record, RecordWriter};
+
+use crate::judge;
+use crate::lab::contest;
+use crate::lab::expand::more_blocks;
+
+/// True when a record of this plan may be given more time. The number of starts that a verdict on servers
+/// rests on is fixed beforehand.
+#[must_use]
+pub fn may_be_extended(plan: &Plan) -> bool {
+    plan.schedule.epochs.is_none()
+}
+
+/// Gives a record more time and the blocks that fill all that it then has left. The journal says so before
+/// anything runs.
+///
+/// # Errors
+/// When its plan allows no extension, or the record cannot be written.
+pub fn extend(record: &Path, budget: Duration) -> Result<()> {
+    // Locked before it is read, so that nobody else numbers the same blocks.
+    let mut writer = RecordWriter::open(record)?;
+    let past = Record::open(record)?;
+    if !may_be_extended(&past.plan) {
+        bail!(
+            "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
+             new record with more `epochs`",
+            record.display()
+        );
+    }
+    let budget_s = budget.as_secs_f64();
+    let left_s = past.plan.schedule.budget_s + budget_s - judge::used_s(&past);
+    let blocks = more_blocks(&past.plan, &contest::begun_blocks(&past), left_s);
+    writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! What came of a contest: its reports, what is said of it, and the exit code.
+
+use std::path::Path;
+
+use anyhow::Result;
+use dbduel_record::event::EndReason;
+
+use super::Wishes;
+use crate::commands::{fail_if, record_reports};
+use crate::console;
+use crate::exit::Exit;
+use crate::judge::summary::RateBracket;
+use crate::judge::{Summary, Verdict};
+
+/// The page that people look at, in the record's directory.
+const PAGE: &str = "report.html";
+
+/// Shows what came of a contest and turns it into an exit code.
+pub(super) fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Result<Exit> {
+    match ended {
+        Ok(EndReason::Interrupted) => {
+            show(record, wishes)?;
+            console::complain(&format!(
+                "interrupted; go on with `dbduel run {}`",
+                record.display()
+            ));
+            Ok(Exit::Interrupted)
+        }
+        Ok(_) => show(record, wishes),
+        Err(error) => {
+            // What was measured can be looked at; the error is the one to report, not a second one.
+            let _ = show(record, wishes);
+            Err(error)
+        }
+    }
+}
+
+/// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
+pub(super) fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
+    let summary = record_reports::write(record, true)?;
+    console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
+    fail_if::explain(&summary, wishes.fail_if);
+    Ok(fail_if::exit(&summary, wishes.fail_if))
+}
+
+/// What the verdicts mean for a script.
+#[must_use]
+pub fn exit_of(summary: &Summary) -> Exit {
+    let has = |verdict| {
+        summary
+            .duels
+            .iter()
+            .flat_map(|duel| &duel.comparisons)
+            .any(|c| c.verdict == verdict)
+    };
+    if has(Verdict::Void) {
+        Exit::Void
+    } else if summary.search.is_some() {
+        // What was asked is the highest rate, not who is faster at one of them.
+        let mut found = summary.objectives.iter().map(|one| one.highest_rate);
+        let is_bracketed = |bracket: Option<RateBracket>| {
+            bracket.is_some_and(|one| one.met_up_to.is_some() && one.missed_from.is_some())
+        };
+        match found.all(is_bracketed) {
+            true => Exit::Done,
+            false => Exit::Undecided,
+        }
+    } else if has(Verdict::Undecided) {
+        Exit::Undecided
+    } else {
+        Exit::Done
+    }
+}

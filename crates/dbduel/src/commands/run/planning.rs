@@ -1,0 +1,51 @@
+//! From the text of an experiment to a plan, and what a plan needs to know of its surroundings.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dbduel_record::Plan;
+
+use crate::chance::fresh_seed;
+use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
+use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::host;
+
+/// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
+/// budget.
+///
+/// # Errors
+/// All that is wrong with it, with line and column.
+pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
+    let experiment = Experiment::parse(path, text)?;
+    let surroundings = Surroundings {
+        runs_here: false,
+        ..surroundings()
+    };
+    let file = ExperimentFile {
+        path,
+        text,
+        experiment: &experiment,
+    };
+    if experiment.sweep.is_empty() {
+        let plan = expand(&file, &surroundings)?;
+        return Ok((experiment, plan));
+    }
+    let sweep = expand_sweep(&file, &surroundings)?;
+    let first = sweep.cells.first().context("a sweep has cells")?;
+    let share_s = sweep.budget_s / sweep.cells.len() as f64;
+    Ok(expand_cell(&file, &sweep, first, share_s, &surroundings)?)
+}
+
+/// What a plan needs to know beside the experiment.
+#[must_use]
+pub fn surroundings() -> Surroundings {
+    Surroundings {
+        created: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+        fresh_seed: fresh_seed(),
+        cpus: host::cpus(),
+        processors: host::processors(),
+        runs_here: true,
+    }
+}

@@ -1,0 +1,216 @@
+//! The cells of a sweep under way: which one runs next, for how long, and what came of all.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::Record;
+use dbduel_record::event::EndReason;
+use dbduel_record::store::PLAN;
+use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
+
+use super::reports::{PAGE, rendered, write_reports};
+use super::rest::{self, Standing};
+use crate::commands::run::{self, Wishes};
+use crate::commands::{fail_if, record_reports};
+use crate::console;
+use crate::exit::Exit;
+use crate::judge;
+use crate::judge::records::sweep::is_over;
+use crate::lab::expand::expand_cell;
+use crate::lab::experiment::ExperimentFile;
+use crate::lab::server::Home;
+use crate::report::words;
+
+/// Share of a cell's time that the report on all cells may take when it ends.
+const REPORT_SHARE: f64 = 0.02;
+
+/// A sweep under way.
+pub(super) struct Sweep<'s> {
+    pub home: &'s Home,
+    pub dir: &'s Path,
+    pub file: ExperimentFile<'s>,
+    pub plan: &'s SweepPlan,
+    pub wishes: &'s Wishes<'s>,
+}
+
+impl Sweep<'_> {
+    /// Runs every cell that is not over, gives what they leave to the undecided ones, and shows what came of
+    /// all.
+    pub(super) fn go_on(&self) -> Result<Exit> {
+        run::show_live(self.dir, self.wishes)?;
+        let (mut used_s, mut took) = (0.0, 0.0);
+        for (number, cell) in self.plan.cells.iter().enumerate() {
+            let record = cell_dir(self.dir, cell);
+            if !is_cell_over(&record)? {
+                console::complain(&self.named(number));
+                if !self.is_conducted(number, used_s)? {
+                    return Ok(Exit::Interrupted);
+                }
+                // Every cell so far is judged again; where that takes long, only at the end.
+                if took <= self.plan.budget_s / self.plan.cells.len() as f64 * REPORT_SHARE {
+                    let begun = Instant::now();
+                    write_reports(self.dir, self.plan)?;
+                    took = begun.elapsed().as_secs_f64();
+                }
+            }
+            used_s += judge::used_s(&Record::open(&record)?);
+        }
+        if !self.use_rest()? {
+            return Ok(Exit::Interrupted);
+        }
+        self.show()
+    }
+
+    /// Gives what the cells have left of the budget to those that are undecided, for as long as it is of use
+    /// to one. False when the user stopped it.
+    fn use_rest(&self) -> Result<bool> {
+        let standing = |number: usize| -> Result<Standing> {
+            let record = Record::open(&cell_dir(self.dir, &self.plan.cells[number]))?;
+            Ok(Standing::of(&record))
+        };
+        let mut cells = (0..self.plan.cells.len())
+            .map(standing)
+            .collect::<Result<Vec<Standing>>>()?;
+        loop {
+            let used_s: f64 = cells.iter().map(|cell| cell.used_s).sum();
+            let left_s = self.plan.budget_s - used_s;
+            let Some((number, seconds)) = rest::next(left_s, &cells) else {
+                return Ok(true);
+            };
+            console::complain(&format!(
+                "{} of the budget are left; undecided and going on for {}: {}",
+                words::duration(left_s),
+                words::duration(seconds),
+                self.named(number)
+            ));
+            // What the cell itself did not use is part of what is left.
+            let extra_s = (seconds - cells[number].own_s).max(0.0);
+            let dir = cell_dir(self.dir, &self.plan.cells[number]);
+            run::extend(&dir, Duration::from_secs_f64(extra_s))?;
+            if !self.is_conducted(number, used_s)? {
+                return Ok(false);
+            }
+            cells[number] = standing(number)?;
+        }
+    }
+
+    /// How people call a cell.
+    fn named(&self, number: usize) -> String {
+        let cells = &self.plan.cells;
+        let label = self.plan.label(&cells[number]);
+        format!("cell {} of {}: {label}", number + 1, cells.len())
+    }
+
+    /// Conducts the contest of a cell, or what is left of it, and writes its report. False when the user
+    /// stopped it, which is then said.
+    fn is_conducted(&self, number: usize, used_s: f64) -> Result<bool> {
+        let cell = &self.plan.cells[number];
+        let record = cell_dir(self.dir, cell);
+        let ended = self
+            .run_cell(number, cell, &record, used_s)
+            .with_context(|| {
+                format!(
+                    "the sweep stopped at {}; `dbduel run {}` goes on with it",
+                    self.plan.label(cell),
+                    self.dir.display()
+                )
+            });
+        if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
+            // The error is the one to report, not one of the reports.
+            let _ = record_reports::write(&record, false);
+            let _ = write_reports(self.dir, self.plan);
+            ended?;
+            console::complain(&format!(
+                "interrupted; go on with `dbduel run {}`",
+                self.dir.display()
+            ));
+            return Ok(false);
+        }
+        // Somebody who asks for the reports of a whole sweep may be about to write these.
+        record_reports::write_missing(&record)?;
+        Ok(true)
+    }
+
+    /// Conducts the contest of a cell, or what is left of it. What earlier cells left of the budget is
+    /// shared by it and those after it.
+    fn run_cell(
+        &self,
+        number: usize,
+        cell: &SweepCell,
+        record: &Path,
+        used_s: f64,
+    ) -> Result<EndReason> {
+        let cells = self.plan.cells.len();
+        let planned_s = self.plan.budget_s / cells as f64;
+        let left_s = (self.plan.budget_s - used_s) / (cells - number) as f64;
+        let (experiment, fresh) = expand_cell(
+            &self.file,
+            self.plan,
+            cell,
+            left_s.max(planned_s),
+            &run::surroundings(),
+        )?;
+        let plan = if record.join(PLAN).is_file() {
+            Record::open(record)?.plan
+        } else {
+            if self.plan.dbduel != env!("CARGO_PKG_VERSION") {
+                bail!(
+                    "`{}` was begun by dbduel {}, and another version may plan its cells otherwise; go on with that one, \
+                     or make a new sweep",
+                    self.dir.display(),
+                    self.plan.dbduel
+                );
+            }
+            // A record has its plan last; what was begun without one holds nothing that was measured.
+            if record.exists() {
+                fs::remove_dir_all(record)
+                    .with_context(|| format!("could not clear `{}`", record.display()))?;
+            }
+            run::create_at(self.home, record, self.file.text, &fresh)?;
+            fresh
+        };
+        let file = ExperimentFile {
+            experiment: &experiment,
+            ..self.file
+        };
+        run::conduct(self.home, record, &file, &plan, self.wishes)
+    }
+
+    /// Writes and prints the report on all cells; the exit code is that of the worst cell.
+    fn show(&self) -> Result<Exit> {
+        let summary = write_reports(self.dir, self.plan)?;
+        console::print(&rendered(
+            "terminal",
+            &summary,
+            console::is_colour_wanted(),
+        )?)?;
+        console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
+        let mut worst = Exit::Done;
+        for cell in &self.plan.cells {
+            let record = Record::open(&cell_dir(self.dir, cell))?;
+            let (judged, _) = judge::summarise(&record);
+            fail_if::explain(&judged, self.wishes.fail_if);
+            let exit = fail_if::exit(&judged, self.wishes.fail_if);
+            if weight(exit) > weight(worst) {
+                worst = exit;
+            }
+        }
+        Ok(worst)
+    }
+}
+
+/// Which of two cells decides the exit code of their sweep.
+fn weight(exit: Exit) -> u8 {
+    match exit {
+        Exit::Done => 0,
+        Exit::Undecided => 1,
+        Exit::RuleHit => 2,
+        _ => 3,
+    }
+}
+
+fn is_cell_over(record: &Path) -> Result<bool> {
+    Ok(record.join(PLAN).is_file() && is_over(&Record::open(record)?))
+}

@@ -1,0 +1,87 @@
+//! How much of its budget a record has used, and what of that in its extensions.
+//!
+//! Counted is load: warm-ups, guards and slices, lost ones too. What a killed process had begun and not written
+//! down is in no record, and is not counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dbduel_record::Record;
+use dbduel_record::event::{Event, SliceId, Stamped};
+use dbduel_record::rows::ALL_CLASSES;
+
+use super::slice_of;
+
+/// Seconds of load that a record has used of its budget.
+#[must_use]
+pub fn used_s(record: &Record) -> f64 {
+    used_in_s(record, &record.events)
+}
+
+/// What a record got beyond its plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extensions {
+    /// How often it was given more.
+    pub count: usize,
+    /// Load since the first time, seconds.
+    pub used_s: f64,
+    /// Blocks that were begun since, and are complete.
+    pub blocks: usize,
+}
+
+/// The extensions of a record; nothing when it has none.
+#[must_use]
+pub fn extensions(record: &Record) -> Option<Extensions> {
+    let is_one = |event: &&Stamped| matches!(event.what, Event::Extended { .. });
+    let first = record.events.iter().position(|event| is_one(&event))?;
+    let (before, since) = record.events.split_at(first);
+    let begun = |events: &[Stamped]| -> BTreeSet<u32> {
+        let started = events.iter().filter_map(|event| match event.what {
+            Event::SliceStarted { slice, .. } => Some(slice.block),
+            _ => None,
+        });
+        started.collect()
+    };
+    let earlier = begun(before);
+    let finished: BTreeSet<SliceId> = finished(since).collect();
+    let is_complete = |id: &&u32| {
+        let planned = record.plan.blocks.iter().find(|block| block.id == **id);
+        planned.is_some_and(|block| {
+            let mut positions = 0..block.order.len() as u32;
+            positions.all(|position| {
+                finished.contains(&SliceId {
+                    block: block.id,
+                    position,
+                })
+            })
+        })
+    };
+    Some(Extensions {
+        count: since.iter().filter(is_one).count(),
+        used_s: used_in_s(record, since),
+        blocks: begun(since)
+            .difference(&earlier)
+            .filter(is_complete)
+            .count(),
+    })
+}
+
+fn finished(events: &[Stamped]) -> impl Iterator<Item = SliceId> {
+    events.iter().filter_map(|event| match event.what {
+        Event::SliceFinished { slice } => Some(slice),
+        _ => None,
+    })
+}
+
+/// Seconds of load that these entries of the record's journal tell of.
+fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
+    let totals = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+    let slice_s: BTreeMap<SliceId, f64> = totals
+        .map(|row| (slice_of(row), row.guard_s + row.measured_s))
+        .collect();
+    let seconds = events.iter().map(|event| match &event.what {
+        Event::WarmedUp { seconds, .. } | Event::SliceLost { seconds, .. } => *seconds,
+        Event::SliceFinished { slice } => slice_s.get(slice).copied().unwrap_or(0.0),
+        _ => 0.0,
+    });
+    seconds.sum()
+}

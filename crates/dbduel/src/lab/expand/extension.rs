@@ -1,0 +1,146 @@
+//! More time for a record: what is worth giving, and the blocks that fill it.
+//!
+//! The number of blocks that the decision rule was made for stays as it was planned: blocks beyond it are
+//! decided by the reserve, which knows no largest number. So how many are drawn here, and after looking at
+//! what, cannot raise the error rate.
+
+use std::collections::BTreeSet;
+
+use dbduel_record::Plan;
+use dbduel_record::plan::{Block, Schedule};
+
+use super::schedule::{block_s, load_s, warm_ups_s};
+use super::{BLOCKS_CAP, blocks};
+
+/// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
+/// may take, and enough to add a quarter to the `blocks` that it has. Less would hardly move an interval.
+#[must_use]
+pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
+    let contenders = plan.contenders.len();
+    let more = blocks.div_ceil(4).max(1);
+    warm_ups_s(&plan.schedule, contenders) + f64::from(more) * block_s(&plan.schedule, contenders)
+}
+
+/// The blocks beyond those of the plan that `left_s` seconds of load may need, drawn from the plan's seed and
+/// numbered on.
+///
+/// `left_s` is all that the record has left, what its plan gave it included. With the blocks of the plan that were
+/// not `begun` they fill this time at each level even when no warm-up takes any of it. The contest begins no block
+/// that there is no time for, so that some may be left over.
+#[must_use]
+pub fn more_blocks(plan: &Plan, begun: &BTreeSet<u32>, left_s: f64) -> Vec<Block> {
+    let schedule = &plan.schedule;
+    let own = |level: usize| plan.blocks.iter().filter(move |block| block.level == level);
+    let waiting_s = |level: usize| -> f64 {
+        let waiting = own(level).filter(|block| !begun.contains(&block.id));
+        waiting.map(|block| load_s(schedule, block)).sum()
+    };
+    let known = |level: usize| own(level).map(|block| block.round + 1).max().unwrap_or(0);
+    let shortest = Schedule {
+        slice_s: schedule.slice_s * (1.0 - schedule.jitter),
+        ..schedule.clone()
+    };
+    // A number that is no count saturates in the conversion.
+    let more = (left_s / block_s(&shortest, plan.contenders.len())).ceil() as u32;
+    let levels = plan.levels.len();
+    let rounds = (0..levels).map(known).max().unwrap_or(0);
+    let rounds = rounds.saturating_add(more).min(BLOCKS_CAP);
+    let drawn = blocks::draw(plan.seed, plan.contenders.len(), levels, rounds, schedule);
+    let new = (0..levels).flat_map(|level| {
+        let mut room_s = left_s - waiting_s(level);
+        let first = known(level);
+        drawn
+            .iter()
+            .filter(move |block| block.level == level && block.round >= first)
+            .take_while(move |block| {
+                room_s -= load_s(schedule, block);
+                room_s >= 0.0
+            })
+    });
+    (plan.blocks.len() as u32..)
+        .zip(new)
+        .map(|(id, block)| Block {
+            id,
+            ..block.clone()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    fn plan(clients: &[u32]) -> Plan {
+        let scenario = Scenario {
+            clients: clients.to_vec(),
+            ..Scenario::duel()
+        };
+        scenario.record().plan
+    }
+
+    fn longest_s(plan: &Plan) -> f64 {
+        let lengths = plan
+            .blocks
+            .iter()
+            .map(|block| load_s(&plan.schedule, block));
+        lengths.fold(0.0, f64::max) * (1.0 + plan.schedule.jitter)
+    }
+
+    /// Seconds of the blocks at a level that were not begun.
+    fn filled_s(plan: &Plan, more: &[Block], begun: &BTreeSet<u32>, level: usize) -> f64 {
+        let all = plan.blocks.iter().chain(more);
+        all.filter(|block| block.level == level && !begun.contains(&block.id))
+            .map(|block| load_s(&plan.schedule, block))
+            .sum()
+    }
+
+    #[test]
+    fn the_blocks_fill_the_time_that_is_left_and_none_is_longer() {
+        let plan = plan(&[16]);
+        let begun: BTreeSet<u32> = plan.blocks.iter().map(|block| block.id).collect();
+        for left_s in [0.5, 1.0, 3.7, 20.0].map(|blocks| blocks * longest_s(&plan)) {
+            let more = more_blocks(&plan, &begun, left_s);
+            let filled_s = filled_s(&plan, &more, &begun, 0);
+            assert!(
+                filled_s <= left_s && filled_s > left_s - longest_s(&plan),
+                "{filled_s} of {left_s}"
+            );
+            let ids = more.iter().map(|block| block.id);
+            assert!(ids.eq((plan.blocks.len() as u32..).take(more.len())));
+        }
+        assert_eq!(more_blocks(&plan, &begun, 0.0), []);
+        assert_eq!(more_blocks(&plan, &begun, -3.0), []);
+    }
+
+    #[test]
+    fn blocks_that_wait_already_are_part_of_what_fills_the_time() {
+        let plan = plan(&[16, 64]);
+        let mut begun: BTreeSet<u32> = plan.blocks.iter().map(|block| block.id).collect();
+        let waiting: Vec<u32> = plan
+            .blocks
+            .iter()
+            .filter(|block| block.level == 0)
+            .map(|block| block.id)
+            .take(4)
+            .collect();
+        begun.retain(|id| !waiting.contains(id));
+        let left_s = 6.0 * longest_s(&plan);
+        let more = more_blocks(&plan, &begun, left_s);
+        let count = |level: usize| more.iter().filter(|block| block.level == level).count();
+        assert!(0 < count(0) && count(0) < count(1));
+        for level in 0..2 {
+            let filled_s = filled_s(&plan, &more, &begun, level);
+            assert!(filled_s <= left_s && filled_s > left_s - longest_s(&plan));
+        }
+    }
+
+    #[test]
+    fn a_longer_extension_begins_with_the_blocks_of_a_shorter_one() {
+        let plan = plan(&[16]);
+        let begun: BTreeSet<u32> = plan.blocks.iter().map(|block| block.id).collect();
+        let short = more_blocks(&plan, &begun, 5.0 * longest_s(&plan));
+        let long = more_blocks(&plan, &begun, 9.0 * longest_s(&plan));
+        assert!(long.len() > short.len() && long.starts_with(&short));
+    }
+}
