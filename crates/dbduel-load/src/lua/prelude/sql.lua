@@ -1,7 +1,7 @@
 -- Drivers, connections, statements and results.
 
 local host = ...
-local yield, op = coroutine.yield, host.op
+local yield, op = host.yield, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, EXECUTE, CLOSE = op.prepare, op.execute, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
