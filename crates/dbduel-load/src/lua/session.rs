@@ -3,6 +3,7 @@
 mod child;
 mod command;
 mod statements;
+mod warden;
 
 use std::rc::Rc;
 use std::sync::Arc;
