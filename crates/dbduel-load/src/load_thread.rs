@@ -213,7 +213,8 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let running = RunningSlice::new(begin);
         let crew = self.crews.get(running.contender());
         let tokens = crew.map(|crew| {
-            crew.group.begin(Rc::clone(running.slice()));
+            crew.group
+                .begin(Rc::clone(running.slice()), running.drain());
             crew.tokens.clone()
         });
         let tokens = tokens.unwrap_or_default();
