@@ -128,15 +128,22 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
     load.order(&Order::Open(order));
     let answer = load.answer();
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
-    load.order(&Order::Slice(SliceOrder {
+    let slice = Order::Slice(SliceOrder {
         drain_s: 0.2,
         ..slice_order(1, 0.5)
-    }));
+    });
+    load.order(&slice);
     std::thread::sleep(Duration::from_millis(200));
     drop(server);
+    let mut answer = load.last_answer();
+    // The slice may be answered right before.
+    if matches!(answer, Answer::Slice(_)) {
+        load.order(&slice);
+        answer = load.last_answer();
+    }
     // It would go on for minutes, through the slices of other contenders.
-    let answer = load.last_answer();
-    assert!(matches!(answer, Answer::Lost { .. }), "{answer:?}");
+    let is_given_up = matches!(&answer, Answer::Lost { why, .. } if !why.contains("slice before"));
+    assert!(is_given_up, "{answer:?}");
     load.end();
 }
 
