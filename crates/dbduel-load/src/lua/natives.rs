@@ -227,7 +227,7 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     };
     host.set("alert", lua.create_function(alert)?)?;
     let own = Rc::clone(shared);
-    let fatal_sql = move |_: &Lua, (_connection, query): (usize, mlua::String)| {
+    let fatal_sql = move |_: &Lua, query: mlua::String| {
         if let Some((error, function)) = &*own.last_error.borrow() {
             let text = match query.to_string_lossy() {
                 query if query == "<prepared statement>" => {

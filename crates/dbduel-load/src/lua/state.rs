@@ -22,8 +22,9 @@ use crate::executor::pages;
 use crate::run::Meter;
 
 /// The prelude, in the order in which the parts need each other.
-const PRELUDE: [(&str, &str); 6] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("api", include_str!("prelude/api.lua")),
+    ("library", include_str!("prelude/library.lua")),
     ("main", include_str!("prelude/main.lua")),
     ("random", include_str!("prelude/random.lua")),
     ("sql", include_str!("prelude/sql.lua")),

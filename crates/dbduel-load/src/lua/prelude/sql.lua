@@ -84,7 +84,7 @@ function connection:check_error(rs, query)
       problem.errcode = sysbench.error.RESTART_EVENT
       error(problem, 2)
    end
-   host.fatal_sql(self.id, query)
+   host.fatal_sql(query)
    host.sql_failure = ("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg)
    error(host.sql_failure, 2)
 end
