@@ -183,20 +183,6 @@ pub struct RestartSpread {
     pub within: f64,
 }
 
-impl RestartSpread {
-    /// Blocks per epoch that use a given time best, when a restart with warm-up costs `restart` and a
-    /// block costs `block` in the same unit (Kalibera & Jones 2013); between 1 and 1000.
-    pub fn blocks_per_epoch(&self, restart: f64, block: f64) -> usize {
-        let best = (restart / block).sqrt() * self.within / self.between;
-        // Without restart scatter the ratio is infinite (or 0/0): as many as allowed.
-        if best.is_nan() {
-            1000
-        } else {
-            best.round().clamp(1.0, 1000.0) as usize
-        }
-    }
-}
-
 /// Splits the scatter of the differences of several epochs, each with its blocks' differences.
 ///
 /// # Errors
@@ -293,18 +279,5 @@ mod tests {
         let spread = restart_spread(&epochs).unwrap();
         assert!((spread.within / 0.05 - 1.0).abs() < 0.05, "{spread:?}");
         assert!((spread.between / 0.03 - 1.0).abs() < 0.12, "{spread:?}");
-        let known = RestartSpread {
-            between: 0.01,
-            within: 0.05,
-        };
-        assert_eq!(known.blocks_per_epoch(400.0, 100.0), 10);
-        assert_eq!(
-            RestartSpread {
-                between: 0.0,
-                within: 0.05
-            }
-            .blocks_per_epoch(1.0, 1.0),
-            1000
-        );
     }
 }

@@ -171,6 +171,18 @@ fn refusal(
     (episodes < EPISODES_MIN).then_some(NotCertifiable::Episodes { got: episodes })
 }
 
+/// Least number of requests in a slice for the slice's own quantile `q` to mean something: ten beyond it,
+/// `10 / (1 − q)`. Such quantiles may be compared like rates, by [`crate::compare::block_differences`].
+/// Infinite for `q` = 1.
+///
+/// ```
+/// assert_eq!(dbduel_stats::quantile::requests_per_slice(0.75), 40.0);
+/// ```
+#[must_use]
+pub fn requests_per_slice(q: f64) -> f64 {
+    10.0 / (1.0 - q)
+}
+
 /// Runs of exceeding intervals, those at most two quiet intervals apart counted as one.
 fn episodes(exceeds: &[bool]) -> usize {
     let mut count = 0;

@@ -202,7 +202,7 @@ pub fn look(series: &[f64], rule: &SteadyRule) -> Option<Look> {
 
 /// The number of values to drop from the start so that the mean of the rest has the smallest estimated
 /// error (marginal standard error rule). At least five are kept; `None` for shorter series.
-pub fn mser(values: &[f64]) -> Option<usize> {
+pub(crate) fn mser(values: &[f64]) -> Option<usize> {
     let longest = values.len().checked_sub(5)?;
     let (mut sum, mut squares) = (0.0, 0.0);
     // Deviations from the overall mean keep the running sums of squares free of cancellation.

@@ -159,34 +159,6 @@ pub fn raise_alarm(
     Ok(change.filter(|change| agree && change.size.value.abs() >= rule.magnitude))
 }
 
-/// What a longer history did to the changes known before.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Revision {
-    /// Changes that are new.
-    pub added: Vec<ChangePoint>,
-    /// Former changes that are gone or moved by more than one run.
-    pub withdrawn: Vec<ChangePoint>,
-}
-
-/// Compares the changes before and after runs were appended, so that no report changes silently.
-pub fn revise(before: &[ChangePoint], after: &[ChangePoint]) -> Revision {
-    let known = |change: &ChangePoint, others: &[ChangePoint]| {
-        others.iter().any(|other| other.at.abs_diff(change.at) <= 1)
-    };
-    Revision {
-        added: after
-            .iter()
-            .filter(|change| !known(change, before))
-            .copied()
-            .collect(),
-        withdrawn: before
-            .iter()
-            .filter(|change| !known(change, after))
-            .copied()
-            .collect(),
-    }
-}
-
 /// The splits with the sizes that follow from the segments between them.
 fn sized(series: &[f64], splits: &[Split]) -> Vec<ChangePoint> {
     let mut ends: Vec<usize> = vec![0];
@@ -315,21 +287,6 @@ mod tests {
         );
         series.push(-0.10);
         assert_eq!(raise_alarm(&series, &rule).unwrap(), None);
-    }
-
-    #[test]
-    fn moved_changes_are_reported_as_revisions() {
-        let rule = HistoryRule::offline(0.01, 1);
-        let changes = find_changes(&noisy(&[(30, 0.0), (30, 0.05)], 3), &rule)
-            .unwrap()
-            .changes;
-        let moved = ChangePoint {
-            at: changes[0].at + 2,
-            ..changes[0]
-        };
-        assert_eq!(revise(&changes, &changes), Revision::default());
-        let revision = revise(&changes, &[moved]);
-        assert_eq!((revision.added, revision.withdrawn), (vec![moved], changes));
     }
 
     #[test]

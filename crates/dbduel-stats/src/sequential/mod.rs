@@ -47,27 +47,6 @@ pub fn flip_spend(
     Ok(test.rejection())
 }
 
-/// The sign-flip test for differences that are all recomputed at each look, as when they refer to a
-/// pooled quantile that moves. `units_at(n)` gives the `n` differences of look `n`; it must not depend
-/// on which contender is which beyond the sign.
-pub(crate) fn flip_spend_recomputed(
-    looks: usize,
-    plan: &SequentialPlan,
-    units_at: impl Fn(usize) -> Vec<f64>,
-) -> Result<Option<Rejection>, StatsError> {
-    plan.check()?;
-    let mut coins = Coins::new(plan.seed, plan.paths);
-    let mut test = FlipSpend::new(plan.n_max, plan.n_min, plan.alpha, plan.paths);
-    for n in plan.n_min..=looks.min(plan.n_max) {
-        coins.extend_to(n);
-        test.replace(&units_at(n), &coins);
-        if test.rejection().is_some() {
-            break;
-        }
-    }
-    Ok(test.rejection())
-}
-
 /// The e-process alone, at level `alpha` and without a horizon.
 ///
 /// # Errors

@@ -12,7 +12,6 @@ mod compare;
 mod competitors;
 mod crossover;
 mod epochs;
-mod factors;
 mod history;
 mod latency;
 mod queue;
