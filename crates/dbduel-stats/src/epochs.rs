@@ -6,7 +6,7 @@
 //! error rate rests on roughly normal epoch means; [`crate::sequential`] does without from about eight
 //! epochs on. It does not know how long a restart takes.
 
-use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::error::{StatsError, all_finite, at_least, not_negative, open_fraction};
 use crate::moments::{mean, normal_cdf, normal_point, variance};
 use crate::random::RandomStream;
 use crate::sequential::{Interval, Verdict};
@@ -73,6 +73,7 @@ impl EpochBoundaries {
     }
 
     /// Boundary of |t| after `epochs` epochs; infinite where no look is made.
+    #[must_use]
     pub fn at(&self, epochs: usize) -> f64 {
         let look = epochs.checked_sub(FIRST_LOOK);
         look.and_then(|look| self.boundaries.get(look))
@@ -118,13 +119,7 @@ pub fn decide_epochs(
 ) -> Result<EpochDecision, StatsError> {
     at_least("epoch means", 1, epoch_means.len())?;
     all_finite("epoch means", epoch_means)?;
-    if !(margin >= 0.0 && margin.is_finite()) {
-        return Err(StatsError::Parameter {
-            name: "margin",
-            value: margin,
-            requirement: "finite and not negative",
-        });
-    }
+    not_negative("margin", margin)?;
     let mut interval = Interval {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,

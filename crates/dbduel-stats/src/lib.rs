@@ -65,5 +65,5 @@ pub mod stalls;
 pub mod steady;
 pub mod trend;
 
-pub use error::StatsError;
+pub use error::{MAGNITUDE_MAX, StatsError};
 pub use estimate::Estimate;

@@ -4,7 +4,7 @@
 use crate::compare::MirroredBlock;
 use crate::error::{StatsError, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_point, variance};
+use crate::moments::{mean, t_half_width, variance};
 
 /// Carry-over of every contender: mean log value of its slices that follow another contender minus
 /// that of its slices that follow itself, relative to the level of their block. Clearly below zero, a
@@ -53,11 +53,8 @@ fn difference_of_means(one: &[f64], other: &[f64], alpha: f64) -> Option<Estimat
     let (a, b) = (square_error(one), square_error(other));
     let weight = |square: f64, values: &[f64]| square * square / (values.len() as f64 - 1.0);
     let scatter = weight(a, one) + weight(b, other);
-    let half = if scatter > 0.0 {
-        t_point((a + b).powi(2) / scatter, alpha) * (a + b).sqrt()
-    } else {
-        0.0
-    };
+    // Where nothing scatters the degrees of freedom are 0/0, and the half width is zero whatever they are.
+    let half = t_half_width((a + b).powi(2) / scatter, alpha, (a + b).sqrt());
     let value = mean(one) - mean(other);
     Some(Estimate {
         value,

@@ -8,7 +8,7 @@
 mod scan;
 
 use crate::autocorrelation::autocovariances;
-use crate::error::{StatsError, all_finite, open_fraction};
+use crate::error::{StatsError, all_finite, bounded, not_negative, open_fraction};
 use crate::estimate::Estimate;
 use crate::moments::{median, normal_point};
 use scan::{Split, scan};
@@ -40,6 +40,7 @@ pub struct HistoryRule {
 
 impl HistoryRule {
     /// For looking at a whole history: 1 % and 999 permutations.
+    #[must_use]
     pub fn offline(magnitude: f64, seed: u64) -> Self {
         HistoryRule {
             alpha: 0.01,
@@ -50,6 +51,7 @@ impl HistoryRule {
     }
 
     /// For testing after every run: 0.2 % and 1999 permutations, since there are many tests.
+    #[must_use]
     pub fn alarm(magnitude: f64, seed: u64) -> Self {
         HistoryRule {
             alpha: 0.002,
@@ -68,14 +70,8 @@ impl HistoryRule {
                 requirement: "at least 1/alpha - 1, or no p-value could be small enough",
             });
         }
-        if !(self.magnitude >= 0.0 && self.magnitude.is_finite()) {
-            return Err(StatsError::Parameter {
-                name: "magnitude",
-                value: self.magnitude,
-                requirement: "finite and not negative",
-            });
-        }
-        Ok(())
+        bounded("permutations", self.permutations)?;
+        not_negative("magnitude", self.magnitude)
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod compare;
 mod competitors;
+mod coverage;
 mod crossover;
 mod epochs;
 mod history;
