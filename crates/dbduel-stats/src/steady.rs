@@ -8,7 +8,7 @@
 use crate::autocorrelation::{
     autocovariances, batch_means, long_run_variance_lugsail, root_length,
 };
-use crate::error::StatsError;
+use crate::error::{StatsError, finite};
 use crate::moments::{mean, t_point};
 
 /// Two one-sided tests of the halves at half of this. Student's t instead of the normal point keeps
@@ -73,23 +73,6 @@ pub enum SteadyState {
     NotCertified,
 }
 
-/// What one look at the series found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
-    /// Intervals MSER-5 would drop from the start.
-    pub transient: usize,
-    /// Cycle length used.
-    pub period: usize,
-    /// Retained length required: the larger of the hold and the cycles.
-    pub hold: usize,
-    /// Intervals retained.
-    pub retained: usize,
-    /// Second half ÷ first half − 1, in absolute value, plus its error margin.
-    pub difference_bound: f64,
-    /// Whether all conditions are met.
-    pub steady: bool,
-}
-
 /// The search while the series grows. The outcome, once reached, is final.
 #[derive(Debug, Clone)]
 pub struct SteadyDetector {
@@ -130,30 +113,19 @@ impl SteadyDetector {
     /// Adds the next interval's value and looks when a look is due.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`]; the state is then unchanged.
+    /// [`StatsError::NotFinite`] for a NaN or an infinity; the state is then unchanged.
     pub fn push(&mut self, value: f64) -> Result<SteadyState, StatsError> {
-        if !value.is_finite() {
-            return Err(StatsError::NotFinite {
-                what: "series",
-                index: self.series.len(),
-                value,
-            });
-        }
+        finite("series", self.series.len(), value)?;
         if self.state != SteadyState::NotYet {
             return Ok(self.state);
         }
         self.series.push(value);
         let length = self.series.len();
         let due = length >= self.rule.first_look && length.is_multiple_of(self.rule.look_every);
-        let look = if due {
-            look(&self.series, &self.rule)
-        } else {
-            None
-        };
-        if let Some(found) = look.filter(|look| look.steady) {
+        if let Some(transient) = due.then(|| settled(&self.series, &self.rule)).flatten() {
             self.state = SteadyState::Steady {
                 after: length,
-                transient: found.transient,
+                transient,
             };
         } else if length >= self.rule.limit {
             self.state = SteadyState::NotCertified;
@@ -161,20 +133,16 @@ impl SteadyDetector {
         Ok(self.state)
     }
 
-    /// The series so far.
-    pub fn series(&self) -> &[f64] {
-        &self.series
-    }
-
     /// Where the search stands.
+    #[must_use]
     pub fn state(&self) -> SteadyState {
         self.state
     }
 }
 
-/// One look at a series, for showing why it is not steady yet. `None` when the series is too short to
-/// judge or its mean is not positive, as of a server that completed nothing.
-pub fn look(series: &[f64], rule: &SteadyRule) -> Option<Look> {
+/// One look at a series: how many intervals to drop from its start when the rest is steady. `None` otherwise,
+/// also when the series is too short to judge or its mean is not positive, as of a server that completed nothing.
+fn settled(series: &[f64], rule: &SteadyRule) -> Option<usize> {
     let batches = batch_means(series, rule.batch);
     let dropped = mser(&batches)?;
     let kept = &batches[dropped..];
@@ -186,23 +154,15 @@ pub fn look(series: &[f64], rule: &SteadyRule) -> Option<Look> {
         .or_else(|| find_period(kept, rule.batch, series.len() / 4))
         .unwrap_or(rule.period_fallback);
     let hold = rule.hold.max(rule.hold_cycles.saturating_mul(period));
-    let retained = kept.len() * rule.batch;
-    let difference_bound = halves_difference_bound(kept);
-    Some(Look {
-        transient: dropped * rule.batch,
-        period,
-        hold,
-        retained,
-        difference_bound,
-        steady: 2 * dropped <= batches.len()
-            && retained >= hold
-            && difference_bound < rule.tolerance,
-    })
+    let is_steady = 2 * dropped <= batches.len()
+        && kept.len() * rule.batch >= hold
+        && halves_difference_bound(kept) < rule.tolerance;
+    is_steady.then_some(dropped * rule.batch)
 }
 
 /// The number of values to drop from the start so that the mean of the rest has the smallest estimated
 /// error (marginal standard error rule). At least five are kept; `None` for shorter series.
-pub fn mser(values: &[f64]) -> Option<usize> {
+pub(crate) fn mser(values: &[f64]) -> Option<usize> {
     let longest = values.len().checked_sub(5)?;
     let (mut sum, mut squares) = (0.0, 0.0);
     // Deviations from the overall mean keep the running sums of squares free of cancellation.

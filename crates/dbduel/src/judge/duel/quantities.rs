@@ -7,7 +7,7 @@
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
-use dbduel_stats::quantile_ratio::requests_per_slice;
+use dbduel_stats::quantile::requests_per_slice;
 use dbduel_stats::sequential;
 
 use super::decide::{Question, differences, no_block, sample_deviation};

@@ -99,16 +99,18 @@ impl How {
             }
             Self::NewOrders => {
                 "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
-                 Student's interval over slices"
+                 Student's interval over ten batches of slices"
             }
             Self::LatencySum => {
                 "sum of latencies over their number; interval from the series of ticks, autocorrelation included"
             }
             Self::MergedHistograms => {
-                "quantile of the merged histograms; Woodruff's interval with slices as batches"
+                "quantile of the merged histograms; Woodruff's interval over ten batches of slices"
             }
             Self::Largest => "largest single latency",
-            Self::Readings => "reading over committed transactions; Student's interval over slices",
+            Self::Readings => {
+                "reading over committed transactions; Student's interval over ten batches of slices"
+            }
             Self::Epochs => {
                 "mean log ratio of every start of the servers, held within what earlier looks left over; repeated \
                  intervals of a group-sequential t test"
