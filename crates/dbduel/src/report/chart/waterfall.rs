@@ -4,7 +4,7 @@
 //! interval holds zero.
 
 use crate::judge::Summary;
-use crate::judge::explain::{Explanation, Latency};
+use crate::judge::explain::{Explanation, Latency, Part};
 use crate::judge::summary::Figure;
 use crate::report::words;
 
@@ -16,6 +16,9 @@ use super::svg::{Anchor, Svg};
 
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
+
+/// Share of a transaction below which a part gets no row: nobody would see its bar.
+const LEAST: f64 = 1e-3;
 
 /// Draws the chart; `None` when the latency could not be divided, or compared.
 #[must_use]
@@ -31,12 +34,12 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         division.contender_us.value()?,
     );
     let (factor, unit) = words::latency_unit(from.max(to));
-    let is_used = |figure: &Figure| figure.value().is_some_and(|us| us.abs() > 0.0);
-    let parts: Vec<_> = division
-        .parts
-        .iter()
-        .filter(|part| is_used(&part.baseline_us) || is_used(&part.contender_us))
-        .collect();
+    let is_seen = |part: &Part| {
+        [&part.baseline_us, &part.contender_us]
+            .iter()
+            .any(|figure| figure.value().is_some_and(|us| us > LEAST * from.max(to)))
+    };
+    let rows = division.parts.iter().filter(|part| is_seen(part)).count();
     let mut svg = titled(width, "Where the time of a transaction changed", unit);
     svg.text(
         (0.0, 32.0),
@@ -48,12 +51,12 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         left: (0.36 * width).min(210.0),
         top: 44.0,
         right: width - 64.0,
-        bottom: 44.0 + ROW * (parts.len() + 2) as f64,
+        bottom: 44.0 + ROW * (rows + 2) as f64,
     };
     // The highest point that the running sum reaches on its way.
     let mut sum = from;
     let mut highest = from.max(to);
-    for part in &parts {
+    for part in &division.parts {
         sum += part.difference_us.value().unwrap_or(0.0);
         highest = highest.max(sum);
     }
@@ -73,9 +76,11 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         from,
     );
     let mut at = from;
-    for part in &parts {
+    for part in &division.parts {
         let to = at + part.difference_us.value().unwrap_or(0.0);
-        row.part(part.doing.name(), at, to, &part.difference_us);
+        if is_seen(part) {
+            row.part(part.doing.name(), at, to, &part.difference_us);
+        }
         at = to;
     }
     row.total(
