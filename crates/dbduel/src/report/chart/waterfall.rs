@@ -14,7 +14,12 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted};
 use super::svg::{Anchor, Svg};
 
+/// Height of a row with its name beside its bar, and of one with its name above, where names would be cut to what
+/// tells them apart no more.
 const ROW: f64 = 24.0;
+const ROW_NARROW: f64 = 36.0;
+/// Drawings below this width are narrow.
+const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
 
 /// Share of a transaction below which a part gets no row: nobody would see its bar.
@@ -47,11 +52,17 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         "small",
         "full: beyond doubt · faint: interval holds zero · line: interval",
     );
+    let is_narrow = width < NARROW;
+    let (left, height) = match is_narrow {
+        // Half of the digit below the axis needs room.
+        true => (4.0, ROW_NARROW),
+        false => ((0.36 * width).min(210.0), ROW),
+    };
     let plot = Plot {
-        left: (0.36 * width).min(210.0),
+        left,
         top: 44.0,
         right: width - 64.0,
-        bottom: 44.0 + ROW * (rows + 2) as f64,
+        bottom: 44.0 + height * (rows + 2) as f64,
     };
     // The highest point that the running sum reaches on its way.
     let mut sum = from;
@@ -69,6 +80,7 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         scale,
         factor,
         top: plot.top,
+        is_narrow,
     };
     row.total(
         &summary.baseline,
@@ -107,15 +119,27 @@ struct Rows<'s> {
     scale: Scale,
     factor: f64,
     top: f64,
+    is_narrow: bool,
 }
 
 impl Rows<'_> {
+    /// Writes the name of the next row and gives the middle of its bar.
     fn label(&mut self, class: &str, text: &str) -> f64 {
-        let middle = self.top + ROW / 2.0;
-        let text = fitted(text, self.plot.left - 10.0);
-        self.svg
-            .text((0.0, middle + 4.0), Anchor::Start, class, &text);
-        self.top += ROW;
+        let (name, middle, room, height) = match self.is_narrow {
+            true => (
+                self.top + 12.0,
+                self.top + 24.0,
+                self.plot.right,
+                ROW_NARROW,
+            ),
+            false => {
+                let middle = self.top + ROW / 2.0;
+                (middle + 4.0, middle, self.plot.left - 10.0, ROW)
+            }
+        };
+        let text = fitted(text, room);
+        self.svg.text((0.0, name), Anchor::Start, class, &text);
+        self.top += height;
         middle
     }
 

@@ -80,8 +80,9 @@ pub fn caution(summary: &Summary) -> String {
     let mut explanations = summary.explanations.iter();
     match explanations.find(|one| is_telling(one) && one.has_enough_blocks()) {
         Some(one) => format!(
-            "{CAUTION} In brackets: Student's intervals over the blocks, those of one explanation {} together. They \
-             describe the blocks at hand and decide nothing; what is decided has intervals of its own above.",
+            "{CAUTION} In brackets: Student's intervals over the blocks; all of one explanation hold together with {} \
+             confidence. They describe the blocks at hand and decide nothing; what is decided has intervals of its own \
+             above.",
             words::share(1.0 - one.alpha)
         ),
         None => String::new(),
@@ -111,7 +112,7 @@ pub fn change(cost: &Cost) -> String {
     }
     match words::ratio_interval(&cost.ratio) {
         interval if interval.is_empty() => "–".to_owned(),
-        interval => format!("{text} [{interval}]"),
+        interval => format!("{text} [{}]", interval.replace(" to ", ", ")),
     }
 }
 

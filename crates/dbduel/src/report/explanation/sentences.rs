@@ -99,8 +99,9 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
 
 fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     let value = |figure: &Figure| words::value(figure, words::latency);
+    // Not called its latency: what was given up or cut short took clients' time too.
     let whole = format!(
-        "A transaction takes {} with `{contender}` and {} with `{baseline}` (within blocks {})",
+        "A client spends {} per transaction with `{contender}` and {} with `{baseline}` (within blocks {})",
         value(&division.contender_us),
         value(&division.baseline_us),
         difference(&division.difference_us)
