@@ -16,7 +16,7 @@ use crate::judge::Summary;
 use about::{contenders, disclosure, entries, fairness, list};
 use tables::{by_clients, explanations, figures, orders, ratios, storage};
 pub(super) use text::plain;
-use text::{head, row};
+use text::{head, prose, row};
 
 /// Width of the charts, pixels.
 const WIDTH: f64 = 900.0;
@@ -104,7 +104,7 @@ fn verdicts(text: &mut String, view: &View) {
             text,
             "Was it fair? **{}**: {}.\n",
             fairness.grade,
-            plain(&fairness.because)
+            prose(&fairness.because)
         );
     }
     head(
@@ -168,9 +168,9 @@ fn findings_list(text: &mut String, view: &View) {
     text.push_str("## Findings\n\n");
     let notes = view.findings.iter().filter(|one| one.severity == "note");
     for finding in view.caveats.iter().chain(notes) {
-        let _ = write!(text, "- **{}** {}", finding.severity, plain(&finding.claim));
+        let _ = write!(text, "- **{}** {}", finding.severity, prose(&finding.claim));
         if finding.severity != "note" {
-            let _ = write!(text, " *{}*", plain(&finding.remedy));
+            let _ = write!(text, " *{}*", prose(&finding.remedy));
         }
         let _ = writeln!(text, " ({})", plain(&finding.rule));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{head, plain, row};
+use super::text::{head, plain, prose, row};
 use crate::report::explanation::RowView;
 use crate::report::view::{
     BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, RatioView, STORAGE_HEADS, View,
@@ -44,10 +44,10 @@ pub(super) fn figures(text: &mut String, view: &View) {
             );
         }
         if !level.without_interval.is_empty() {
-            let count = level.without_interval.len();
             let _ = writeln!(
                 text,
-                "\n<details><summary>Why {count} of these figures have no interval</summary>\n"
+                "\n<details><summary>{}</summary>\n",
+                level.why_without
             );
             for reason in &level.without_interval {
                 let _ = writeln!(text, "- {}", plain(reason));
@@ -113,7 +113,7 @@ pub(super) fn explanations(text: &mut String, view: &View) {
             plain(&one.baseline)
         );
         for sentence in &one.sentences {
-            let _ = writeln!(text, "- {}", plain(sentence));
+            let _ = writeln!(text, "- {}", prose(sentence));
         }
         text.push('\n');
         explanation_table(

@@ -87,7 +87,7 @@ pub struct View {
     /// What moved with each difference.
     pub explanations: Vec<ExplanationView>,
     /// What must be read with the explanations; empty where none compares anything.
-    pub caution: &'static str,
+    pub caution: String,
     /// Throughput over load levels; empty with fewer than two.
     pub by_clients: Vec<ByClientsView>,
     /// What storage made of the changes.
@@ -208,6 +208,8 @@ pub struct LevelView {
     pub blocks: String,
     /// One row per contender.
     pub rows: Vec<MeasuresView>,
+    /// Heading of the list below.
+    pub why_without: String,
     /// Why some of the figures have no interval.
     pub without_interval: Vec<String>,
 }
@@ -277,6 +279,7 @@ impl View {
             .map(setting)
             .collect();
         let settings_more = settings.split_off(settings.len().min(SETTINGS_SHOWN));
+        let (quantities, quantities_note) = ratios::quantities(summary);
         Self {
             question: summary.question.clone(),
             headlines: words::headlines(summary),
@@ -295,8 +298,8 @@ impl View {
                         .map(|comparison| verdict(summary, duel, comparison))
                 })
                 .collect(),
-            quantities: ratios::quantities(summary),
-            quantities_note: words::quantities_note(summary),
+            quantities,
+            quantities_note,
             pairs: ratios::pairs(summary),
             pairs_note: ratios::pairs_note(summary),
             fairness: fairness(summary),

@@ -2,19 +2,42 @@
 
 use super::{RatioView, interval};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Comparison, Duel, PairComparison, QuantityComparison};
+use crate::judge::summary::{Change, Comparison, Duel, Figure, PairComparison, QuantityComparison};
 use crate::report::words;
 
-pub(super) fn quantities(summary: &Summary) -> Vec<RatioView> {
-    let of_duel = |duel: &Duel| -> Vec<RatioView> {
-        let comparisons = duel.comparisons.iter();
-        let rows = comparisons.flat_map(|comparison| {
-            let quantities = comparison.quantities.iter();
-            quantities.map(|quantity| quantity_row(summary, duel, comparison, quantity))
-        });
-        rows.collect()
+/// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
+pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
+    let compared = || {
+        let duels = summary.duels.iter();
+        duels.flat_map(|duel| {
+            let comparisons = duel.comparisons.iter();
+            comparisons.flat_map(move |comparison| {
+                let quantities = comparison.quantities.iter();
+                quantities.map(move |quantity| (duel, comparison, quantity))
+            })
+        })
     };
-    summary.duels.iter().flat_map(of_duel).collect()
+    let reasons = compared().filter_map(|(_, _, quantity)| match &quantity.ratio {
+        Figure::Bare { why, .. } => Some(why.as_str()),
+        Figure::Estimated { .. } | Figure::NotMeasured { .. } => None,
+    });
+    let reasons: Vec<&str> = reasons.collect();
+    let shared = reasons
+        .first()
+        .filter(|first| reasons.len() > 1 && reasons.iter().all(|reason| reason == *first));
+    let rows = compared().map(|(duel, comparison, quantity)| {
+        let mut row = quantity_row(summary, duel, comparison, quantity);
+        if shared.is_some_and(|reason| row.interval == **reason) {
+            "none yet".clone_into(&mut row.interval);
+        }
+        row
+    });
+    let note = words::quantities_note(summary);
+    let note = match shared {
+        Some(reason) => format!("{note} No interval: {reason}."),
+        None => note,
+    };
+    (rows.collect(), note)
 }
 
 fn quantity_row(
