@@ -1,7 +1,7 @@
 //! How the figures came about, in words with the run's own numbers.
 
 use crate::judge::Summary;
-use crate::judge::summary::{How, Scope};
+use crate::judge::summary::{CellCourse, How, Scope};
 
 use super::words;
 
@@ -87,6 +87,16 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
                  seen too rarely to support one.",
                 How::LatencySum.text(),
                 How::MergedHistograms.text()
+            ),
+        ),
+        (
+            "Steady state",
+            format!(
+                "Of the slices of a contender at a load level: where a transient ends by MSER, and whether the halves of \
+                 the rest are shown to agree within {} ({} interval from lugsail batch means), to differ by more, or \
+                 neither. No slice is left out for it.",
+                words::share(CellCourse::TOLERANCE),
+                words::share(rule.confidence)
             ),
         ),
         ("Processor time", sentence(How::Readings)),

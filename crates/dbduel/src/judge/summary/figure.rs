@@ -86,6 +86,8 @@ pub enum How {
     PairedMean,
     /// Ratio within mirrored blocks, averaged over every start of the servers.
     Epochs,
+    /// Mean of the second half of a series ÷ that of the first.
+    Halves,
 }
 
 impl How {
@@ -118,6 +120,9 @@ impl How {
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
                  the sequential test"
+            }
+            Self::Halves => {
+                "mean of the second half over that of the first; Student's interval from lugsail batch means"
             }
             Self::PairedMean => {
                 "mean within mirrored blocks; Student's interval over blocks, widened for the number of statements"

@@ -14,7 +14,7 @@ use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 use about::{contenders, disclosure, entries, fairness, list};
-use tables::{by_clients, explanations, figures, orders, ratios, storage};
+use tables::{by_clients, explanations, figures, orders, pairs, quantities, storage};
 pub(super) use text::plain;
 use text::{head, prose, row};
 
@@ -43,20 +43,10 @@ impl Format for Markdown {
         if let Some(part) = &view.orders {
             orders(&mut text, part);
         }
-        ratios(
-            &mut text,
-            "Latency and cost",
-            "quantity",
-            &view.quantities,
-            &view.quantities_note,
-        );
-        ratios(
-            &mut text,
-            "Every two contenders",
-            "against",
-            &view.pairs,
-            &view.pairs_note,
-        );
+        quantities(&mut text, &view);
+        if let Some(part) = &view.pairs {
+            pairs(&mut text, part);
+        }
         if !view.scaling.is_empty() {
             list(&mut text, "Over the load levels", &view.scaling);
         }

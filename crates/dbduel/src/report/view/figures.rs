@@ -105,6 +105,10 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
             words::count(outcomes.failed),
             words::count(outcomes.retries)
         ),
+        course: match &measures.course {
+            None => words::NOT_MEASURED.to_owned(),
+            Some(course) => words::course(course),
+        },
         stalls: match &measures.stalls {
             None => words::NOT_MEASURED.to_owned(),
             Some(stalls) if stalls.count == 0 => {

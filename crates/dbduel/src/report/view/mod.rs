@@ -14,6 +14,7 @@ mod facts;
 mod fairness;
 mod figures;
 mod orders;
+mod pairs;
 mod ratios;
 mod storage;
 mod verdicts;
@@ -22,6 +23,7 @@ pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
 pub use orders::{CLASS_COLUMNS, OrdersView};
+pub use pairs::PairsView;
 pub use verdicts::{interval, severity};
 
 use by_clients::by_clients;
@@ -62,10 +64,8 @@ pub struct View {
     pub quantities: Vec<RatioView>,
     /// What these are and how sure.
     pub quantities_note: String,
-    /// Every two contenders, level by level; empty for a duel of two.
-    pub pairs: Vec<RatioView>,
-    /// How sure these are, and the order that follows from them.
-    pub pairs_note: String,
+    /// Every two contenders, level by level; absent for a duel of two.
+    pub pairs: Option<PairsView>,
     /// Whether the contest was fair.
     pub fairness: Option<FairnessView>,
     /// What a reader must be told, by section.
@@ -84,6 +84,8 @@ pub struct View {
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
+    /// How many cells were in a steady state; empty when it is not known.
+    pub courses: String,
     /// What moved with each difference.
     pub explanations: Vec<ExplanationView>,
     /// What must be read with the explanations; empty where none compares anything.
@@ -168,9 +170,9 @@ pub struct RatioView {
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// What is compared, or with whom.
+    /// What is compared.
     pub what: String,
-    /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
+    /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
     pub answer: &'static str,
     /// The answer with its sign.
     pub phrase: String,
@@ -227,6 +229,8 @@ pub struct MeasuresView {
     pub outcomes: String,
     /// The stall ledger.
     pub stalls: String,
+    /// Whether it was in a steady state.
+    pub course: String,
 }
 
 /// One figure.
@@ -300,8 +304,7 @@ impl View {
                 .collect(),
             quantities,
             quantities_note,
-            pairs: ratios::pairs(summary),
-            pairs_note: ratios::pairs_note(summary),
+            pairs: pairs::pairs(summary),
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),
@@ -314,6 +317,7 @@ impl View {
                 .count(),
             findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
+            courses: words::courses(summary).unwrap_or_default(),
             explanations: views(summary),
             caution: caution(summary),
             by_clients: by_clients(summary),

@@ -1,8 +1,8 @@
-//! Ratios beside the verdict's: latency and cost, and every two contenders.
+//! Latency and cost against the baseline.
 
 use super::{RatioView, interval};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Comparison, Duel, Figure, PairComparison, QuantityComparison};
+use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
 use crate::report::words;
 
 /// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
@@ -66,41 +66,8 @@ fn quantity_row(
     }
 }
 
-pub(super) fn pairs(summary: &Summary) -> Vec<RatioView> {
-    let rows = summary.duels.iter().flat_map(|duel| {
-        let pairs = duel.pairs.iter();
-        pairs.map(move |pair| pair_row(summary, duel, pair))
-    });
-    rows.collect()
-}
-
-/// How sure the pairs are, and who is before whom.
-pub(super) fn pairs_note(summary: &Summary) -> String {
-    let rankings = summary.duels.iter().filter_map(|duel| {
-        let ranking = words::ranking(duel);
-        (!ranking.is_empty()).then(|| format!(" At {}: {}.", duel.label, ranking.join("; ")))
-    });
-    words::pairs_note(summary) + &rankings.collect::<String>()
-}
-
-fn pair_row(summary: &Summary, duel: &Duel, pair: &PairComparison) -> RatioView {
-    RatioView {
-        level: duel.label.clone(),
-        contender: pair.contender.clone(),
-        number: number_of(summary, &pair.contender),
-        what: pair.against.clone(),
-        answer: pair.verdict.word(),
-        phrase: format!("{} {}", words::sign(pair.verdict), pair.verdict.word()),
-        ratio: words::ratio_value(&pair.ratio).unwrap_or_else(|| "–".to_owned()),
-        interval: pair
-            .because
-            .clone()
-            .unwrap_or_else(|| interval(&pair.ratio)),
-        block_sd: String::new(),
-    }
-}
-
-fn number_of(summary: &Summary, contender: &str) -> usize {
+/// The number of a contender, for colour and shape.
+pub(super) fn number_of(summary: &Summary, contender: &str) -> usize {
     let position = summary
         .contenders
         .iter()

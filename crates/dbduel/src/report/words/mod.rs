@@ -2,6 +2,7 @@
 //!
 //! Pure functions from values to words; no layout, no colour.
 
+mod course;
 mod figures;
 mod headlines;
 mod numbers;
@@ -9,6 +10,7 @@ mod verdicts;
 
 pub use crate::counts::of as count;
 pub use crate::percent::of as share;
+pub use course::{course, courses};
 pub use figures::{
     NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
 };
