@@ -55,7 +55,7 @@ fn a_quiet_duel_is_decided_as_it_was_made() {
     assert!(
         the(&findings, "data.digest")
             .claim
-            .contains("same 8000000 rows")
+            .contains("same 8,000,000 rows")
     );
 }
 
