@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dbduel_record::event::{EndReason, Event, Severity};
 
 use super::{Case, Found, finding};
+use crate::judge::evidence::used::extensions;
 use crate::judge::summary::Scope;
 
 /// Complaints that are quoted; the rest is counted.
@@ -119,20 +120,15 @@ pub(super) fn resumed(case: &Case<'_>) -> Vec<Found> {
 }
 
 pub(super) fn extended(case: &Case<'_>) -> Vec<Found> {
-    let extra_s: Vec<f64> = events(case)
-        .filter_map(|event| match event {
-            Event::Extended { budget_s, .. } => Some(*budget_s),
-            _ => None,
-        })
-        .collect();
-    if extra_s.is_empty() {
+    let Some(extensions) = extensions(case.evidence.record) else {
         return Vec::new();
-    }
+    };
     let claim = format!(
-        "The run was given {:.0} s more after its plan was made ({}). Blocks beyond the planned {} are decided by the \
-         reserve of the error probability, which may be used at any time.",
-        extra_s.iter().sum::<f64>(),
-        plural(extra_s.len(), "extension"),
+        "The run was extended after its plan was made ({}), by {:.0} s of load and {}. Blocks beyond the planned {} are \
+         decided by the reserve of the error probability, which may be used at any time.",
+        plural(extensions.count, "extension"),
+        extensions.used_s,
+        plural(extensions.blocks, "block"),
         case.summary.rule.blocks_max
     );
     vec![finding(
