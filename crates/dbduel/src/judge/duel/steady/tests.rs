@@ -166,4 +166,6 @@ fn too_few_slices_show_nothing_and_say_so() {
     let course = course(&Evidence::of(&record), 0, 0).unwrap();
     assert_eq!(course.state, SteadyState::NotShown);
     assert!(matches!(course.change, Figure::NotMeasured { why } if why.contains('8')));
+    let entered = course.entered.unwrap();
+    assert!(matches!(entered, Figure::NotMeasured { why } if why.contains("at least 6")));
 }
