@@ -138,6 +138,15 @@ fn entered(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) 
         })
         .filter_map(|block| first_against_mirrored(block, contender))
         .collect();
+    let needed = evidence.plan().decision.blocks_min as usize;
+    if differences.len() < needed {
+        return Figure::NotMeasured {
+            why: format!(
+                "{} of at least {needed} blocks that follow another level and in which both slices follow a switch",
+                differences.len()
+            ),
+        };
+    }
     let ratio = paired_mean(&differences, alpha).map(|mean| mean.map_increasing(f64::exp));
     figure(ratio, alpha, How::PairedMean)
 }

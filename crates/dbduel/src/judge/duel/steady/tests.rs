@@ -71,13 +71,13 @@ fn steady_cells_are_rarely_called_unsteady() {
     for (name, noise, never_settled, late) in machines {
         for (clients, blocks) in designs {
             let said = said(noise, clients, blocks, RUNS);
-            println!(
-                "{name}, {} levels of {blocks} blocks: {said:.1?}",
-                clients.len()
+            let where_said = format!("{name}, {} × {blocks}: {said:.1?}", clients.len());
+            assert!(
+                said.never_settled <= never_settled && said.transient <= late,
+                "{where_said}"
             );
-            assert!(said.never_settled <= never_settled && said.transient <= late);
-            assert!(said.by_itself <= 1.5 && said.entered <= 1.5);
-            assert!(name != "quiet" || said.steady > 98.0);
+            assert!(said.by_itself <= 1.5 && said.entered <= 1.5, "{where_said}");
+            assert!(name != "quiet" || said.steady > 98.0, "{where_said}");
         }
     }
 }
@@ -166,4 +166,6 @@ fn too_few_slices_show_nothing_and_say_so() {
     let course = course(&Evidence::of(&record), 0, 0).unwrap();
     assert_eq!(course.state, SteadyState::NotShown);
     assert!(matches!(course.change, Figure::NotMeasured { why } if why.contains('8')));
+    let entered = course.entered.unwrap();
+    assert!(matches!(entered, Figure::NotMeasured { why } if why.contains("at least 6")));
 }
