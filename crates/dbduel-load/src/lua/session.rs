@@ -2,6 +2,7 @@
 
 mod child;
 mod command;
+mod reaper;
 mod statements;
 mod warden;
 

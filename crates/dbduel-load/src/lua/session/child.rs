@@ -1,27 +1,21 @@
 //! A shell command as a child process: what it prints, how it ends, and its end when nobody waits for it any more.
 //!
-//! It has a session of its own, so that all it starts can be ended with it and no terminal can stop it. Knows no script.
+//! It has a session of its own, so that no terminal can stop it, and all that stays in its group of processes can be ended with
+//! it. Knows no script.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 
-use super::warden::Warden;
-
-/// Longest wait for a killed process to be gone; one that the kernel holds up is left to it.
-const ENDING: Duration = Duration::from_secs(2);
-
-/// Pause between two looks at killed processes.
-const ENDING_PAUSE: Duration = Duration::from_millis(1);
+use super::reaper::reap;
+use super::warden::{Serial, Warden};
 
 /// Bytes that one read can bring: as much as a pipe holds by default.
 const READ_BYTES: usize = 64 << 10;
@@ -29,13 +23,12 @@ const READ_BYTES: usize = 64 << 10;
 /// Bytes that one look takes at most, so that a command which prints as fast as it is read does not keep the thread.
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
-/// Killed processes that are not gone yet, and until when each is waited for.
-static DYING: Mutex<Vec<(Pid, Instant)>> = Mutex::new(Vec::new());
-
-/// A running command. Dropping it ends it and all that it has started, as the end of this process does, however that comes.
+/// A running command. Dropping it ends it and all that is in its group. So does the end of this process, however that comes,
+/// unless somebody has ended the warden since the command began.
 pub(super) struct ShellCommand {
     shell: Child,
     has_ended: bool,
+    serial: Serial,
     warden: Arc<Warden>,
 }
 
@@ -45,8 +38,12 @@ impl ShellCommand {
     /// # Errors
     /// When the shell cannot be started, or nobody to watch over it.
     pub(super) fn start(command: &[u8]) -> io::Result<Self> {
+        Self::start_watched(command, Warden::current()?)
+    }
+
+    fn start_watched(command: &[u8], warden: Arc<Warden>) -> io::Result<Self> {
         let command = command.split(|&byte| byte == 0).next().unwrap_or_default();
-        let warden = Warden::on_duty()?;
+        let serial = Serial::draw();
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(OsStr::from_bytes(command));
         shell.stdin(Stdio::null());
@@ -56,12 +53,21 @@ impl ShellCommand {
             shell.pre_exec(move || {
                 // The session and its first group have the number of this process.
                 setsid()?;
-                watched_by.watch(std::process::id())
+                watched_by.watch(serial, std::process::id())
             });
         }
+        let shell = match shell.stdout(Stdio::piped()).spawn() {
+            Ok(shell) => shell,
+            Err(error) => {
+                // The warden may have been told before the shell could not be executed.
+                warden.forget(serial);
+                return Err(error);
+            }
+        };
         let started = ShellCommand {
-            shell: shell.stdout(Stdio::piped()).spawn()?,
+            shell,
             has_ended: false,
+            serial,
             warden,
         };
         if let Some(output) = &started.shell.stdout {
@@ -109,7 +115,7 @@ impl ShellCommand {
     /// From now on nobody ends what is left of it.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.has_ended, true) {
-            self.warden.forget(self.shell.id());
+            self.warden.forget(self.serial);
         }
     }
 }
@@ -123,39 +129,8 @@ impl Drop for ShellCommand {
         if let Ok(group) = i32::try_from(self.shell.id()).map(Pid::from_raw) {
             let _ = killpg(group, Signal::SIGKILL);
             self.end();
-            bury(group);
+            reap(group);
         }
-    }
-}
-
-fn dying() -> MutexGuard<'static, Vec<(Pid, Instant)>> {
-    DYING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Has a thread wait for a killed process, so that the kernel can forget it; one thread for all that are dying together.
-fn bury(process: Pid) {
-    let mut all = dying();
-    all.push((process, Instant::now() + ENDING));
-    if all.len() > 1 {
-        return;
-    }
-    let wait_for_all = || {
-        loop {
-            std::thread::sleep(ENDING_PAUSE);
-            let mut all = dying();
-            all.retain(|&(process, until)| {
-                let status = waitpid(process, Some(WaitPidFlag::WNOHANG));
-                status == Ok(WaitStatus::StillAlive) && Instant::now() < until
-            });
-            if all.is_empty() {
-                return;
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("burial".to_owned());
-    if thread.spawn(wait_for_all).is_err() {
-        // Dead they are all the same, and forgotten when this process ends.
-        all.clear();
     }
 }
 
@@ -163,6 +138,7 @@ fn bury(process: Pid) {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::time::{Duration, Instant};
 
     use nix::sys::signal::kill;
 
@@ -175,9 +151,9 @@ mod tests {
 
     /// Commands of which a part is no process that the shell turns into; `PLACE` is a file that gets the part's number.
     const COMPOUND: [&str; 3] = [
-        "sleep 300 & echo $! > PLACE.new; mv PLACE.new PLACE; wait; true",
-        "sh -c 'echo $$ > PLACE.new; mv PLACE.new PLACE; exec sleep 300'; true",
-        "sh -c 'echo $$ > PLACE.new; mv PLACE.new PLACE; exec sleep 300' | cat; true",
+        "sleep 300 & echo $! > 'PLACE.new'; mv 'PLACE.new' 'PLACE'; wait; true",
+        r#"sh -c 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 300' part 'PLACE'; true"#,
+        r#"sh -c 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 300' part 'PLACE' | cat; true"#,
     ];
 
     /// Starts them; the second is where their parts write their numbers.
@@ -223,6 +199,16 @@ mod tests {
         }
     }
 
+    /// Also when the test fails before.
+    struct KilledWhenDropped(Child);
+
+    impl Drop for KilledWhenDropped {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
     /// Looks until the command has ended.
     fn run(command: &str) -> (Vec<u8>, ExitStatus) {
         let mut child = ShellCommand::start(command.as_bytes()).unwrap();
@@ -255,16 +241,16 @@ mod tests {
     fn nothing_is_left_of_the_commands_of_a_killed_process() {
         let folder = tempfile::tempdir().unwrap();
         let (_, module) = module_path!().split_once("::").unwrap();
-        let mut process = Command::new(std::env::current_exe().unwrap())
+        let process = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact"])
             .arg(format!("{module}::a_process_that_is_killed"))
             .env(FOLDER, folder.path())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
+        let process = KilledWhenDropped(process);
         let parts = parts(folder.path());
-        process.kill().unwrap();
-        process.wait().unwrap();
+        drop(process);
         wait_until_dead(&parts);
     }
 
@@ -285,7 +271,28 @@ mod tests {
             assert!(began.elapsed() < PATIENCE, "of {shells:?} some are left");
             std::thread::sleep(Duration::from_millis(2));
         }
-        assert!(dying().iter().all(|(process, _)| !shells.contains(process)));
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_executed_is_not_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        let warden = Warden::start(&format!("exec cat > '{}'", told.display())).unwrap();
+        // Longer than one argument can be.
+        let error = ShellCommand::start_watched(&[b' '; 1 << 20], Arc::new(warden)).err();
+        assert_eq!(error.unwrap().kind(), ErrorKind::ArgumentListTooLong);
+        let began = Instant::now();
+        let (watched, forgotten) = loop {
+            let text = fs::read_to_string(&told).unwrap_or_default();
+            let mut lines = text.split_inclusive('\n').map(str::trim_end);
+            if let (Some(watched), Some(forgotten)) = (lines.next(), lines.next()) {
+                break (watched.to_owned(), forgotten.to_owned());
+            }
+            assert!(began.elapsed() < PATIENCE, "told was only {text:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let serial = watched.strip_prefix("watch ").unwrap().split(' ').next();
+        assert_eq!(forgotten.strip_prefix("forget "), serial);
     }
 
     #[test]

@@ -2,70 +2,90 @@
 //!
 //! A process of its own, one for all commands: a shell that reads which groups of processes are running. The end of what it
 //! reads is the end of this process, and then it kills the groups that have not ended. Whatever moves to another group
-//! escapes it.
+//! escapes it. When somebody ends it, another one is started for the next command; the ones that ran then are watched by
+//! nobody.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, send};
-use nix::unistd::setsid;
+use nix::unistd::{Pid, setsid};
 
-/// What it does, with nothing but what a shell has built in.
-const DUTY: &str = r#"
+use super::reaper::reap;
+
+/// What it does, with nothing but what a shell has built in. It keeps pairs `serial:group`.
+const SCRIPT: &str = r#"
 running=
-while read -r what group; do
+while read -r what serial group; do
     others=
-    for other in $running; do
-        [ "$other" = "$group" ] || others="$others $other"
+    for pair in $running; do
+        [ "${pair%:*}" = "$serial" ] || others="$others $pair"
     done
     running=$others
-    [ "$what" = forget ] || running="$running $group"
+    [ "$what" = forget ] || running="$running $serial:$group"
 done
-for group in $running; do
-    kill -s KILL -- "-$group"
+for pair in $running; do
+    kill -s KILL -- "-${pair#*:}"
 done
 "#;
 
-/// Longest wait for it to take a word. It does nothing but read, so only one that somebody has stopped needs so long.
+/// Longest wait for it to take a message. It does nothing but read, so only one that somebody has stopped needs so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Room for a word and a number.
-const LINE_BYTES: usize = 32;
+/// Room for a word, a serial number and the number of a group.
+const LINE_BYTES: usize = 48;
 
-static ON_DUTY: Mutex<Option<Arc<Warden>>> = Mutex::new(None);
+static CURRENT: Mutex<Option<Arc<Warden>>> = Mutex::new(None);
+
+/// Which command is meant: numbers of processes are used again, these are not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Serial(u64);
+
+impl Serial {
+    /// The next one of this process.
+    pub(super) fn draw() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Serial(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The process, as this one sees it.
 pub(super) struct Warden {
-    words: UnixStream,
+    socket: UnixStream,
     process: Mutex<Child>,
+    /// It did not take a message, so what it knows is not true any more, and it was ended.
+    is_given_up: AtomicBool,
 }
 
 impl Warden {
-    /// The one of this process; another one when somebody has ended it.
+    /// The one of this process; another one when that has ended.
     ///
     /// # Errors
     /// When the system gives no process or no socket.
-    pub(super) fn on_duty() -> io::Result<Arc<Self>> {
-        let mut on_duty = ON_DUTY.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(warden) = on_duty.as_ref().filter(|warden| warden.is_alive()) {
+    pub(super) fn current() -> io::Result<Arc<Self>> {
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(warden) = current.as_ref().filter(|warden| warden.is_alive()) {
             return Ok(Arc::clone(warden));
         }
-        let warden = Arc::new(Self::start()?);
-        *on_duty = Some(Arc::clone(&warden));
+        let warden = Arc::new(Self::start(SCRIPT)?);
+        *current = Some(Arc::clone(&warden));
         Ok(warden)
     }
 
-    fn start() -> io::Result<Self> {
-        let (words, its_end) = UnixStream::pair()?;
-        words.set_write_timeout(Some(PATIENCE))?;
+    /// Starts a shell that reads the messages.
+    pub(super) fn start(script: &str) -> io::Result<Self> {
+        let (socket, its_end) = UnixStream::pair()?;
+        socket.set_write_timeout(Some(PATIENCE))?;
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", DUTY, "dbduel-warden"])
+            .args(["-c", script, "dbduel-warden"])
             .current_dir("/")
             .stdin(OwnedFd::from(its_end))
             .stdout(Stdio::null())
@@ -75,38 +95,96 @@ impl Warden {
         unsafe {
             shell.pre_exec(|| Ok(setsid().map(drop)?));
         }
-        let process = Mutex::new(shell.spawn()?);
-        Ok(Warden { words, process })
+        Ok(Warden {
+            socket,
+            process: Mutex::new(shell.spawn()?),
+            is_given_up: AtomicBool::new(false),
+        })
     }
 
     fn is_alive(&self) -> bool {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(process.try_wait(), Ok(None))
+        // One that was given up is somebody else's to wait for.
+        !self.is_given_up.load(Ordering::Relaxed) && matches!(process.try_wait(), Ok(None))
     }
 
     /// The group is to be ended with this process. Said by its first process before it turns into anything, so that there
-    /// is no moment at which nobody knows of it. Allocates nothing, as is required there.
+    /// is no moment at which nobody knows of it. Allocates nothing and locks nothing, as is required there.
     ///
     /// # Errors
-    /// When the word is not taken.
-    pub(super) fn watch(&self, group: u32) -> io::Result<()> {
-        self.say("watch", group)
+    /// When the message is not taken.
+    pub(super) fn watch(&self, command: Serial, group: u32) -> io::Result<()> {
+        Ok(self.send(format_args!("watch {} {group}\n", command.0))?)
     }
 
-    /// The group is nobody's business any more; its number may be that of another one soon.
-    pub(super) fn forget(&self, group: u32) {
-        // One that is gone has nothing to forget.
-        let _ = self.say("forget", group);
+    /// The command's group is nobody's business any more; its number may be that of another one soon. A warden that does
+    /// not hear that would end the other one, so it is ended itself.
+    pub(super) fn forget(&self, command: Serial) {
+        if self.is_given_up.load(Ordering::Relaxed) {
+            return;
+        }
+        match self.send(format_args!("forget {}\n", command.0)) {
+            // One that is gone has nothing to forget.
+            Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
+            Err(_) => self.give_up(),
+        }
     }
 
-    fn say(&self, word: &str, group: u32) -> io::Result<()> {
+    fn give_up(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_given_up.swap(true, Ordering::Relaxed) || !matches!(process.try_wait(), Ok(None))
+        {
+            return;
+        }
+        let _ = process.kill();
+        if let Ok(process) = i32::try_from(process.id()) {
+            reap(Pid::from_raw(process));
+        }
+    }
+
+    fn send(&self, message: std::fmt::Arguments<'_>) -> Result<(), Errno> {
         let mut line = [0; LINE_BYTES];
         let mut room = &mut line[..];
-        writeln!(room, "{word} {group}")?;
+        room.write_fmt(message).map_err(|_| Errno::EMSGSIZE)?;
         let left = room.len();
-        let words = &line[..LINE_BYTES - left];
-        // A line of this size is sent as a whole. Without a signal, which would end this process instead.
-        send(self.words.as_raw_fd(), words, MsgFlags::MSG_NOSIGNAL)?;
-        Ok(())
+        let message = &line[..LINE_BYTES - left];
+        loop {
+            // A line of this size is sent as a whole. Without a signal, which would end this process instead.
+            match send(self.socket.as_raw_fd(), message, MsgFlags::MSG_NOSIGNAL) {
+                Err(Errno::EINTR) => {}
+                sent => return sent.map(drop),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use nix::sys::signal::{Signal, kill};
+
+    use super::*;
+
+    #[test]
+    fn one_that_takes_no_messages_is_ended() {
+        let warden = Warden::start(SCRIPT).unwrap();
+        assert!(warden.is_alive());
+        let process = warden.process.lock().unwrap().id();
+        let process = Pid::from_raw(i32::try_from(process).unwrap());
+        kill(process, Signal::SIGSTOP).unwrap();
+        // Until what lies between is full.
+        for _ in 0..100_000 {
+            if !warden.is_alive() {
+                break;
+            }
+            warden.forget(Serial::draw());
+        }
+        assert!(!warden.is_alive());
+        let began = Instant::now();
+        while kill(process, None).is_ok() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it is left");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 }
