@@ -10,6 +10,27 @@ use std::time::{Duration, Instant};
 use super::LostError;
 use crate::executor::{Reactor, Token};
 
+/// A timer of a task. It goes with whatever waits for it, also when that is given up: a client that connects again and again
+/// would pile them up.
+struct Timer<'a> {
+    reactor: &'a Reactor,
+    token: Token,
+    at: Instant,
+}
+
+impl<'a> Timer<'a> {
+    fn set(reactor: &'a Reactor, token: Token, at: Instant) -> Self {
+        reactor.wake_at(token, at);
+        Timer { reactor, token, at }
+    }
+}
+
+impl Drop for Timer<'_> {
+    fn drop(&mut self) {
+        self.reactor.forget_timer(self.token, self.at);
+    }
+}
+
 /// Waits for a connection that is being made, but not longer than `patience` from `since` on; what was begun is then
 /// dropped. The error names the whole patience, of which earlier attempts may have taken a part.
 ///
@@ -23,9 +44,9 @@ pub(crate) async fn within<T>(
     opening: impl Future<Output = Result<T, LostError>>,
 ) -> Result<T, LostError> {
     let deadline = since + patience;
-    reactor.wake_at(token, deadline);
+    let _timer = Timer::set(reactor, token, deadline);
     let mut opening = pin!(opening);
-    let opened = poll_fn(|context| match opening.as_mut().poll(context) {
+    poll_fn(|context| match opening.as_mut().poll(context) {
         Poll::Pending if Instant::now() >= deadline => {
             let seconds = (patience.as_secs_f64() * 100.0).round() / 100.0;
             let late = format!("no answer within {seconds} s");
@@ -33,10 +54,7 @@ pub(crate) async fn within<T>(
         }
         polled => polled,
     })
-    .await;
-    // A client that connects again and again would pile them up.
-    reactor.forget_timer(token, deadline);
-    opened
+    .await
 }
 
 /// What `opening` comes to; none when `end` comes before, and what was begun is then dropped. The end is asked for at every
@@ -47,9 +65,9 @@ pub(crate) async fn unless_over<T>(
     end: impl Fn() -> Option<Instant>,
     opening: impl Future<Output = T>,
 ) -> Option<T> {
-    let mut awaited: Option<Instant> = None;
+    let mut timer: Option<Timer<'_>> = None;
     let mut opening = pin!(opening);
-    let opened = poll_fn(|context| {
+    poll_fn(|context| {
         if let Poll::Ready(opened) = opening.as_mut().poll(context) {
             return Poll::Ready(Some(opened));
         }
@@ -57,22 +75,12 @@ pub(crate) async fn unless_over<T>(
         if end.is_some_and(|end| Instant::now() >= end) {
             return Poll::Ready(None);
         }
-        if end != awaited {
-            if let Some(earlier) = awaited {
-                reactor.forget_timer(token, earlier);
-            }
-            if let Some(end) = end {
-                reactor.wake_at(token, end);
-            }
-            awaited = end;
+        if end != timer.as_ref().map(|timer| timer.at) {
+            timer = end.map(|end| Timer::set(reactor, token, end));
         }
         Poll::Pending
     })
-    .await;
-    if let Some(end) = awaited {
-        reactor.forget_timer(token, end);
-    }
-    opened
+    .await
 }
 
 #[cfg(test)]
@@ -152,5 +160,20 @@ mod tests {
         for first in [None, Some(far), soon()] {
             assert_eq!(wait_for(u32::MAX, [first, soon()]), (None, 0));
         }
+    }
+
+    #[test]
+    fn a_patience_that_an_end_cuts_short_leaves_no_timer() {
+        let far = Duration::from_secs(3600);
+        let make = |reactor: Rc<Reactor>, token| -> crate::executor::Task<_> {
+            Box::pin(async move {
+                let began = Instant::now();
+                let opening = within(&reactor, token, began, far, opening(u32::MAX));
+                let end = || Some(began + Duration::from_millis(5));
+                let opened = unless_over(&reactor, token, end, opening).await;
+                opened.map(Result::unwrap)
+            })
+        };
+        assert_eq!(outcome_of(make, |_, _| {}), (None, 0));
     }
 }
