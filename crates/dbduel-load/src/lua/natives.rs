@@ -100,7 +100,11 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let own = Rc::clone(shared);
     // None, and why, for what cannot be read and what is no Lua.
     let compile = move |lua: &Lua, path: mlua::String| {
-        let path = path.to_string_lossy();
+        let Ok(path) = path.to_str() else {
+            let path = path.to_string_lossy();
+            let why = format!("cannot open {path}: the path is not in UTF-8");
+            return Ok((None, Some(why)));
+        };
         Ok(match own.script.required_function(lua, &path) {
             Ok(function) => (Some(function), None),
             Err(error) => (None, Some(in_the_words_of_lua(&error))),
