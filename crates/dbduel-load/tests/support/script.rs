@@ -129,6 +129,12 @@ impl Ready {
         self.threads.ring();
     }
 
+    /// Ends the run by order.
+    pub fn close(&self) {
+        self.gate.close();
+        self.threads.ring();
+    }
+
     pub fn running(&self) -> u32 {
         self.gate.running()
     }
