@@ -24,6 +24,7 @@ use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::tally::Tally;
 use input::Input;
+pub use input::take_standard_input;
 
 /// Time for a command that waits for nothing but the load threads themselves.
 const PROMPT: Duration = Duration::from_secs(10);

@@ -1,10 +1,13 @@
 //! What falls into the load process's inbox, and whether an order makes sense.
 
+use std::fs::File;
 use std::io::{self, BufRead};
+use std::os::fd::AsFd as _;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use dbduel_record::plan::Arrival;
+use nix::unistd::dup2_stdin;
 
 use crate::load_thread::Report;
 use crate::order::{Order, SliceOrder};
@@ -26,6 +29,18 @@ pub(super) enum Input {
     End,
     /// A load thread says something.
     Report(Report),
+}
+
+/// What this process reads orders from. Standard input is empty from then on, because what a script, a library or a child
+/// process would read there is orders. To be called before anybody has read it.
+///
+/// # Errors
+/// When the system gives no descriptor, or there is no `/dev/null`.
+pub fn take_standard_input() -> io::Result<File> {
+    // Closed in child processes.
+    let orders = io::stdin().as_fd().try_clone_to_owned()?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    Ok(File::from(orders))
 }
 
 /// Reads orders on a thread of its own, which ends with the input or with the process.
@@ -106,7 +121,46 @@ pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
     use super::*;
+
+    /// Tells [`a_process_that_takes_its_standard_input`] that there are orders.
+    const ORDERS: &str = "DBDUEL_TEST_ORDERS";
+
+    #[test]
+    #[ignore = "not for itself: the next test runs it with orders on standard input"]
+    fn a_process_that_takes_its_standard_input() {
+        let Ok(expected) = std::env::var(ORDERS) else {
+            return;
+        };
+        let orders = take_standard_input().unwrap();
+        let child = Command::new("cat").stdin(Stdio::inherit()).output();
+        assert_eq!(child.unwrap().stdout, b"");
+        assert_eq!(io::read_to_string(io::stdin()).unwrap(), "");
+        assert_eq!(io::read_to_string(orders).unwrap(), expected);
+    }
+
+    #[test]
+    fn nobody_else_reads_orders() {
+        let orders = "one\ntwo\n";
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact"])
+            .arg(format!("{module}::a_process_that_takes_its_standard_input"))
+            .env(ORDERS, orders)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = process.stdin.take().unwrap();
+        input.write_all(orders.as_bytes()).unwrap();
+        drop(input);
+        let said = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&said.stdout);
+        assert!(said.contains("1 passed"), "{said}");
+    }
 
     fn order() -> SliceOrder {
         SliceOrder {

@@ -1,6 +1,7 @@
 //! `dbduel drive`: the load process.
 
 use anyhow::{Context as _, Result};
+use dbduel_load::drive::take_standard_input;
 
 use crate::cli;
 use crate::exit::Exit;
@@ -19,7 +20,8 @@ pub fn drive(arguments: &cli::Drive) -> Result<Exit> {
                 .with_context(|| format!("`{core}` is no processor number"))
         })
         .collect::<Result<Vec<u32>>>()?;
-    let input = std::io::BufReader::new(std::io::stdin());
+    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let input = std::io::BufReader::new(input);
     dbduel_load::drive::drive(input, std::io::stdout(), arguments.threads, &cores)?;
     Ok(Exit::Done)
 }

@@ -131,9 +131,15 @@ function require(...)
    return loaded[name]
 end
 
--- Without a file it would read standard input, which is not the script's.
+-- Without a file it runs standard input.
+local load_file = loadfile
 function dofile(...)
-   local chunk, why = host.compile(checked_text("dofile", select("#", ...), (...)))
+   local chunk, why
+   if (...) == nil then
+      chunk, why = load_file()
+   else
+      chunk, why = host.compile(checked_text("dofile", select("#", ...), (...)))
+   end
    if not chunk then
       error(why, 0)
    end
