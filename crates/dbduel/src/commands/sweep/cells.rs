@@ -44,7 +44,11 @@ impl Sweep<'_> {
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
             if !is_cell_over(&record)? {
-                console::complain(&self.named(number));
+                let named = self.named(number);
+                console::complain(&match record.join(PLAN).is_file() {
+                    true => format!("going on with {named}"),
+                    false => named,
+                });
                 if !self.is_conducted(number, used_s)? {
                     return Ok(Exit::Interrupted);
                 }
