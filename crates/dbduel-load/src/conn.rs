@@ -18,7 +18,7 @@ use dbduel_wire::{
 use crate::address::Address;
 use crate::blocking::{Tls, TlsError};
 use crate::executor::{Reactor, Token};
-pub(crate) use deadline::within;
+pub(crate) use deadline::{unless_over, within};
 use socket::Socket;
 pub use statement::{Group, Protocol, Statement};
 

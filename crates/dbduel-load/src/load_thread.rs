@@ -17,7 +17,6 @@ use crate::conn::LostError;
 use crate::executor::policy::{make_timers_exact, suit_clients};
 use crate::executor::{Bell, Executor, Token};
 use crate::ledger::Commitment;
-use crate::lua::gather_states;
 use crate::session::Session;
 use crate::tally::{Tally, TickTally};
 use crate::worker::{Group, Opening, Seat, SliceSpec};
@@ -213,7 +212,8 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let running = RunningSlice::new(begin);
         let crew = self.crews.get(running.contender());
         let tokens = crew.map(|crew| {
-            crew.group.begin(Rc::clone(running.slice()));
+            crew.group
+                .begin(Rc::clone(running.slice()), running.drain());
             crew.tokens.clone()
         });
         let tokens = tokens.unwrap_or_default();
@@ -290,7 +290,6 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 crew.reported_open = crew.group.opened() as usize == crew.tokens.len();
                 match crew.reported_open {
                     true => {
-                        gather_states();
                         let session = crew.group.take_session().map(Box::new);
                         (self.report)(Report::Opened(session));
                     }

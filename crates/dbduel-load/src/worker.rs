@@ -120,6 +120,10 @@ pub struct Group {
     /// The run that the clients take part in instead of slices.
     run: Option<Rc<Crew>>,
     slice: RefCell<Option<Rc<Slice>>>,
+    /// How long the end of the slice's transactions is waited for after its measured part.
+    drain: Cell<Duration>,
+    /// When the last slice was over; none before the first.
+    ended: Cell<Option<Instant>>,
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
     opened: Cell<u32>,
@@ -148,6 +152,8 @@ impl Group {
             opening,
             run,
             slice: RefCell::default(),
+            drain: Cell::default(),
+            ended: Cell::default(),
             round: Cell::new(0),
             opened: Cell::new(0),
             session: RefCell::default(),
@@ -181,9 +187,11 @@ impl Group {
         self.busy.get() == 0
     }
 
-    /// Begins a slice for all parked clients, which go on when they are polled next.
-    pub fn begin(&self, slice: Rc<Slice>) {
+    /// Begins a slice for all parked clients, which go on when they are polled next. `drain`: longest wait for transactions
+    /// in flight at its end.
+    pub fn begin(&self, slice: Rc<Slice>, drain: Duration) {
         self.round.set(self.round.get() + 1);
+        self.drain.set(drain);
         *self.slice.borrow_mut() = Some(slice);
     }
 
@@ -198,6 +206,17 @@ impl Group {
     /// The slice is over for clients that have not begun with it.
     pub fn end(&self) {
         *self.slice.borrow_mut() = None;
+        self.ended.set(Some(Instant::now()));
+    }
+
+    /// From when on nobody waits for a transaction that a slice has begun; none before the first slice, when clients may be
+    /// busy with their connections alone.
+    #[must_use]
+    pub fn over_at(&self) -> Option<Instant> {
+        match &*self.slice.borrow() {
+            Some(slice) => Some(slice.instant(slice.end_ns()) + self.drain.get()),
+            None => self.ended.get(),
+        }
     }
 }
 

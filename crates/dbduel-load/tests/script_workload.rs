@@ -114,6 +114,40 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
 }
 
 #[test]
+fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('SELECT 1') end";
+    let given = given_text(text, &folder, &[("ignore_errors", "2006,2013")]);
+    let workload = workloads::find("script").unwrap();
+    let (_directory, server) = stand_in(Role::Null);
+    let mut order = open_order(&server.address(), "oltp-read-only", 1);
+    workload.name().clone_into(&mut order.workload.name);
+    order.workload.parameters = parameters::resolve(workload, &given).unwrap();
+    let mut load = Load::start(1);
+    load.order(&Order::Open(order));
+    let answer = load.answer();
+    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    let slice = Order::Slice(SliceOrder {
+        drain_s: 0.2,
+        ..slice_order(1, 0.5)
+    });
+    load.order(&slice);
+    std::thread::sleep(Duration::from_millis(200));
+    drop(server);
+    let mut answer = load.last_answer();
+    // The slice may be answered right before.
+    if matches!(answer, Answer::Slice(_)) {
+        load.order(&slice);
+        answer = load.last_answer();
+    }
+    // It would go on for minutes, through the slices of other contenders.
+    let is_given_up = matches!(&answer, Answer::Lost { why, .. } if !why.contains("slice before"));
+    assert!(is_given_up, "{answer:?}");
+    load.end();
+}
+
+#[test]
 fn parameters_that_would_be_left_out_are_refused() {
     let workload = workloads::find("script").unwrap();
     let folder = tempfile::tempdir().unwrap();

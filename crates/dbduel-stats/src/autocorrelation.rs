@@ -3,6 +3,8 @@
 //! Long-run variances (n times the variance of the mean) by batch means and by an autoregressive fit.
 //! It knows nothing of what the series measures. Inputs are finite; callers check.
 
+use std::ops::Range;
+
 use crate::moments::{deviation_squares, mean, variance};
 
 /// Largest order of the autoregressive fit.
@@ -11,6 +13,12 @@ const ORDER_MAX: usize = 6;
 /// Means of `length` consecutive values; a remainder at the end is dropped.
 pub(crate) fn batch_means(series: &[f64], length: usize) -> Vec<f64> {
     series.chunks_exact(length.max(1)).map(mean).collect()
+}
+
+/// At most `count` consecutive groups of `n` things, as equal in size as can be.
+pub(crate) fn groups(n: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = count.min(n);
+    (0..count).map(move |group| group * n / count..(group + 1) * n / count)
 }
 
 /// Autocovariances γ₀..γ_lags (divided by n, which keeps the sequence positive definite).

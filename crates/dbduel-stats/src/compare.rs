@@ -5,9 +5,9 @@
 //! within the block. It does not know when to stop or what to call the result; see
 //! [`crate::sequential`].
 
-use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, median, t_point, variance};
+use crate::moments::{mean, median, t_half_width, variance};
 
 /// One slice's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,8 @@ impl MirroredBlock {
     ///
     /// # Errors
     /// [`StatsError::Shape`] when a contender is missing, repeated or not mirrored;
-    /// [`StatsError::NotPositive`] for a zero, such as a slice in which nothing was completed.
+    /// [`StatsError::NotPositive`] for a zero, such as a slice in which nothing was completed;
+    /// [`StatsError::NotFinite`] for a NaN or an infinity.
     pub fn check(&self, contenders: usize) -> Result<(), StatsError> {
         let wrong = |problem: String| {
             Err(StatsError::Shape {
@@ -40,13 +41,13 @@ impl MirroredBlock {
                 problem,
             })
         };
-        if self.slices.len() != 2 * contenders || contenders < 2 {
+        if self.slices.len() != contenders.saturating_mul(2) || contenders < 2 {
             return wrong(format!(
                 "{} slices for {contenders} contenders",
                 self.slices.len()
             ));
         }
-        if !(self.length > 0.0 && self.length.is_finite()) {
+        if all_positive("slice length", &[self.length]).is_err() {
             return wrong(format!("slice length {}", self.length));
         }
         let mut seen = vec![false; contenders];
@@ -69,23 +70,8 @@ impl MirroredBlock {
                 }
             }
         }
-        for (index, slice) in self.slices.iter().enumerate() {
-            if !slice.value.is_finite() {
-                return Err(StatsError::NotFinite {
-                    what: "mirrored block",
-                    index,
-                    value: slice.value,
-                });
-            }
-            if slice.value <= 0.0 {
-                return Err(StatsError::NotPositive {
-                    what: "mirrored block",
-                    index,
-                    value: slice.value,
-                });
-            }
-        }
-        Ok(())
+        let values: Vec<f64> = self.slices.iter().map(|slice| slice.value).collect();
+        all_positive("mirrored block", &values)
     }
 
     /// Mean logarithm of the contender's two slices.
@@ -189,7 +175,7 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
     open_fraction("alpha", alpha)?;
     let n = differences.len() as f64;
     let value = mean(differences);
-    let half = t_point(n - 1.0, alpha) * (variance(differences) / n).sqrt();
+    let half = t_half_width(n - 1.0, alpha, (variance(differences) / n).sqrt());
     Ok(Estimate {
         value,
         low: value - half,
@@ -202,14 +188,23 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
 /// differs, the signs of `n` of them agree with probability 2^(1−n), so no statement that rests on the tossed
 /// order of the contenders can be surer than that. An interval from fewer rests on its assumptions alone, and is
 /// wide for the same reason: at α = 0.05 Student's is 9 standard deviations of one difference to either side with
-/// 2 of them, 2.5 with 3, and 1.05 with 6, the fewest.
+/// 2 of them, 2.5 with 3, and 1.05 with 6, the fewest. Never below 2; unbounded for an `alpha` of zero.
 #[must_use]
 pub fn fewest_pairs(alpha: f64) -> usize {
     (1.0 - alpha.log2()).ceil().max(2.0) as usize
 }
 
 /// The effect found with 80 % probability by a duel of `blocks` units, given the standard deviation
-/// of one unit: `2.9 σ / √n`. The factor is that of the sequential test at α = 0.05.
+/// of one unit and in its units: `2.9 σ / √n`. A normal mean looked at once asks for 1.96 + 0.84 = 2.8 standard
+/// errors at α = 0.05; 2.9 is what the sequential test took in simulation. Infinite without a unit.
+///
+/// ```
+/// use dbduel_stats::compare::minimum_detectable_effect;
+///
+/// // Blocks that scatter by 5 %: an hour of 56 blocks finds differences of 2 %.
+/// assert!(minimum_detectable_effect(0.05, 56) < 0.02);
+/// ```
+#[must_use]
 pub fn minimum_detectable_effect(unit_deviation: f64, blocks: usize) -> f64 {
     2.9 * unit_deviation / (blocks as f64).sqrt()
 }

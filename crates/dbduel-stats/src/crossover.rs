@@ -4,9 +4,9 @@
 //! whose signs are certified at once, and its place is never stated more finely than the grid. It does
 //! not know what the size is.
 
-use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{deviation_squares, mean, t_point};
+use crate::moments::{deviation_squares, mean, t_half_width, t_point};
 
 /// Points per grid step at which the interpolated band is tested.
 const STEPS: usize = 200;
@@ -60,11 +60,12 @@ pub fn find_crossovers(sizes: &[SizeDifferences], alpha: f64) -> Result<Crossove
         at_least("differences at one size", 2, size.differences.len())?;
         all_finite("differences at one size", &size.differences)?;
     }
-    let ascending = sizes.windows(2).all(|pair| pair[0].size < pair[1].size);
-    if !(ascending && sizes[0].size > 0.0 && sizes[sizes.len() - 1].size.is_finite()) {
+    let places: Vec<f64> = sizes.iter().map(|size| size.size).collect();
+    all_positive("sizes", &places)?;
+    if !places.is_sorted_by(|one, next| one < next) {
         return Err(StatsError::Shape {
             what: "sizes",
-            problem: "they do not ascend from above zero".to_owned(),
+            problem: "they do not ascend".to_owned(),
         });
     }
     let degrees: f64 = sizes
@@ -85,12 +86,15 @@ pub fn find_crossovers(sizes: &[SizeDifferences], alpha: f64) -> Result<Crossove
         })
         .collect();
 
-    let simultaneous = t_point(degrees, alpha / sizes.len() as f64);
     let curve: Vec<Estimate> = points
         .iter()
         .zip(sizes)
         .map(|(point, size)| {
-            let half = simultaneous * point.square_error.sqrt();
+            let half = t_half_width(
+                degrees,
+                alpha / sizes.len() as f64,
+                point.square_error.sqrt(),
+            );
             Estimate {
                 value: point.value,
                 low: point.value - half,

@@ -6,7 +6,7 @@
 //! error rate rests on roughly normal epoch means; [`crate::sequential`] does without from about eight
 //! epochs on. It does not know how long a restart takes.
 
-use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::error::{StatsError, all_finite, at_least, not_negative, open_fraction};
 use crate::moments::{mean, normal_cdf, normal_point, variance};
 use crate::random::RandomStream;
 use crate::sequential::{Interval, Verdict};
@@ -73,6 +73,7 @@ impl EpochBoundaries {
     }
 
     /// Boundary of |t| after `epochs` epochs; infinite where no look is made.
+    #[must_use]
     pub fn at(&self, epochs: usize) -> f64 {
         let look = epochs.checked_sub(FIRST_LOOK);
         look.and_then(|look| self.boundaries.get(look))
@@ -118,13 +119,7 @@ pub fn decide_epochs(
 ) -> Result<EpochDecision, StatsError> {
     at_least("epoch means", 1, epoch_means.len())?;
     all_finite("epoch means", epoch_means)?;
-    if !(margin >= 0.0 && margin.is_finite()) {
-        return Err(StatsError::Parameter {
-            name: "margin",
-            value: margin,
-            requirement: "finite and not negative",
-        });
-    }
+    not_negative("margin", margin)?;
     let mut interval = Interval {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
@@ -181,20 +176,6 @@ pub struct RestartSpread {
     pub between: f64,
     /// Standard deviation of one block within an epoch.
     pub within: f64,
-}
-
-impl RestartSpread {
-    /// Blocks per epoch that use a given time best, when a restart with warm-up costs `restart` and a
-    /// block costs `block` in the same unit (Kalibera & Jones 2013); between 1 and 1000.
-    pub fn blocks_per_epoch(&self, restart: f64, block: f64) -> usize {
-        let best = (restart / block).sqrt() * self.within / self.between;
-        // Without restart scatter the ratio is infinite (or 0/0): as many as allowed.
-        if best.is_nan() {
-            1000
-        } else {
-            best.round().clamp(1.0, 1000.0) as usize
-        }
-    }
 }
 
 /// Splits the scatter of the differences of several epochs, each with its blocks' differences.
@@ -293,18 +274,5 @@ mod tests {
         let spread = restart_spread(&epochs).unwrap();
         assert!((spread.within / 0.05 - 1.0).abs() < 0.05, "{spread:?}");
         assert!((spread.between / 0.03 - 1.0).abs() < 0.12, "{spread:?}");
-        let known = RestartSpread {
-            between: 0.01,
-            within: 0.05,
-        };
-        assert_eq!(known.blocks_per_epoch(400.0, 100.0), 10);
-        assert_eq!(
-            RestartSpread {
-                between: 0.0,
-                within: 0.05
-            }
-            .blocks_per_epoch(1.0, 1.0),
-            1000
-        );
     }
 }

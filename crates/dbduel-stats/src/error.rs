@@ -3,6 +3,10 @@
 //! It does not know what the numbers mean; it names the argument, the position and the remedy, and
 //! the caller adds which contender or record it came from.
 
+/// Largest size of a number that is computed with: squares of greater ones, and sums of them, may have no
+/// place in a float. Values that must be positive must be at least its reciprocal.
+pub const MAGNITUDE_MAX: f64 = 1e100;
+
 /// Why a computation was refused. Nothing in this crate panics on input.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StatsError {
@@ -16,9 +20,9 @@ pub enum StatsError {
         /// The number that was given.
         got: usize,
     },
-    /// A NaN or an infinity among the observations.
+    /// A NaN, an infinity or a number beyond ±[`MAGNITUDE_MAX`] among the observations.
     #[error(
-        "{what}: value {value} at position {index} is not finite; drop or repair it by a rule declared beforehand"
+        "{what}: value {value} at position {index} is not a number within 1e100 of zero; drop or repair it by a rule declared beforehand"
     )]
     NotFinite {
         /// Which input held the value.
@@ -28,9 +32,10 @@ pub enum StatsError {
         /// The offending value.
         value: f64,
     },
-    /// A zero or negative value where a logarithm is to be taken, such as a slice without a single completion.
+    /// A zero or negative value where a logarithm is to be taken, such as a slice without a single completion,
+    /// or one below the reciprocal of [`MAGNITUDE_MAX`].
     #[error(
-        "{what}: value {value} at position {index} is not positive, so it has no logarithm; a contender that completed nothing cannot be compared by ratio"
+        "{what}: value {value} at position {index} is not above zero, so it has no usable logarithm; a contender that completed nothing cannot be compared by ratio"
     )]
     NotPositive {
         /// Which input held the value.
@@ -60,16 +65,61 @@ pub enum StatsError {
     },
 }
 
-/// Fails on the first value that is NaN or infinite.
+/// Fails on a value that is NaN, infinite or beyond [`MAGNITUDE_MAX`].
+pub(crate) fn finite(what: &'static str, index: usize, value: f64) -> Result<(), StatsError> {
+    if value.abs() <= MAGNITUDE_MAX {
+        return Ok(());
+    }
+    Err(StatsError::NotFinite { what, index, value })
+}
+
+/// Fails on the first value that [`finite`] refuses.
 pub(crate) fn all_finite(what: &'static str, values: &[f64]) -> Result<(), StatsError> {
-    match values.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(StatsError::NotFinite {
+    let mut numbered = values.iter().enumerate();
+    numbered.try_for_each(|(index, value)| finite(what, index, *value))
+}
+
+/// Fails on the first value that [`finite`] refuses or that has no logarithm.
+pub(crate) fn all_positive(what: &'static str, values: &[f64]) -> Result<(), StatsError> {
+    all_finite(what, values)?;
+    match values
+        .iter()
+        .position(|value| *value < MAGNITUDE_MAX.recip())
+    {
+        Some(index) => Err(StatsError::NotPositive {
             what,
             index,
             value: values[index],
         }),
         None => Ok(()),
     }
+}
+
+/// Fails unless the number is finite and not negative.
+pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<(), StatsError> {
+    if (0.0..=MAGNITUDE_MAX).contains(&value) {
+        return Ok(());
+    }
+    Err(StatsError::Parameter {
+        name,
+        value,
+        requirement: "finite and not negative",
+    })
+}
+
+/// Most simulated paths, permutations or counted events: a bound of time and memory.
+pub(crate) const COUNT_MAX: usize = 10_000_000;
+
+/// Fails on more than [`COUNT_MAX`].
+pub(crate) fn bounded(name: &'static str, count: usize) -> Result<(), StatsError> {
+    if count <= COUNT_MAX {
+        return Ok(());
+    }
+    Err(StatsError::Parameter {
+        name,
+        value: count as f64,
+        requirement: "at most ten million",
+    })
 }
 
 /// Fails when fewer than `needed` values are given.

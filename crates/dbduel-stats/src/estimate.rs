@@ -26,7 +26,8 @@ impl Estimate {
         }
     }
 
-    /// Whether `value` lies in the interval, ends included.
+    /// Whether `value` lies in the interval, ends included; never for a NaN.
+    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

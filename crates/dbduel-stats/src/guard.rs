@@ -1,27 +1,31 @@
 //! How many intervals after a switch still carry the switch: averaging over many slices makes the
 //! transient visible that one slice hides (Welch 1983). It does not know how long an interval is.
 
-use crate::error::{StatsError, at_least};
+use crate::error::{StatsError, all_finite, at_least};
 use crate::moments::mean;
 use crate::steady::mser;
 
 /// Guard length, in intervals, from the series of one contender's slices: each slice is divided by the
 /// mean of its last half, the slices are averaged position by position, and MSER finds the end of the
-/// transient. Never below `least`, never more than a third of the shortest slice.
+/// transient. At most a third of the shortest slice, but never below `least`.
 ///
 /// Estimate it once, from slices that are not part of the comparison, and then keep it: changing it
 /// while measuring would be choosing data by outcome. Slices that completed nothing in their last half
 /// say nothing about the transient and are passed over.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without a usable slice, or when the shortest one has fewer than six intervals.
+/// [`StatsError::TooFew`] without a usable slice, or when the shortest one has fewer than six intervals;
+/// [`StatsError::NotFinite`] for a NaN or an infinity.
 pub fn guard_length(slices: &[Vec<f64>], least: usize) -> Result<usize, StatsError> {
     let shortest = slices.iter().map(Vec::len).min().unwrap_or(0);
     at_least("intervals of the shortest slice", 6, shortest)?;
+    for slice in slices {
+        all_finite("slice", slice)?;
+    }
     let scaled: Vec<(&[f64], f64)> = slices
         .iter()
         .map(|slice| (slice.as_slice(), mean(&slice[slice.len() / 2..])))
-        .filter(|(_, settled)| settled.is_finite() && *settled > 0.0)
+        .filter(|(_, settled)| *settled > 0.0)
         .collect();
     at_least("slices with completions", 1, scaled.len())?;
     let profile: Vec<f64> = (0..shortest)

@@ -9,13 +9,12 @@
 //! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
 //! * [`mean`], [`quantile`]: one run's estimate, with an interval that survives autocorrelation.
 //! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
-//!   [`order`], [`trend`]: does the running order leave traces, does the ratio drift?
+//!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
 //! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
 //!   [`epochs`]: the same for servers that were restarted in between.
-//! * [`quantile_ratio`]: comparing latency quantiles, which differ in kind from rates.
 //! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
-//! * [`scaling`], [`crossover`], [`factors`], [`history`]: curves over concurrency, crossings over
-//!   sizes, shares of settings, changes over runs.
+//! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
+//!   over runs.
 //!
 //! ```
 //! use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
@@ -50,18 +49,15 @@ mod estimate;
 mod linear;
 mod moments;
 
-pub mod buckets;
 pub mod compare;
 pub mod crossover;
 pub mod epochs;
-pub mod factors;
 pub mod guard;
 pub mod history;
 pub mod mean;
 pub mod order;
 pub mod proportion;
 pub mod quantile;
-pub mod quantile_ratio;
 pub mod random;
 pub mod scaling;
 pub mod sequential;
@@ -69,5 +65,5 @@ pub mod stalls;
 pub mod steady;
 pub mod trend;
 
-pub use error::StatsError;
+pub use error::{MAGNITUDE_MAX, StatsError};
 pub use estimate::Estimate;

@@ -1,18 +1,40 @@
 //! Mean of an autocorrelated series, such as the throughput of one run second by second.
 //!
 //! The standard error is the larger of two that fail differently: ten batch means and an
-//! autoregressive fit. No interval is given for a window worth fewer than 50 independent values, since
-//! none of the known methods covers there. It does not know how long one interval lasts.
+//! autoregressive fit (Law & Kelton; Flegal & Jones 2010). No interval is given for a window worth fewer
+//! than 50 independent values, since none of the known methods covers there. What no method can see is a
+//! movement slower than the window: the mean is that of its time. It does not know how long one interval lasts.
+//!
+//! ```
+//! use dbduel_stats::mean::series_mean;
+//! use dbduel_stats::random::RandomStream;
+//!
+//! # fn main() -> Result<(), dbduel_stats::StatsError> {
+//! // Five minutes of seconds, each second half like the one before: worth a third of as many.
+//! let mut random = RandomStream::new(1, 0);
+//! let mut level = 0.0;
+//! let throughput: Vec<f64> = (0..300)
+//!     .map(|_| {
+//!         level = 0.5 * level + 20.0 * random.normal();
+//!         1000.0 + level
+//!     })
+//!     .collect();
+//! let mean = series_mean(&throughput, 0.05)?;
+//! assert!(mean.effective_n < 150.0);
+//! assert!(mean.estimate.is_some_and(|estimate| estimate.contains(1000.0)));
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::autocorrelation::{
-    effective_size, long_run_variance_autoregressive, long_run_variance_batches,
+    effective_size, groups, long_run_variance_autoregressive, long_run_variance_batches,
 };
 use crate::error::{StatsError, all_finite, at_least, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_point};
+use crate::moments::{mean, t_half_width, variance};
 
 /// Batches behind the standard error; their t distribution has one degree of freedom less.
-const BATCHES: usize = 10;
+pub(crate) const BATCHES: usize = 10;
 
 /// Least worth of the window, in independent values, for an interval.
 pub const EFFECTIVE_N_MIN: f64 = 50.0;
@@ -44,7 +66,8 @@ pub fn series_mean(series: &[f64], alpha: f64) -> Result<SeriesMean, StatsError>
     let effective_n = effective_size(series);
     let long_run =
         long_run_variance_batches(series, BATCHES).max(long_run_variance_autoregressive(series));
-    let half = t_point(BATCHES as f64 - 1.0, alpha) * (long_run / series.len() as f64).sqrt();
+    let error = (long_run / series.len() as f64).sqrt();
+    let half = t_half_width(BATCHES as f64 - 1.0, alpha, error);
     let estimate = Estimate {
         value,
         low: value - half,
@@ -58,9 +81,61 @@ pub fn series_mean(series: &[f64], alpha: f64) -> Result<SeriesMean, StatsError>
     })
 }
 
+/// Mean of values in time order that are long stretches each, such as slices, with its `1 − alpha` interval.
+///
+/// Neighbours resemble each other where the machine moves slowly, so more than ten values are joined to ten
+/// batches (Law & Kelton) and Student's interval is that of the batches. Up to ten values are taken for
+/// independent. Constant values get an interval of width zero.
+///
+/// # Errors
+/// Fewer than two values, one that is not finite, or `alpha` outside (0, 1).
+pub fn batched_mean(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> {
+    at_least("values", 2, values.len())?;
+    all_finite("values", values)?;
+    open_fraction("alpha", alpha)?;
+    let value = mean(values);
+    let batches = BATCHES.min(values.len()) as f64;
+    let per_batch = values.len() as f64 / batches;
+    // Deviations of sums and not of means: batches differ by one value in size.
+    let deviations: Vec<f64> = groups(values.len(), BATCHES)
+        .map(|batch| values[batch].iter().map(|x| x - value).sum::<f64>() / per_batch)
+        .collect();
+    let half = t_half_width(
+        batches - 1.0,
+        alpha,
+        (variance(&deviations) / batches).sqrt(),
+    );
+    Ok(Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: values.len(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::paired_mean;
+
+    #[test]
+    fn batches_of_one_value_are_students_and_longer_ones_see_slow_movements() {
+        let few = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0];
+        let (batched, student) = (
+            batched_mean(&few, 0.05).unwrap(),
+            paired_mean(&few, 0.05).unwrap(),
+        );
+        assert!((batched.low - student.low).abs() < 1e-12 && batched.n == 7);
+        let slow: Vec<f64> = (0..105).map(|x| (f64::from(x) / 15.0).sin()).collect();
+        let (batched, student) = (
+            batched_mean(&slow, 0.05).unwrap(),
+            paired_mean(&slow, 0.05).unwrap(),
+        );
+        assert!(batched.high - batched.low > 2.0 * (student.high - student.low));
+        assert_eq!(batched.value, student.value);
+        assert!(batched_mean(&[1.0], 0.05).is_err());
+        assert_eq!(batched_mean(&[2.0; 30], 0.05).unwrap().low, 2.0);
+    }
 
     #[test]
     fn a_constant_series_is_known_exactly() {

@@ -33,11 +33,53 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// Below this probability the inverse of statrs loses digits, so the distribution itself is searched.
+const SEARCHED_ALPHA: f64 = 1e-6;
+
 /// Two-sided percentage point of Student's t: |t| exceeds it with probability `alpha`.
 pub(crate) fn t_point(degrees: f64, alpha: f64) -> f64 {
     match StudentsT::new(0.0, 1.0, degrees) {
-        Ok(t) => t.inverse_cdf(1.0 - 0.5 * alpha),
+        Ok(t) if alpha >= SEARCHED_ALPHA => t.inverse_cdf(1.0 - 0.5 * alpha),
+        Ok(t) => searched_point(&t, 0.5 * alpha),
         Err(_) => f64::INFINITY,
+    }
+}
+
+/// The point beyond which the upper tail is at most `tail`, by doubling and then halving: found from above,
+/// and infinite where no float is large enough.
+fn searched_point(t: &StudentsT, tail: f64) -> f64 {
+    const DOUBLINGS: usize = 500;
+    const HALVINGS: usize = 60;
+    let (mut low, mut high) = (0.0, 1.0);
+    let reached = (0..DOUBLINGS).any(|_| {
+        if t.cdf(-high) <= tail {
+            return true;
+        }
+        (low, high) = (high, 2.0 * high);
+        false
+    });
+    if !reached {
+        return f64::INFINITY;
+    }
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if t.cdf(-middle) <= tail {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
+/// Half of Student's interval for a value with this standard error: infinite without degrees of freedom, and
+/// zero for an error of zero.
+pub(crate) fn t_half_width(degrees: f64, alpha: f64, error: f64) -> f64 {
+    // At a tiny alpha the percentage point may be infinite, and 0 · ∞ is no number.
+    if error == 0.0 {
+        0.0
+    } else {
+        t_point(degrees, alpha) * error
     }
 }
 
@@ -80,6 +122,27 @@ mod tests {
         assert!((f_p_value(4.2565, 2.0, 9.0) - 0.05).abs() < 1e-5);
         assert!((normal_point(0.975) - 1.959_964).abs() < 1e-6);
         assert!((normal_cdf(1.959_964) - 0.975).abs() < 1e-6);
+    }
+
+    #[test]
+    fn percentage_points_of_any_probability_grow_and_never_panic() {
+        for degrees in [1.0, 2.0, 9.0, 55.0, 1000.0] {
+            let mut before = 0.0;
+            for power in 1..=323 {
+                let point = t_point(degrees, 10_f64.powi(-power));
+                assert!(point >= before, "{degrees} 1e-{power}: {point} {before}");
+                before = point;
+            }
+        }
+        for alpha in [0.05, 1e-3, 2e-6, 1e-7, 1e-9, 1e-20] {
+            let with_one_degree = 1.0 / (0.5 * std::f64::consts::PI * alpha).tan();
+            let point = t_point(1.0, alpha);
+            assert!(
+                (point / with_one_degree - 1.0).abs() < 1e-4,
+                "{alpha}: {point} {with_one_degree}"
+            );
+        }
+        assert_eq!(t_half_width(3.0, 1e-320, 0.0), 0.0);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Diagnostics of the running order: does a slice remember who ran before it, and does the second half
-//! of a block differ from the first? They inform; they never exclude a block.
+//! Diagnosis of the running order: does a slice remember who ran before it? It informs and never
+//! excludes a block; it does not know what a switch does to a contender.
 
-use crate::compare::{MirroredBlock, paired_mean};
-use crate::error::{StatsError, at_least, open_fraction};
+use crate::compare::MirroredBlock;
+use crate::error::{StatsError, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_point, variance};
+use crate::moments::{mean, t_half_width, variance};
 
 /// Carry-over of every contender: mean log value of its slices that follow another contender minus
 /// that of its slices that follow itself, relative to the level of their block. Clearly below zero, a
@@ -53,11 +53,8 @@ fn difference_of_means(one: &[f64], other: &[f64], alpha: f64) -> Option<Estimat
     let (a, b) = (square_error(one), square_error(other));
     let weight = |square: f64, values: &[f64]| square * square / (values.len() as f64 - 1.0);
     let scatter = weight(a, one) + weight(b, other);
-    let half = if scatter > 0.0 {
-        t_point((a + b).powi(2) / scatter, alpha) * (a + b).sqrt()
-    } else {
-        0.0
-    };
+    // Where nothing scatters the degrees of freedom are 0/0, and the half width is zero whatever they are.
+    let half = t_half_width((a + b).powi(2) / scatter, alpha, (a + b).sqrt());
     let value = mean(one) - mean(other);
     Some(Estimate {
         value,
@@ -67,47 +64,25 @@ fn difference_of_means(one: &[f64], other: &[f64], alpha: f64) -> Option<Estimat
     })
 }
 
-/// Mean log value of the first half of the blocks minus that of their mirrored half: what running
-/// earlier is worth to everybody. It cancels in the differences and is shown for information.
-///
-/// # Errors
-/// Fewer than two blocks, one that [`MirroredBlock::check`] refuses, or `alpha` outside (0, 1).
-pub fn order_effect(
-    blocks: &[MirroredBlock],
-    contenders: usize,
-    alpha: f64,
-) -> Result<Estimate, StatsError> {
-    at_least("mirrored blocks", 2, blocks.len())?;
-    let mut differences = Vec::with_capacity(blocks.len());
-    for block in blocks {
-        block.check(contenders)?;
-        let logs: Vec<f64> = block.slices.iter().map(|slice| slice.value.ln()).collect();
-        let (first, mirrored) = logs.split_at(contenders);
-        differences.push(mean(first) - mean(mirrored));
-    }
-    paired_mean(&differences, alpha)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::SliceValue;
     use crate::random::RandomStream;
 
-    /// Blocks in which every slice after another contender loses `cost` and later halves lose `decline`.
-    fn blocks(cost: f64, decline: f64) -> Vec<MirroredBlock> {
+    /// Blocks in which every slice after another contender loses `cost`.
+    fn blocks(cost: f64) -> Vec<MirroredBlock> {
         let mut random = RandomStream::new(8, 0);
         let mut previous = None;
         (0..60)
             .map(|_| {
                 let first = random.below(2);
                 let order = [first, 1 - first, 1 - first, first];
-                let slices = order.iter().enumerate().map(|(position, contender)| {
+                let slices = order.iter().map(|contender| {
                     let switched = previous.is_some_and(|before| before != *contender);
                     previous = Some(*contender);
                     let log = 0.5 * *contender as f64 + 0.01 * random.normal()
-                        - if switched { cost } else { 0.0 }
-                        - if position > 1 { decline } else { 0.0 };
+                        - if switched { cost } else { 0.0 };
                     SliceValue {
                         contender: *contender,
                         value: log.exp(),
@@ -123,23 +98,17 @@ mod tests {
 
     #[test]
     fn carry_over_is_found_per_contender() {
-        for estimate in carry_over(&blocks(0.05, 0.0), 2, 0.01).unwrap() {
+        for estimate in carry_over(&blocks(0.05), 2, 0.01).unwrap() {
             let estimate = estimate.unwrap();
             assert!(estimate.high < 0.0 && estimate.low < -0.03, "{estimate:?}");
         }
-        for estimate in carry_over(&blocks(0.0, 0.0), 2, 0.001).unwrap() {
+        for estimate in carry_over(&blocks(0.0), 2, 0.001).unwrap() {
             assert!(estimate.unwrap().contains(0.0));
         }
     }
 
     #[test]
-    fn a_declining_machine_shows_in_the_order() {
-        assert!(
-            order_effect(&blocks(0.0, 0.05), 2, 0.001)
-                .unwrap()
-                .contains(0.05)
-        );
-        assert!(order_effect(&[], 2, 0.05).is_err());
+    fn without_blocks_nothing_is_said() {
         assert_eq!(carry_over(&[], 2, 0.05).unwrap(), [None, None]);
     }
 }

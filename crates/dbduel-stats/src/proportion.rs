@@ -4,16 +4,20 @@
 
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
-use crate::error::{StatsError, at_least, open_fraction};
+use crate::error::{StatsError, at_least, bounded, open_fraction};
 use crate::estimate::Estimate;
+
+/// Halvings of the unit interval; more do not move a float.
+const HALVINGS: usize = 60;
 
 /// The exact interval of a share after `successes` of `trials` (Clopper & Pearson 1934). It covers with
 /// at least `1 − alpha`, also for few trials and for shares of zero and one.
 ///
 /// # Errors
-/// No trial, more successes than trials, or `alpha` outside (0, 1).
+/// No trial, more than ten million, more successes than trials, or `alpha` outside (0, 1).
 pub fn proportion(successes: usize, trials: usize, alpha: f64) -> Result<Estimate, StatsError> {
     at_least("trials", 1, trials)?;
+    bounded("trials", trials)?;
     open_fraction("alpha", alpha)?;
     if successes > trials {
         return Err(StatsError::Parameter {
@@ -23,16 +27,14 @@ pub fn proportion(successes: usize, trials: usize, alpha: f64) -> Result<Estimat
         });
     }
     let (hits, misses) = (successes as f64, (trials - successes) as f64);
-    let point = |a: f64, b: f64, p: f64, otherwise: f64| {
-        Beta::new(a, b).map_or(otherwise, |beta| beta.inverse_cdf(p))
-    };
     let low = match successes {
         0 => 0.0,
-        _ => point(hits, misses + 1.0, 0.5 * alpha, 0.0),
+        _ => beta_point(hits, misses + 1.0, 0.5 * alpha),
     };
+    // The upper end is the lower one of the failures, where a small probability keeps its digits.
     let high = match trials - successes {
         0 => 1.0,
-        _ => point(hits + 1.0, misses, 1.0 - 0.5 * alpha, 1.0),
+        _ => 1.0 - beta_point(misses, hits + 1.0, 0.5 * alpha),
     };
     Ok(Estimate {
         value: hits / trials as f64,
@@ -40,6 +42,23 @@ pub fn proportion(successes: usize, trials: usize, alpha: f64) -> Result<Estimat
         high,
         n: trials,
     })
+}
+
+/// The value below which a beta variable lies with probability `p`, rounded down, by bisection.
+fn beta_point(a: f64, b: f64, p: f64) -> f64 {
+    let Ok(beta) = Beta::new(a, b) else {
+        return 0.0;
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if beta.cdf(middle) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 #[cfg(test)]

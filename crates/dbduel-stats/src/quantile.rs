@@ -1,14 +1,14 @@
 //! Quantile of one run's latencies, with an interval that survives stalls and autocorrelation.
 //!
-//! Woodruff's interval (1952): the error of the *fraction* below the quantile is measured over batches
+//! Woodruff's interval (1952): the error of the *fraction* below the quantile is measured over ten batches
 //! of time, and the quantile function is read at that fraction plus and minus the error. It does not
 //! know histograms: callers pass counts and a quantile function of the merged data.
 
-use crate::autocorrelation::effective_size;
-use crate::error::{StatsError, at_least, open_fraction};
+use crate::autocorrelation::{effective_size, groups};
+use crate::error::{StatsError, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
-use crate::mean::EFFECTIVE_N_MIN;
-use crate::moments::{t_point, variance};
+use crate::mean::{BATCHES, EFFECTIVE_N_MIN};
+use crate::moments::{t_half_width, variance};
 
 /// Tail episodes needed before an interval is published; with fewer, coverage was about 60 %.
 pub const EPISODES_MIN: usize = 20;
@@ -19,7 +19,7 @@ const GAP_MAX: usize = 2;
 /// Above this share of intervals with an exceedance, the quantile belongs to the bulk.
 const BULK_SHARE: f64 = 0.2;
 
-/// Counts of one batch of time, all batches being equally long.
+/// Counts of one batch of time, all batches being about equally long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchCount {
     /// Requests in the batch.
@@ -72,12 +72,13 @@ pub struct QuantileEstimate {
 
 /// Interval of the quantile `q` of the merged data at confidence `1 − alpha`.
 ///
-/// `batches` are equally long consecutive parts of the run, ten by custom; `quantile_of` is the
+/// `batches` are consecutive parts of the run in time order, such as its slices. Neighbours resemble each
+/// other where the machine moves slowly, so more than ten are joined to ten. `quantile_of` is the
 /// quantile function of the merged data; `intervals` are the run's short intervals in order.
 ///
 /// # Errors
 /// `q` or `alpha` outside (0, 1), fewer than two batches, fewer than ten intervals, no request at all,
-/// or a batch with more requests below than in all.
+/// a batch with more requests below than in all, or a quantile that is not finite.
 pub fn quantile_estimate(
     q: f64,
     alpha: f64,
@@ -98,10 +99,12 @@ pub fn quantile_estimate(
             ),
         });
     }
-    let total: u64 = batches.iter().map(|batch| batch.total).sum();
+    let totals = batches.iter().map(|batch| batch.total);
+    let total = totals.fold(0, u64::saturating_add);
     at_least("requests", 1, usize::try_from(total).unwrap_or(usize::MAX))?;
 
     let value = quantile_of(q);
+    finite("quantile", 0, value)?;
     let exceeds: Vec<bool> = intervals
         .iter()
         .map(|interval| interval.max > value)
@@ -132,13 +135,13 @@ pub fn quantile_estimate(
 
 /// The fractions at which the quantile function is read for the two ends.
 fn fractions(q: f64, alpha: f64, batches: &[BatchCount], total: u64) -> (f64, f64) {
-    let count = batches.len() as f64;
+    let count = BATCHES.min(batches.len()) as f64;
     let per_batch = total as f64 / count;
-    let errors: Vec<f64> = batches
-        .iter()
-        .map(|batch| (batch.at_or_below as f64 - q * batch.total as f64) / per_batch)
+    let error = |batch: &BatchCount| batch.at_or_below as f64 - q * batch.total as f64;
+    let errors: Vec<f64> = groups(batches.len(), BATCHES)
+        .map(|joined| batches[joined].iter().map(error).sum::<f64>() / per_batch)
         .collect();
-    let half = t_point(count - 1.0, alpha) * (variance(&errors) / count).sqrt();
+    let half = t_half_width(count - 1.0, alpha, (variance(&errors) / count).sqrt());
     (q - half, q + half)
 }
 
@@ -169,6 +172,18 @@ fn refusal(
         return (got < EFFECTIVE_N_MIN).then_some(NotCertifiable::EffectiveSize { got });
     }
     (episodes < EPISODES_MIN).then_some(NotCertifiable::Episodes { got: episodes })
+}
+
+/// Least number of requests in a slice for the slice's own quantile `q` to mean something: ten beyond it,
+/// `10 / (1 − q)`. Such quantiles may be compared like rates, by [`crate::compare::block_differences`].
+/// Infinite for `q` = 1.
+///
+/// ```
+/// assert_eq!(dbduel_stats::quantile::requests_per_slice(0.75), 40.0);
+/// ```
+#[must_use]
+pub fn requests_per_slice(q: f64) -> f64 {
+    10.0 / (1.0 - q)
 }
 
 /// Runs of exceeding intervals, those at most two quiet intervals apart counted as one.
@@ -246,6 +261,30 @@ mod tests {
         batches[3].at_or_below = 900;
         let result = quantile_estimate(0.99, 0.05, &batches, |q| q, &intervals(300, 10)).unwrap();
         assert_eq!(result.interval.unwrap().high, f64::INFINITY);
+    }
+
+    #[test]
+    fn more_than_ten_batches_are_joined_to_ten() {
+        // Twelve slices above the median, then twelve below it, and so on: a slow mood.
+        let slices: Vec<BatchCount> = (0..120)
+            .map(|slice| BatchCount {
+                total: 100,
+                at_or_below: if slice / 12 % 2 == 0 { 40 } else { 60 },
+            })
+            .collect();
+        let joined: Vec<BatchCount> = (0..10)
+            .map(|batch| BatchCount {
+                total: 1200,
+                at_or_below: if batch % 2 == 0 { 480 } else { 720 },
+            })
+            .collect();
+        let of = |batches: &[BatchCount]| {
+            let found = quantile_estimate(0.5, 0.05, batches, |q| q, &intervals(300, 2)).unwrap();
+            found.interval.unwrap()
+        };
+        let (one, other) = (of(&slices), of(&joined));
+        assert!((one.low - other.low).abs() < 1e-12 && (one.high - other.high).abs() < 1e-12);
+        assert!(one.high - one.low > 0.14, "{one:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub struct RandomStream {
 
 impl RandomStream {
     /// The stream `stream` of `seed`; different streams of one seed are independent for all our purposes.
+    #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         // The odd multiplier (2^64 / golden ratio) keeps neighbouring stream numbers far apart in seed space.
         let mixed = seed ^ stream.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);

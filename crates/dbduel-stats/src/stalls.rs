@@ -4,7 +4,7 @@
 //! ledger counts the ones seen, tests whether two contenders stall equally often and bounds the unseen.
 //! It does not know why a stall happened.
 
-use crate::error::{StatsError, all_finite, at_least, open_fraction};
+use crate::error::{StatsError, all_finite, at_least, bounded, not_negative, open_fraction};
 use crate::moments::median;
 use statrs::distribution::{Binomial, Discrete};
 
@@ -27,7 +27,8 @@ pub struct StallCount {
 
 /// Counts the stalls in a contender's slices; each slice is a series of equal intervals.
 ///
-/// A slice whose median is zero stood still as a whole: one stall as long as the slice.
+/// A slice whose median is zero stood still as a whole: one stall as long as the slice. Negative values count
+/// as zero.
 ///
 /// # Errors
 /// [`StatsError::NotFinite`] for a NaN or an infinity.
@@ -46,7 +47,11 @@ pub fn count_stalls(slices: &[Vec<f64>]) -> Result<StallCount, StatsError> {
         for value in slice {
             let below = *value < STALL_SHARE * typical;
             count.stalls += u64::from(below && !stalled);
-            count.lost += if below { 1.0 - value / typical } else { 0.0 };
+            count.lost += if below {
+                1.0 - value.max(0.0) / typical
+            } else {
+                0.0
+            };
             stalled = below;
         }
     }
@@ -68,11 +73,13 @@ pub struct StallComparison {
 /// & Wilenski 1940). Without any stall the p-value is 1.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] when a contender was never active.
+/// [`StatsError::TooFew`] when a contender was never active, [`StatsError::Parameter`] for more than ten
+/// million stalls.
 pub fn compare_stalls(one: &StallCount, other: &StallCount) -> Result<StallComparison, StatsError> {
-    at_least("active intervals", 1, one.active.min(other.active) as usize)?;
-    let share = one.active as f64 / (one.active + other.active) as f64;
-    let total = one.stalls + other.stalls;
+    at_least("active intervals", 1, count(one.active.min(other.active)))?;
+    let share = one.active as f64 / (one.active as f64 + other.active as f64);
+    let total = one.stalls.saturating_add(other.stalls);
+    bounded("stalls", count(total))?;
     let same_rate_p = match Binomial::new(share, total) {
         Ok(binomial) => {
             // The relative slack admits outcomes that are equally likely up to rounding.
@@ -97,7 +104,7 @@ pub fn compare_stalls(one: &StallCount, other: &StallCount) -> Result<StallCompa
 /// # Errors
 /// [`StatsError::TooFew`] without active time, [`StatsError::Parameter`] for `alpha` outside (0, 1).
 pub fn unseen_rate_bound(active: u64, alpha: f64) -> Result<f64, StatsError> {
-    at_least("active intervals", 1, active as usize)?;
+    at_least("active intervals", 1, count(active))?;
     open_fraction("alpha", alpha)?;
     Ok(-alpha.ln() / active as f64)
 }
@@ -106,9 +113,14 @@ pub fn unseen_rate_bound(active: u64, alpha: f64) -> Result<f64, StatsError> {
 /// whose interval comes closer to zero than this rests on a short horizon.
 ///
 /// # Errors
-/// As for [`unseen_rate_bound`].
+/// As for [`unseen_rate_bound`], and [`StatsError::Parameter`] for a length that is negative or not finite.
 pub fn unseen_cost_bound(length: f64, active: u64, alpha: f64) -> Result<f64, StatsError> {
+    not_negative("length", length)?;
     Ok(length * unseen_rate_bound(active, alpha)?)
+}
+
+fn count(of: u64) -> usize {
+    usize::try_from(of).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

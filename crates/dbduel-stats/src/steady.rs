@@ -8,12 +8,16 @@
 use crate::autocorrelation::{
     autocovariances, batch_means, long_run_variance_lugsail, root_length,
 };
-use crate::error::StatsError;
+use crate::error::{StatsError, all_finite, at_least, finite, open_fraction};
+use crate::estimate::Estimate;
 use crate::moments::{mean, t_point};
 
 /// Two one-sided tests of the halves at half of this. Student's t instead of the normal point keeps
 /// short retained parts, with their few batches, from passing by luck.
 const EQUIVALENCE_ALPHA: f64 = 0.09;
+
+/// Values that two halves need for batches of their own.
+pub const HALVES_MIN: usize = 8;
 
 /// Least autocorrelation that is taken for a period.
 const PERIOD_CORRELATION_MIN: f64 = 0.2;
@@ -73,23 +77,6 @@ pub enum SteadyState {
     NotCertified,
 }
 
-/// What one look at the series found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
-    /// Intervals MSER-5 would drop from the start.
-    pub transient: usize,
-    /// Cycle length used.
-    pub period: usize,
-    /// Retained length required: the larger of the hold and the cycles.
-    pub hold: usize,
-    /// Intervals retained.
-    pub retained: usize,
-    /// Second half ÷ first half − 1, in absolute value, plus its error margin.
-    pub difference_bound: f64,
-    /// Whether all conditions are met.
-    pub steady: bool,
-}
-
 /// The search while the series grows. The outcome, once reached, is final.
 #[derive(Debug, Clone)]
 pub struct SteadyDetector {
@@ -130,30 +117,19 @@ impl SteadyDetector {
     /// Adds the next interval's value and looks when a look is due.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`]; the state is then unchanged.
+    /// [`StatsError::NotFinite`] for a NaN or an infinity; the state is then unchanged.
     pub fn push(&mut self, value: f64) -> Result<SteadyState, StatsError> {
-        if !value.is_finite() {
-            return Err(StatsError::NotFinite {
-                what: "series",
-                index: self.series.len(),
-                value,
-            });
-        }
+        finite("series", self.series.len(), value)?;
         if self.state != SteadyState::NotYet {
             return Ok(self.state);
         }
         self.series.push(value);
         let length = self.series.len();
         let due = length >= self.rule.first_look && length.is_multiple_of(self.rule.look_every);
-        let look = if due {
-            look(&self.series, &self.rule)
-        } else {
-            None
-        };
-        if let Some(found) = look.filter(|look| look.steady) {
+        if let Some(transient) = due.then(|| settled(&self.series, &self.rule)).flatten() {
             self.state = SteadyState::Steady {
                 after: length,
-                transient: found.transient,
+                transient,
             };
         } else if length >= self.rule.limit {
             self.state = SteadyState::NotCertified;
@@ -161,24 +137,20 @@ impl SteadyDetector {
         Ok(self.state)
     }
 
-    /// The series so far.
-    pub fn series(&self) -> &[f64] {
-        &self.series
-    }
-
     /// Where the search stands.
+    #[must_use]
     pub fn state(&self) -> SteadyState {
         self.state
     }
 }
 
-/// One look at a series, for showing why it is not steady yet. `None` when the series is too short to
-/// judge or its mean is not positive, as of a server that completed nothing.
-pub fn look(series: &[f64], rule: &SteadyRule) -> Option<Look> {
+/// One look at a series: how many intervals to drop from its start when the rest is steady. `None` otherwise,
+/// also when the series is too short to judge or its mean is not positive, as of a server that completed nothing.
+fn settled(series: &[f64], rule: &SteadyRule) -> Option<usize> {
     let batches = batch_means(series, rule.batch);
     let dropped = mser(&batches)?;
     let kept = &batches[dropped..];
-    if kept.len() < 8 || mean(kept) <= 0.0 {
+    if kept.len() < HALVES_MIN || mean(kept) <= 0.0 {
         return None;
     }
     let period = rule
@@ -186,22 +158,19 @@ pub fn look(series: &[f64], rule: &SteadyRule) -> Option<Look> {
         .or_else(|| find_period(kept, rule.batch, series.len() / 4))
         .unwrap_or(rule.period_fallback);
     let hold = rule.hold.max(rule.hold_cycles.saturating_mul(period));
-    let retained = kept.len() * rule.batch;
-    let difference_bound = halves_difference_bound(kept);
-    Some(Look {
-        transient: dropped * rule.batch,
-        period,
-        hold,
-        retained,
-        difference_bound,
-        steady: 2 * dropped <= batches.len()
-            && retained >= hold
-            && difference_bound < rule.tolerance,
-    })
+    // A half without completions is as far from the other as can be.
+    let difference_bound = halves_ratio(kept, EQUIVALENCE_ALPHA).map_or(f64::INFINITY, |ratio| {
+        (ratio.high - 1.0).max(1.0 - ratio.low)
+    });
+    let is_steady = 2 * dropped <= batches.len()
+        && kept.len() * rule.batch >= hold
+        && difference_bound < rule.tolerance;
+    is_steady.then_some(dropped * rule.batch)
 }
 
 /// The number of values to drop from the start so that the mean of the rest has the smallest estimated
 /// error (marginal standard error rule). At least five are kept; `None` for shorter series.
+#[must_use]
 pub fn mser(values: &[f64]) -> Option<usize> {
     let longest = values.len().checked_sub(5)?;
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -222,15 +191,42 @@ pub fn mser(values: &[f64]) -> Option<usize> {
     Some(best.1)
 }
 
-/// |second half ÷ first half − 1| plus its error margin.
-fn halves_difference_bound(values: &[f64]) -> f64 {
+/// Mean of the second half ÷ mean of the first half of a series in the order of time.
+///
+/// Batches of about √n within each half, with the lugsail correction (Vats & Flegal 2022), carry the
+/// autocorrelation; the interval is Student's with the batches' degrees of freedom. An interval within
+/// a tolerance shows a steady series (two one-sided tests, Schuirmann 1987), one beyond it a series
+/// that is on its way; what straddles it shows neither.
+///
+/// # Errors
+/// Fewer than [`HALVES_MIN`] values, one that is not finite, `alpha` outside (0, 1), or a half whose mean
+/// is not positive.
+pub fn halves_ratio(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> {
+    at_least("series", HALVES_MIN, values.len())?;
+    all_finite("series", values)?;
+    open_fraction("alpha", alpha)?;
     let (first, second) = values.split_at(values.len() / 2);
+    for half in [mean(first), mean(second)] {
+        if half <= 0.0 {
+            return Err(StatsError::Parameter {
+                name: "mean of a half",
+                value: half,
+                requirement: "positive",
+            });
+        }
+    }
     let square_error = |half: &[f64]| long_run_variance_lugsail(half) / half.len() as f64;
     let degrees = |half: &[f64]| (half.len() / root_length(half.len())) as f64 - 1.0;
-    let margin = t_point(degrees(first) + degrees(second), EQUIVALENCE_ALPHA)
+    let margin = t_point(degrees(first) + degrees(second), alpha)
         * (square_error(first) + square_error(second)).sqrt()
         / mean(values);
-    (mean(second) / mean(first) - 1.0).abs() + margin
+    let value = mean(second) / mean(first);
+    Ok(Estimate {
+        value,
+        low: value - margin,
+        high: value + margin,
+        n: values.len(),
+    })
 }
 
 /// The lag, in intervals, of the highest local maximum of the batches' autocorrelation between two
@@ -283,6 +279,18 @@ mod tests {
             panic!("not certified");
         };
         assert_eq!(transient, 50);
+    }
+
+    #[test]
+    fn the_ratio_of_the_halves_is_that_of_their_means() {
+        let series: Vec<f64> = (0..16)
+            .map(|index| if index < 8 { 90.0 } else { 99.0 } + f64::from(index % 2))
+            .collect();
+        let ratio = halves_ratio(&series, 0.05).unwrap();
+        assert!((ratio.value - 99.5 / 90.5).abs() < 1e-12);
+        assert!(ratio.low > 1.05 && ratio.high < 1.15, "{ratio:?}");
+        assert!(halves_ratio(&series[..7], 0.05).is_err());
+        assert!(halves_ratio(&[0.0; 16], 0.05).is_err());
     }
 
     #[test]

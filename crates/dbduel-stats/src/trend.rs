@@ -5,7 +5,7 @@
 
 use crate::error::{StatsError, all_finite, at_least, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_p_value, t_point};
+use crate::moments::{mean, t_half_width, t_p_value};
 
 /// Significance at which a drift is reported: rarer than the verdict's own, since it only warns.
 pub const DRIFT_ALPHA: f64 = 0.01;
@@ -23,6 +23,7 @@ pub struct Trend {
 
 impl Trend {
     /// Whether the drift is significant at [`DRIFT_ALPHA`].
+    #[must_use]
     pub fn is_drifting(&self) -> bool {
         self.p_value < DRIFT_ALPHA
     }
@@ -50,7 +51,7 @@ pub fn linear_trend(values: &[f64], alpha: f64) -> Result<Trend, StatsError> {
         .map(|(step, value)| (value - slope * step).powi(2))
         .sum();
     let error = (rest / (n - 2.0) / spread).sqrt();
-    let half = t_point(n - 2.0, alpha) * error;
+    let half = t_half_width(n - 2.0, alpha, error);
     // A constant sequence has neither slope nor error; 0/0 must read as "no drift".
     let p_value = if slope == 0.0 {
         1.0

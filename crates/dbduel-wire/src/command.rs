@@ -29,9 +29,6 @@ pub mod code {
     pub const STMT_BULK_EXECUTE: u8 = 0xFA;
 }
 
-/// The most placeholders a statement can have.
-pub const PARAMETER_LIMIT: usize = u16::MAX as usize;
-
 /// A request that cannot be written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
@@ -191,24 +188,9 @@ pub fn close(out: &mut Vec<u8>, statement: &Statement) {
     plain(out, code::STMT_CLOSE, &statement.id.to_le_bytes());
 }
 
-/// Appends a request to reset the session: variables, temporary tables and prepared statements are gone after it.
-pub fn reset_connection(out: &mut Vec<u8>) {
-    plain(out, code::RESET_CONNECTION, &[]);
-}
-
-/// Appends a ping, which is answered with OK.
-pub fn ping(out: &mut Vec<u8>) {
-    plain(out, code::PING, &[]);
-}
-
 /// Appends the polite end of the connection. There is no reply.
 pub fn quit(out: &mut Vec<u8>) {
     plain(out, code::QUIT, &[]);
-}
-
-/// Appends a change of the default database.
-pub fn init_db(out: &mut Vec<u8>, database: &[u8]) {
-    plain(out, code::INIT_DB, database);
 }
 
 #[cfg(test)]
@@ -235,14 +217,11 @@ mod tests {
             b"\x09\0\0\0\x03SELECT 1"
         );
         assert_eq!(written(|out| prepare(out, b"DO ?")), b"\x05\0\0\0\x16DO ?");
-        assert_eq!(written(|out| init_db(out, b"shop")), b"\x05\0\0\0\x02shop");
         assert_eq!(
             written(|out| close(out, &STATEMENT)),
             b"\x05\0\0\0\x19\x02\x01\0\0"
         );
-        assert_eq!(written(ping), b"\x01\0\0\0\x0e");
         assert_eq!(written(quit), b"\x01\0\0\0\x01");
-        assert_eq!(written(reset_connection), b"\x01\0\0\0\x1f");
     }
 
     #[test]

@@ -92,19 +92,6 @@ impl Greeting {
             text
         }
     }
-
-    /// Major, minor and patch number; `None` when the text does not begin with three numbers.
-    #[must_use]
-    pub fn version_numbers(&self) -> Option<(u16, u16, u16)> {
-        let mut parts = self.version().splitn(3, '.');
-        let major = parts.next()?.parse().ok()?;
-        let minor = parts.next()?.parse().ok()?;
-        let tail = parts.next()?;
-        let digits = tail
-            .find(|character: char| !character.is_ascii_digit())
-            .unwrap_or(tail.len());
-        Some((major, minor, tail[..digits].parse().ok()?))
-    }
 }
 
 #[cfg(test)]
@@ -136,28 +123,19 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_taken_apart() {
+    fn versions_are_those_that_a_query_would_tell() {
         let of = |text: &str| {
             let greeting = Greeting {
                 version_text: text.to_owned(),
                 ..Greeting::parse(MYSQL).unwrap()
             };
-            (
-                greeting.is_mariadb(),
-                greeting.version().to_owned(),
-                greeting.version_numbers(),
-            )
+            (greeting.is_mariadb(), greeting.version().to_owned())
         };
         assert_eq!(
             of("5.5.5-10.4.8-MariaDB"),
-            (true, "10.4.8-MariaDB".to_owned(), Some((10, 4, 8)))
+            (true, "10.4.8-MariaDB".to_owned())
         );
-        assert_eq!(of("11.8.6-MariaDB from Debian").2, Some((11, 8, 6)));
-        assert_eq!(
-            of("5.5.5-m3"),
-            (false, "5.5.5-m3".to_owned(), Some((5, 5, 5)))
-        );
-        assert_eq!(of("proxy").2, None);
+        assert_eq!(of("5.5.5-m3"), (false, "5.5.5-m3".to_owned()));
     }
 
     #[test]

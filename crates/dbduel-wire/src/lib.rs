@@ -4,6 +4,57 @@
 //! whatever arrived to [`Login`], [`PrepareParser`] or [`ReplyParser`] and sends whatever [`command`] appended to
 //! its buffer. Bytes from outside can neither panic nor hang the codec, and make it hold no more memory than what
 //! really arrived, up to a limit.
+//!
+//! A session against the null server, so that it needs no socket; with one, the bytes go through it instead:
+//!
+//! ```
+//! use dbduel_wire::server::{NullServer, Shape};
+//! use dbduel_wire::{
+//!     Credentials, Login, LoginOptions, LoginStep, ReplyParser, Row, RowFormat, Sink, Step, Transport, Value,
+//!     command,
+//! };
+//!
+//! /// Collects the first column of every row.
+//! #[derive(Default)]
+//! struct First(Vec<String>);
+//!
+//! impl Sink for First {
+//!     fn row(&mut self, row: &Row<'_>) {
+//!         if let Some(Ok(Value::Bytes(text))) = row.values().next() {
+//!             self.0.push(String::from_utf8_lossy(text).into_owned());
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The other side: whatever is asked, its answer has one column and two rows.
+//! let mut shape = |_sql: &[u8]| Shape { parameters: 0, columns: 1, rows: 2 };
+//! let mut arrived = Vec::new();
+//! let mut server = NullServer::begin(1, &mut arrived);
+//!
+//! // Login: what arrives is fed, what comes back is sent, until the server has decided.
+//! let mut login = Login::new(LoginOptions::new(Credentials::new("anna", "secret"), Transport::UnixSocket));
+//! let logged_in = loop {
+//!     match login.feed(&std::mem::take(&mut arrived))?.1 {
+//!         LoginStep::Send(bytes) => server.feed(&bytes, &mut shape, &mut arrived)?,
+//!         LoginStep::Done(logged_in) => break logged_in,
+//!         other => return Err(format!("the null server asks for {other:?}").into()),
+//!     };
+//! };
+//!
+//! let mut request = Vec::new();
+//! command::query(&mut request, b"SELECT n FROM numbers");
+//! server.feed(&request, &mut shape, &mut arrived)?;
+//! let mut parser = ReplyParser::new(logged_in.capabilities);
+//! parser.begin(RowFormat::Text);
+//! let mut rows = First::default();
+//! let fed = parser.feed(&arrived, &mut rows)?;
+//! assert_eq!((fed.step, fed.consumed), (Step::Done, arrived.len()));
+//! assert_eq!(rows.0, ["1", "1"]);
+//! assert_eq!(parser.outcome().map_err(Clone::clone)?.rows, 2);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod auth;
 pub mod bulk;

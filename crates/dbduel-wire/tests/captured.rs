@@ -132,34 +132,20 @@ fn parse(
 fn greetings_tell_who_the_server_is() {
     let native = "mysql_native_password";
     let expected = [
-        (false, "5.5.34", (5, 5, 34), native, 0),
-        (false, "5.6.24", (5, 6, 24), native, 0),
-        (false, "9.7.4-2", (9, 7, 4), "caching_sha2_password", 0),
-        (true, "10.1.23-MariaDB", (10, 1, 23), native, 0),
-        (
-            true,
-            "10.11.19-MariaDB-0+deb12u1",
-            (10, 11, 19),
-            native,
-            0x1d,
-        ),
-        (
-            true,
-            "10.11.19-MariaDB-0+deb12u1",
-            (10, 11, 19),
-            native,
-            0x1d,
-        ),
-        (true, "11.4.5-MariaDB", (11, 4, 5), native, 0x1d),
+        (false, "5.5.34", native, 0),
+        (false, "5.6.24", native, 0),
+        (false, "9.7.4-2", "caching_sha2_password", 0),
+        (true, "10.1.23-MariaDB", native, 0),
+        (true, "10.11.19-MariaDB-0+deb12u1", native, 0x1d),
+        (true, "10.11.19-MariaDB-0+deb12u1", native, 0x1d),
+        (true, "11.4.5-MariaDB", native, 0x1d),
     ];
     for (capture, expected) in CAPTURES.iter().zip(expected) {
         let greeting = capture.greeting();
         let extended = greeting.capabilities.0 >> 32;
-        let numbers = greeting.version_numbers().unwrap();
         let facts = (
             greeting.is_mariadb(),
             greeting.version(),
-            numbers,
             greeting.auth_method.as_str(),
             extended,
         );

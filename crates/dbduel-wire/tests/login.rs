@@ -376,10 +376,7 @@ fn mariadb_gets_its_extended_capabilities_back() {
         version_text: "5.5.5-10.11.5-MariaDB".to_owned(),
         ..greeting("mysql_native_password")
     };
-    assert_eq!(
-        (mariadb.version(), mariadb.version_numbers()),
-        ("10.11.5-MariaDB", Some((10, 11, 5)))
-    );
+    assert_eq!(mariadb.version(), "10.11.5-MariaDB");
     let bytes = sent(login(options(Transport::Tcp), &mariadb).1);
     let Ok(ClientPacket::Login(packet)) = ClientPacket::parse(&bytes[4..]) else {
         panic!("{bytes:?}")

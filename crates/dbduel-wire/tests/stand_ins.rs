@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use dbduel_wire::command::code;
+use dbduel_wire::packet::append;
 use dbduel_wire::server::{Act, Action, Answer, Effect, NullServer, ScriptedServer, Shape};
 use dbduel_wire::{
     Capabilities, Credentials, Login, LoginOptions, LoginStep, PrepareParser, Prepared,
@@ -68,9 +70,9 @@ fn the_null_server_answers_pipelined_requests() {
     command::execute(&mut requests, &statement, &[Value::Signed(5)], Types::Send).unwrap();
     command::query(&mut requests, b"change");
     command::query(&mut requests, b"select");
-    command::ping(&mut requests);
+    append(&mut requests, 0, |out| out.push(code::PING));
     command::close(&mut requests, &statement);
-    command::reset_connection(&mut requests);
+    append(&mut requests, 0, |out| out.push(code::RESET_CONNECTION));
     command::execute(&mut requests, &statement, &[Value::Signed(5)], Types::Send).unwrap();
     // In pieces, as they may arrive.
     for piece in requests.chunks(7) {

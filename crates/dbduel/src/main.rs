@@ -6,6 +6,7 @@ mod chance;
 mod cli;
 mod commands;
 mod console;
+mod counts;
 mod exit;
 mod home;
 mod interrupt;

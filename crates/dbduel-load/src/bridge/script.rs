@@ -2,18 +2,24 @@
 //!
 //! What the script does between two questions about events is in [`crate::lua`]; here are the answers.
 
-use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use dbduel_record::seed::named_seed;
 
 use super::load_threads::{self, Clients, LoadThreads};
 use crate::executor::{Executor, Reactor, Token};
-use crate::lua::{Context, Event, Resume, ScriptClients, ScriptError, Session, gather_states};
+use crate::lua::{
+    Context, Event, Patience, Resume, ScriptClients, ScriptError, Session, gather_states,
+};
 use crate::run::{Counts, Entry, Gate, Ledger};
+
+/// What a connection may take that is being made when the run is over: far more than one to a server that is well, so that
+/// the event which needs it ends and counts.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Starts so many threads with so many clients on them; they wait until the gate opens.
 ///
@@ -28,9 +34,10 @@ pub fn start(
 ) -> io::Result<LoadThreads> {
     let threads = threads.clamp(1, clients.max(1));
     let (own_gate, ledger) = (Arc::clone(gate), Arc::clone(ledger));
+    let unready = Arc::new(AtomicU32::new(clients));
     load_threads::start(threads, gate, move |thread| OneThread {
         context: Rc::new(script.context()),
-        unready: Rc::new(Cell::new(0)),
+        unready: Arc::clone(&unready),
         numbers: (thread..clients).step_by(threads as usize).collect(),
         gate: Arc::clone(&own_gate),
         ledger: Arc::clone(&ledger),
@@ -40,8 +47,8 @@ pub fn start(
 /// The clients of one thread.
 struct OneThread {
     context: Rc<Context>,
-    /// Clients that have not said yet that they are ready.
-    unready: Rc<Cell<usize>>,
+    /// Clients of all threads that have not said yet that they are ready.
+    unready: Arc<AtomicU32>,
     numbers: Vec<u32>,
     gate: Arc<Gate>,
     ledger: Arc<Ledger>,
@@ -55,9 +62,8 @@ impl Clients for OneThread {
     }
 
     fn seat(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token> {
-        self.unready.set(self.count());
         let seat = |&number: &u32| {
-            let unready = Rc::clone(&self.unready);
+            let unready = Arc::clone(&self.unready);
             let (context, reactor) = (Rc::clone(&self.context), Rc::clone(executor.reactor()));
             let (gate, ledger) = (Arc::clone(&self.gate), Arc::clone(&self.ledger));
             executor.insert(|token| {
@@ -93,8 +99,8 @@ impl Clients for OneThread {
 /// Where one client is.
 struct Place<'a> {
     number: u32,
-    unready: &'a Cell<usize>,
-    gate: &'a Gate,
+    unready: &'a AtomicU32,
+    gate: &'a Arc<Gate>,
     ledger: &'a Ledger,
     reactor: &'a Rc<Reactor>,
     token: Token,
@@ -105,8 +111,10 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     let number = place.number;
     let seed = named_seed(context.seed(), &format!("client/{number}"));
     let meter = place.ledger.meter(number);
+    let gate = Arc::clone(place.gate);
+    let patience = Patience::until(move || gate.over_at(), GRACE);
     let reactor = Rc::clone(place.reactor);
-    let mut session = Session::new(context, number, meter, reactor, place.token)?;
+    let mut session = Session::new(context, number, meter, patience, reactor, place.token)?;
     session.seed(seed);
     session.load(&mut None).await?;
     let mut events = Events {
@@ -118,10 +126,15 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     };
     let mut resume = session.begin(number)?;
     loop {
-        let flag = match session.go_on(resume, &mut None).await? {
+        let event = match session.go_on(resume, &mut None).await {
+            // As after an ignored error, the event is given up.
+            Err(ScriptError::Over { .. }) if events.abandon() => return Ok(()),
+            went_on => went_on?,
+        };
+        let flag = match event {
             Event::Ready => {
-                place.unready.set(place.unready.get().saturating_sub(1));
-                if place.unready.get() == 0 {
+                // Before it says so the gate does not open, so nobody is held up.
+                if place.unready.fetch_sub(1, Ordering::AcqRel) == 1 {
                     gather_states();
                 }
                 place.gate.ready();
@@ -202,10 +215,12 @@ impl Events<'_> {
         self.ledger.event(self.number, Counts::NONE, latency);
     }
 
-    /// The running event is not counted.
-    fn abandon(&mut self) {
-        if self.running_since.take().is_some() {
+    /// The running event is not counted; false when there is none.
+    fn abandon(&mut self) -> bool {
+        let is_running = self.running_since.take().is_some();
+        if is_running {
             self.entry.gate().done();
         }
+        is_running
     }
 }

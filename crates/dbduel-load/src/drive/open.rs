@@ -8,6 +8,7 @@ use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::blocking::Tls;
 use crate::load_thread::{Command, Report};
+use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
 use crate::session::Session;
 use crate::worker::Opening;
@@ -100,6 +101,7 @@ impl<O: Write> Desk<O> {
             self.close(&contender)?;
             return refused(why);
         }
+        gather_states();
         self.contenders.insert(
             contender.clone(),
             OpenContender {

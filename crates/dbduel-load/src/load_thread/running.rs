@@ -73,6 +73,11 @@ impl RunningSlice {
         &self.slice
     }
 
+    /// Longest wait for transactions in flight at the end.
+    pub(super) fn drain(&self) -> Duration {
+        self.drain
+    }
+
     /// Ends the measured part now.
     pub(super) fn stop(&mut self) {
         self.slice.stop();

@@ -11,10 +11,11 @@ use dbduel_wire::{ServerError, Summary, Value};
 
 use errors::{connect_error, lost_error};
 
+use super::patience::Patience;
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
-use crate::conn::{Conn, LostError, Statement, StatementError, within};
+use crate::conn::{Conn, LostError, Statement, StatementError, unless_over, within};
 use crate::executor::{Reactor, Token};
 use crate::run::pause;
 
@@ -40,6 +41,7 @@ struct Prepared {
 /// The connections of one client.
 pub(super) struct Connections {
     context: Rc<Context>,
+    patience: Patience,
     reactor: Rc<Reactor>,
     token: Token,
     /// By number; the first, 0, stays empty.
@@ -50,7 +52,7 @@ pub(super) struct Connections {
     free_slots: Vec<usize>,
     free_statements: Vec<usize>,
     lent_is_taken: bool,
-    /// Why a connection was of no use any more, last.
+    /// Why a connection was of no use any more or could not be made, unless one was made since.
     pub(super) lost: Option<LostError>,
 }
 
@@ -67,9 +69,15 @@ pub(super) enum Failure {
 }
 
 impl Connections {
-    pub(super) fn new(context: Rc<Context>, reactor: Rc<Reactor>, token: Token) -> Self {
+    pub(super) fn new(
+        context: Rc<Context>,
+        patience: Patience,
+        reactor: Rc<Reactor>,
+        token: Token,
+    ) -> Self {
         Connections {
             context,
+            patience,
             reactor,
             token,
             slots: vec![Slot::Closed],
@@ -92,19 +100,18 @@ impl Connections {
             self.lent_is_taken = true;
             Slot::Lent
         } else {
-            match self.open().await {
-                Ok(conn) => Slot::Own(Box::new(conn)),
-                Err((address, lost)) => {
-                    let error = connect_error(&address, &lost);
-                    self.lost = Some(lost);
-                    return Err((address, error));
-                }
-            }
+            Slot::Own(Box::new(self.open().await?))
         };
         Ok(put(&mut self.slots, &mut self.free_slots, slot))
     }
 
-    async fn open(&self) -> Result<Conn, (Address, LostError)> {
+    /// True when whoever drives the client does not wait for its connections any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.patience.is_over()
+    }
+
+    /// Connects to the next address; the error says where to.
+    async fn open(&mut self) -> Result<Conn, (Address, ServerError)> {
         let settings = &self.context.settings;
         let servers = &settings.servers;
         let number = self.context.connections.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +123,8 @@ impl Connections {
                 path: std::path::PathBuf::new(),
             };
             let error = std::io::Error::new(ErrorKind::NotFound, "no address of a server is given");
-            return Err((nowhere, error.into()));
+            let error = connect_error(&nowhere, &error.into());
+            return Err((nowhere, error));
         };
         let opening = Conn::open(
             Rc::clone(&self.reactor),
@@ -126,9 +134,26 @@ impl Connections {
             &servers.database,
             &servers.tls,
         );
-        let patience = settings.limits.connecting;
-        let opened = within(&self.reactor, self.token, Instant::now(), patience, opening).await;
-        opened.map_err(|lost| (address.clone(), lost))
+        let (began, longest) = (Instant::now(), settings.limits.connecting);
+        let opening = within(&self.reactor, self.token, began, longest, opening);
+        let end = || self.patience.end_of(began);
+        let opened = unless_over(&self.reactor, self.token, end, opening).await;
+        let opened = opened.unwrap_or_else(|| {
+            let error = std::io::Error::new(ErrorKind::TimedOut, "no answer before the end");
+            Err(error.into())
+        });
+        match opened {
+            Ok(conn) => {
+                self.lost = None;
+                Ok(conn)
+            }
+            Err(lost) => {
+                let error = connect_error(address, &lost);
+                let address = address.clone();
+                self.lost = Some(lost);
+                Err((address, error))
+            }
+        }
     }
 
     /// Closes; false when there was nothing to close.
@@ -188,11 +213,7 @@ impl Connections {
         if matches!(self.slots[connection], Slot::Imagined) {
             return Ok(());
         }
-        let fresh = self.open().await;
-        let conn = fresh.map_err(|(address, lost)| {
-            let error = connect_error(&address, &lost);
-            (address, error)
-        })?;
+        let conn = self.open().await?;
         match (&mut self.slots[connection], lent) {
             (Slot::Lent, Some(place)) => **place = conn,
             (slot, _) => *slot = Slot::Own(Box::new(conn)),
@@ -322,7 +343,7 @@ impl Connections {
             .reconnects_after(error.code)
         {
             let deadline = Instant::now() + self.context.settings.limits.reconnecting;
-            while !reconnected && Instant::now() < deadline {
+            while !reconnected && Instant::now() < deadline && !self.is_over() {
                 reconnected = self.reconnect(lent, connection).await.is_ok();
                 if !reconnected {
                     let again = Instant::now() + RECONNECT_PAUSE;
@@ -330,9 +351,7 @@ impl Connections {
                 }
             }
         }
-        if reconnected {
-            self.lost = None;
-        } else if !self.is_lent(connection) {
+        if !reconnected && !self.is_lent(connection) {
             self.disconnect(connection);
         }
         Failure::Error { error, reconnected }

@@ -61,7 +61,7 @@ impl Coroutine {
         // SAFETY: the words have been read, and the stack of a coroutine that does not run is ours.
         unsafe { ffi::lua_settop(state, 0) };
         asked?.ok_or_else(|| {
-            mlua::Error::runtime("the script yields where no coroutine of its own runs").into()
+            mlua::Error::runtime("the script yields as nothing in the prelude does").into()
         })
     }
 
@@ -104,7 +104,7 @@ impl Coroutine {
         }
     }
 
-    /// What it asks for, in so many words on its stack; none when it is a yield of the script's own.
+    /// What it asks for, in so many words on its stack; none when the yield is not the prelude's.
     #[inline]
     fn read(&self, lua: &Lua, count: c_int, call: &mut Call) -> mlua::Result<Option<Asked>> {
         let state = self.thread.state();

@@ -65,6 +65,12 @@ pub enum ScriptError {
     /// A connection is of no use any more, where nothing else can be used.
     #[error(transparent)]
     Lost(#[from] LostError),
+    /// A connection was asked for when whoever drives the client did not wait for it any more.
+    #[error("the time is over and there is no connection: {why}")]
+    Over {
+        /// Why there is none.
+        why: String,
+    },
     /// Nobody wants it any more.
     #[error("the script was told to end")]
     Cancelled,

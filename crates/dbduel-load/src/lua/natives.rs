@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mlua::{IntoLua, LightUserData, Lua, MultiValue, Table, Value};
+use nix::errno::Errno;
 
 use super::answer::OPS;
 use super::error::ScriptError;
@@ -97,11 +98,13 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     bulk(lua, shared, &host)?;
 
     let own = Rc::clone(shared);
-    // None, and why, for what is no Lua.
-    let compile = move |lua: &Lua, path: String| match own.script.required_function(lua, &path) {
-        Ok(function) => Ok((Some(function), None)),
-        Err(ScriptError::Syntax { message }) => Ok((None, Some(message))),
-        Err(error) => Err(mlua::Error::runtime(error)),
+    // None, and why, for what cannot be read and what is no Lua.
+    let compile = move |lua: &Lua, path: mlua::String| {
+        let path = path.to_string_lossy();
+        Ok(match own.script.required_function(lua, &path) {
+            Ok(function) => (Some(function), None),
+            Err(error) => (None, Some(in_the_words_of_lua(&error))),
+        })
     };
     host.set("compile", lua.create_function(compile)?)?;
     let own = Rc::clone(shared);
@@ -117,6 +120,17 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     };
     host.set("driver_used", lua.create_function(driver_used)?)?;
     Ok(host)
+}
+
+/// What `loadfile` says of such an error.
+fn in_the_words_of_lua(error: &ScriptError) -> String {
+    match error {
+        ScriptError::Read { path, why } => match why.raw_os_error() {
+            Some(code) => format!("cannot open {path}: {}", Errno::from_raw(code).desc()),
+            None => format!("cannot open {path}: {why}"),
+        },
+        error => error.to_string(),
+    }
 }
 
 /// So many of what the code stands for in sysbench's C interface.
@@ -213,7 +227,7 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     };
     host.set("alert", lua.create_function(alert)?)?;
     let own = Rc::clone(shared);
-    let fatal_sql = move |_: &Lua, (_connection, query): (usize, mlua::String)| {
+    let fatal_sql = move |_: &Lua, query: mlua::String| {
         if let Some((error, function)) = &*own.last_error.borrow() {
             let text = match query.to_string_lossy() {
                 query if query == "<prepared statement>" => {

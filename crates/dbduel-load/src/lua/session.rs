@@ -3,6 +3,7 @@
 mod child;
 mod command;
 mod statements;
+mod warden;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::answer::{Answer, Asked, Call, Op};
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
 use super::natives::Unused;
+use super::patience::Patience;
 use super::state::{Context, State};
 use crate::conn::{Conn, LostError};
 use crate::executor::{Reactor, Token};
@@ -66,12 +68,15 @@ impl Session {
         context: Rc<Context>,
         tid: u32,
         meter: Arc<Meter>,
+        patience: Patience,
         reactor: Rc<Reactor>,
         token: Token,
     ) -> Result<Self, ScriptError> {
+        let own_reactor = Rc::clone(&reactor);
+        let connections = Connections::new(Rc::clone(&context), patience, own_reactor, token);
         Ok(Session {
             state: State::new(&context, tid, meter)?,
-            connections: Connections::new(Rc::clone(&context), Rc::clone(&reactor), token),
+            connections,
             context,
             reactor,
             token,

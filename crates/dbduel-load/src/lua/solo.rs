@@ -8,6 +8,7 @@ use mlua::{IntoLuaMulti, MultiValue};
 use super::cancel::Cancel;
 use super::error::ScriptError;
 use super::host::ScriptClients;
+use super::patience::Patience;
 use super::session::Session;
 use super::state::Context;
 use crate::executor::{Executor, Task};
@@ -48,6 +49,7 @@ impl Solo {
             context,
             tid,
             Arc::<Meter>::default(),
+            Patience::endless(),
             reactor,
             token,
         )?);

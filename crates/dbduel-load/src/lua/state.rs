@@ -1,10 +1,9 @@
 //! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
@@ -23,8 +22,9 @@ use crate::executor::pages;
 use crate::run::Meter;
 
 /// The prelude, in the order in which the parts need each other.
-const PRELUDE: [(&str, &str); 6] = [
+const PRELUDE: [(&str, &str); 7] = [
     ("api", include_str!("prelude/api.lua")),
+    ("library", include_str!("prelude/library.lua")),
     ("main", include_str!("prelude/main.lua")),
     ("random", include_str!("prelude/random.lua")),
     ("sql", include_str!("prelude/sql.lua")),
@@ -35,18 +35,16 @@ const PRELUDE: [(&str, &str); 6] = [
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
 
-/// States of one thread from which on it is worth while to gather them.
+/// States from which on it is worth while to gather them.
 const MANY: u32 = 4;
 
-thread_local! {
-    /// States that this thread has made since they were last gathered.
-    static FRESH: Cell<u32> = const { Cell::new(0) };
-}
+/// States that all threads have made since they were last gathered.
+static FRESH: AtomicU32 = AtomicU32::new(0);
 
-/// Puts what the process has allocated onto large pages, if this thread has made many states since the last call. For a
-/// moment at which nobody waits.
+/// Puts what the process has allocated onto large pages, if it has made many states since the last call. Holds up whoever
+/// calls, and touches the memory of all threads: for a moment at which all states are made and nobody waits.
 pub(crate) fn gather_states() {
-    if FRESH.take() >= MANY {
+    if FRESH.swap(0, Ordering::Relaxed) >= MANY {
         pages::gather();
     }
 }
@@ -183,7 +181,7 @@ impl State {
         let package: Table = state.lua.globals().get("package")?;
         package.set("path", settings.script.search_path())?;
         state.lua.gc_restart();
-        FRESH.set(FRESH.get() + 1);
+        FRESH.fetch_add(1, Ordering::Relaxed);
         Ok(state)
     }
 

@@ -125,6 +125,13 @@ impl Gate {
         Some(*self.started.get()? + self.limits.warm_up + self.limits.time?)
     }
 
+    /// From when on nothing new is begun, by the time or by order; none while that is not known.
+    #[must_use]
+    pub fn over_at(&self) -> Option<Instant> {
+        let ends = [self.end(), self.closed.get().copied()];
+        ends.into_iter().flatten().min()
+    }
+
     /// Leave for a worker that is free now; none when the run is over.
     #[inline]
     pub fn take(&self, now: Instant) -> Option<Ticket> {
@@ -303,9 +310,10 @@ impl Gate {
 
     /// Time after the start from which on no arrival is an event any more; none while that is not known.
     pub(super) fn last_arrival(&self) -> Option<Duration> {
-        let last = [self.end(), self.closed.get().copied()];
-        let last = last.into_iter().flatten().min()?;
-        Some(last.saturating_duration_since(*self.started.get()?))
+        Some(
+            self.over_at()?
+                .saturating_duration_since(*self.started.get()?),
+        )
     }
 
     /// The most events that there can be, those that were begun included, by what is known `elapsed` after the start;

@@ -5,19 +5,16 @@
 //! makes no connection again: whoever seated the client does, when its task has ended.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use dbduel_record::seed::named_seed;
 use dbduel_wire::ServerError;
 
 use super::{Begin, Client, Seat};
-use crate::conn::{Conn, Effects, LostError, StatementError, within};
+use crate::conn::{Conn, Effects, LostError, StatementError, unless_over, within};
 use crate::executor::Token;
 use crate::run::{Counts, Entry, Gate, IgnoredErrors, Ledger, pause};
 
@@ -209,26 +206,10 @@ async fn open<C: Client>(
     let since = lost_at.unwrap_or_else(Instant::now);
     let patience = crew.rules.reconnecting;
     let opening = within(&seat.reactor, seat.token, since, patience, opening);
-    unless_over(crew, seat, opening).await.transpose()
-}
-
-/// What `opening` comes to; none when the run is over before, for whose end nobody waits then.
-async fn unless_over<T>(crew: &Crew, seat: &Seat, opening: impl Future<Output = T>) -> Option<T> {
-    let end = crew.gate.end();
-    if let Some(end) = end {
-        seat.reactor.wake_at(seat.token, end);
-    }
-    let mut opening = pin!(opening);
-    let outcome = poll_fn(|context| match opening.as_mut().poll(context) {
-        // Whoever closes the gate rings, so that this is polled.
-        Poll::Pending if crew.gate.is_over(Instant::now()) => Poll::Ready(None),
-        polled => polled.map(Some),
-    })
-    .await;
-    if let Some(end) = end {
-        seat.reactor.forget_timer(seat.token, end);
-    }
-    outcome
+    // For a run that is over nobody waits.
+    let over_at = || crew.gate.over_at();
+    let opened = unless_over(&seat.reactor, seat.token, over_at, opening).await;
+    opened.transpose()
 }
 
 const RECONNECTED: Counts = Counts {

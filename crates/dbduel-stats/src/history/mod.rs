@@ -8,7 +8,7 @@
 mod scan;
 
 use crate::autocorrelation::autocovariances;
-use crate::error::{StatsError, all_finite, open_fraction};
+use crate::error::{StatsError, all_finite, bounded, not_negative, open_fraction};
 use crate::estimate::Estimate;
 use crate::moments::{median, normal_point};
 use scan::{Split, scan};
@@ -40,6 +40,7 @@ pub struct HistoryRule {
 
 impl HistoryRule {
     /// For looking at a whole history: 1 % and 999 permutations.
+    #[must_use]
     pub fn offline(magnitude: f64, seed: u64) -> Self {
         HistoryRule {
             alpha: 0.01,
@@ -50,6 +51,7 @@ impl HistoryRule {
     }
 
     /// For testing after every run: 0.2 % and 1999 permutations, since there are many tests.
+    #[must_use]
     pub fn alarm(magnitude: f64, seed: u64) -> Self {
         HistoryRule {
             alpha: 0.002,
@@ -68,14 +70,8 @@ impl HistoryRule {
                 requirement: "at least 1/alpha - 1, or no p-value could be small enough",
             });
         }
-        if !(self.magnitude >= 0.0 && self.magnitude.is_finite()) {
-            return Err(StatsError::Parameter {
-                name: "magnitude",
-                value: self.magnitude,
-                requirement: "finite and not negative",
-            });
-        }
-        Ok(())
+        bounded("permutations", self.permutations)?;
+        not_negative("magnitude", self.magnitude)
     }
 }
 
@@ -157,34 +153,6 @@ pub fn raise_alarm(
         newest.iter().all(|value| *value > before) || newest.iter().all(|value| *value < before);
     let change = sized(series, &[split]).into_iter().next();
     Ok(change.filter(|change| agree && change.size.value.abs() >= rule.magnitude))
-}
-
-/// What a longer history did to the changes known before.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Revision {
-    /// Changes that are new.
-    pub added: Vec<ChangePoint>,
-    /// Former changes that are gone or moved by more than one run.
-    pub withdrawn: Vec<ChangePoint>,
-}
-
-/// Compares the changes before and after runs were appended, so that no report changes silently.
-pub fn revise(before: &[ChangePoint], after: &[ChangePoint]) -> Revision {
-    let known = |change: &ChangePoint, others: &[ChangePoint]| {
-        others.iter().any(|other| other.at.abs_diff(change.at) <= 1)
-    };
-    Revision {
-        added: after
-            .iter()
-            .filter(|change| !known(change, before))
-            .copied()
-            .collect(),
-        withdrawn: before
-            .iter()
-            .filter(|change| !known(change, after))
-            .copied()
-            .collect(),
-    }
 }
 
 /// The splits with the sizes that follow from the segments between them.
@@ -315,21 +283,6 @@ mod tests {
         );
         series.push(-0.10);
         assert_eq!(raise_alarm(&series, &rule).unwrap(), None);
-    }
-
-    #[test]
-    fn moved_changes_are_reported_as_revisions() {
-        let rule = HistoryRule::offline(0.01, 1);
-        let changes = find_changes(&noisy(&[(30, 0.0), (30, 0.05)], 3), &rule)
-            .unwrap()
-            .changes;
-        let moved = ChangePoint {
-            at: changes[0].at + 2,
-            ..changes[0]
-        };
-        assert_eq!(revise(&changes, &changes), Revision::default());
-        let revision = revise(&changes, &[moved]);
-        assert_eq!((revision.added, revision.withdrawn), (vec![moved], changes));
     }
 
     #[test]

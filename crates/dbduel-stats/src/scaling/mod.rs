@@ -6,7 +6,7 @@
 
 mod curve;
 
-use crate::error::{StatsError, at_least, open_fraction};
+use crate::error::{StatsError, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
 use crate::linear::inverse;
 use crate::moments::{f_p_value, mean, t_point};
@@ -14,6 +14,9 @@ use curve::{Curve, fit_curve};
 
 /// Significance of the lack-of-fit test.
 const LACK_OF_FIT_ALPHA: f64 = 0.05;
+
+/// Largest N that is fitted: powers of greater ones have no place in the normal equations.
+const LEVEL_MAX: f64 = 1e9;
 
 /// The peak is stated only up to this multiple of the largest N measured.
 const EXTRAPOLATION_MAX: f64 = 1.5;
@@ -57,7 +60,7 @@ pub enum Scaling {
 /// removed first, since the machine's mood is common to a sweep. Intervals have confidence `1 − alpha`.
 ///
 /// # Errors
-/// Fewer than two sweeps or four levels, levels that are not ascending from at least 1, sweeps of
+/// Fewer than two sweeps or four levels, levels that do not ascend from at least 1 to at most 10⁹, sweeps of
 /// another length, a throughput that is not positive and finite, or `alpha` outside (0, 1).
 pub fn fit_scaling(
     levels: &[f64],
@@ -123,11 +126,11 @@ fn check(levels: &[f64], throughput: &[Vec<f64>], alpha: f64) -> Result<(), Stat
     open_fraction("alpha", alpha)?;
     at_least("sweeps", 2, throughput.len())?;
     at_least("levels", 4, levels.len())?;
-    let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
-    if !(ascending && levels[0] >= 1.0 && levels.iter().all(|level| level.is_finite())) {
+    let is_possible = |level: &f64| (1.0..=LEVEL_MAX).contains(level);
+    if !(levels.is_sorted_by(|one, next| one < next) && levels.iter().all(is_possible)) {
         return Err(StatsError::Shape {
             what: "levels",
-            problem: format!("{levels:?} do not ascend from at least 1"),
+            problem: format!("{levels:?} do not ascend from at least 1 to at most {LEVEL_MAX}"),
         });
     }
     for sweep in throughput {
@@ -137,16 +140,7 @@ fn check(levels: &[f64], throughput: &[Vec<f64>], alpha: f64) -> Result<(), Stat
                 problem: format!("{} values for {} levels", sweep.len(), levels.len()),
             });
         }
-        if let Some(index) = sweep
-            .iter()
-            .position(|value| !(*value > 0.0 && value.is_finite()))
-        {
-            return Err(StatsError::NotPositive {
-                what: "sweep",
-                index,
-                value: sweep[index],
-            });
-        }
+        all_positive("sweep", sweep)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::coins::Coins;
 use super::confidence_set::{ShiftTest, confidence_set};
 use super::flip_spend::{Rejection, Side};
 use super::plan::SequentialPlan;
-use crate::error::{StatsError, all_finite, at_least};
+use crate::error::{StatsError, all_finite, at_least, finite};
 use crate::moments::mean;
 
 /// What the units seen so far allow to say.
@@ -105,13 +105,7 @@ impl Decider {
     /// [`StatsError::NotFinite`]; the state is then unchanged.
     pub fn push(&mut self, difference: f64) -> Result<(), StatsError> {
         let number = self.differences.len();
-        if !difference.is_finite() {
-            return Err(StatsError::NotFinite {
-                what: "paired differences",
-                index: number,
-                value: difference,
-            });
-        }
+        finite("paired differences", number, difference)?;
         self.differences.push(difference);
         self.coins.extend_to(number + 1);
         for test in self.margins.iter_mut().flatten().chain([&mut self.zero]) {
@@ -121,12 +115,14 @@ impl Decider {
     }
 
     /// Number of units so far.
+    #[must_use]
     pub fn n(&self) -> usize {
         self.differences.len()
     }
 
     /// Whether a verdict stands, without the cost of the interval. [`Decider::decision`] may still
     /// withdraw it when no constant effect fits.
+    #[must_use]
     pub fn has_verdict(&self) -> bool {
         self.direction().is_some() || self.equivalence().is_some()
     }

@@ -5,7 +5,7 @@
 //! Rosenberger 2012). The error budget is spent in proportion to the units seen (Lan & DeMets 1983).
 //! It does not know which effect is being tested: the caller shifts the units.
 
-use super::coins::{CoinRow, Coins};
+use super::coins::CoinRow;
 
 /// On which side of the hypothesis the data lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,27 +85,6 @@ impl FlipSpend {
         self.observed += unit;
         self.total_absolute += unit.abs();
         add_signed(&mut self.sums, unit, coins);
-        if self.units >= self.units_min {
-            self.look();
-        }
-    }
-
-    /// Replaces all units by recomputed ones and looks. For statistics whose earlier units change as
-    /// data arrive; paths already given up stay so.
-    pub(super) fn replace(&mut self, units: &[f64], coins: &Coins) {
-        if self.rejection.is_some() || units.len() > self.units_max {
-            return;
-        }
-        self.units = units.len();
-        self.observed = units.iter().sum();
-        self.total_absolute = units.iter().map(|unit| unit.abs()).sum();
-        for sum in &mut self.sums {
-            // A path given up is NaN and stays NaN.
-            *sum *= 0.0;
-        }
-        for (number, unit) in units.iter().enumerate() {
-            add_signed(&mut self.sums, *unit, coins.row(number));
-        }
         if self.units >= self.units_min {
             self.look();
         }
@@ -208,6 +187,7 @@ fn kth_largest_absolute(sums: &[f64], k: usize, scratch: &mut Vec<f64>) -> Optio
 mod tests {
     use super::*;
     use crate::random::RandomStream;
+    use crate::sequential::coins::Coins;
 
     fn run(
         units: &[f64],

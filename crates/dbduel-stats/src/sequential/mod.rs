@@ -28,10 +28,24 @@ use flip_spend::FlipSpend;
 use sign_e_process::SignEProcess;
 
 /// The sign-flip test with alpha spending alone, with the whole of the plan's α and without a margin:
-/// the first look at which "the differences are symmetric about zero" is rejected.
+/// the first look at which "the differences are symmetric about zero" is rejected (Fisher 1935; Lan & DeMets
+/// 1983).
+///
+/// ```
+/// use dbduel_stats::sequential::{SequentialPlan, Side, flip_spend};
+///
+/// # fn main() -> Result<(), dbduel_stats::StatsError> {
+/// // 2 · 2⁻⁷ is the first probability below 0.05 · 7/16.
+/// let plan = SequentialPlan::new(16, 0.05, 0.0, 1);
+/// let rejection = flip_spend(&[0.03, 0.01, 0.02, 0.02, 0.04, 0.01, 0.03], &plan)?;
+/// assert!(rejection.is_some_and(|found| found.at == 7 && found.side == Side::Above));
+/// assert_eq!(flip_spend(&[0.03, -0.01, 0.02, 0.02, -0.04, 0.01, 0.03], &plan)?, None);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
-/// As for [`decide`].
+/// A difference that is not finite, or a plan that could never decide.
 pub fn flip_spend(
     differences: &[f64],
     plan: &SequentialPlan,
@@ -47,28 +61,19 @@ pub fn flip_spend(
     Ok(test.rejection())
 }
 
-/// The sign-flip test for differences that are all recomputed at each look, as when they refer to a
-/// pooled quantile that moves. `units_at(n)` gives the `n` differences of look `n`; it must not depend
-/// on which contender is which beyond the sign.
-pub(crate) fn flip_spend_recomputed(
-    looks: usize,
-    plan: &SequentialPlan,
-    units_at: impl Fn(usize) -> Vec<f64>,
-) -> Result<Option<Rejection>, StatsError> {
-    plan.check()?;
-    let mut coins = Coins::new(plan.seed, plan.paths);
-    let mut test = FlipSpend::new(plan.n_max, plan.n_min, plan.alpha, plan.paths);
-    for n in plan.n_min..=looks.min(plan.n_max) {
-        coins.extend_to(n);
-        test.replace(&units_at(n), &coins);
-        if test.rejection().is_some() {
-            break;
-        }
-    }
-    Ok(test.rejection())
-}
-
-/// The e-process alone, at level `alpha` and without a horizon.
+/// The e-process alone, at level `alpha` and without a horizon: the first unit at which the evidence against
+/// fair signs reaches `1 / alpha` (Ville 1939; de la Peña 1999). It may be asked for ever.
+///
+/// ```
+/// use dbduel_stats::sequential::sign_e_process;
+///
+/// # fn main() -> Result<(), dbduel_stats::StatsError> {
+/// let rejection = sign_e_process(&[0.02; 30], 0.01)?;
+/// assert!(rejection.is_some_and(|found| found.at <= 12));
+/// assert_eq!(sign_e_process(&[0.02, -0.02, 0.02, -0.02], 0.01)?, None);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A difference that is not finite, or `alpha` outside (0, 1).

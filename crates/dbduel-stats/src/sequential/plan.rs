@@ -1,6 +1,6 @@
 //! What is fixed before the first unit is measured.
 
-use crate::error::{StatsError, open_fraction};
+use crate::error::{StatsError, bounded, not_negative, open_fraction};
 
 /// Share of α that is kept for extensions after the declared budget, unless the plan says otherwise.
 pub const DEFAULT_RESERVE: f64 = 0.2;
@@ -34,6 +34,7 @@ pub struct SequentialPlan {
 
 impl SequentialPlan {
     /// A plan with the default number of paths and first look.
+    #[must_use]
     pub fn new(n_max: usize, alpha: f64, margin: f64, seed: u64) -> Self {
         SequentialPlan {
             n_max,
@@ -48,7 +49,11 @@ impl SequentialPlan {
 
     /// Number of units at which the budgeted test can first reject, when all signs agree: the smallest n
     /// with 2 · 2⁻ⁿ ≤ (1 − reserve) α · n / n_max. `None`: the budget is too short for any verdict within it.
+    #[must_use]
     pub fn first_possible_decision(&self) -> Option<usize> {
+        if open_fraction("alpha", self.alpha_within_budget()).is_err() {
+            return None;
+        }
         (self.n_min..=self.n_max).find(|n| {
             let one_sided = 0.5_f64.powi(i32::try_from(*n).unwrap_or(i32::MAX));
             2.0 * one_sided <= self.alpha_within_budget() * *n as f64 / self.n_max as f64
@@ -79,13 +84,8 @@ impl SequentialPlan {
                 });
             }
         }
-        if !(self.margin >= 0.0 && self.margin.is_finite()) {
-            return Err(StatsError::Parameter {
-                name: "margin",
-                value: self.margin,
-                requirement: "finite and not negative",
-            });
-        }
+        not_negative("margin", self.margin)?;
+        bounded("paths", self.paths)?;
         if self.alpha_within_budget() * ((self.paths + 1) as f64) < 1.0 {
             return Err(StatsError::Parameter {
                 name: "paths",

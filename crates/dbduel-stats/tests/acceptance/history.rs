@@ -1,6 +1,6 @@
 //! False and true change points in histories of a hundred runs.
 
-use dbduel_stats::history::{HistoryRule, find_changes, raise_alarm, revise};
+use dbduel_stats::history::{HistoryRule, find_changes, raise_alarm};
 use dbduel_stats::random::RandomStream;
 
 const DEVIATION: f64 = 0.02;
@@ -73,23 +73,19 @@ fn alarms_over_eighty_appended_runs_are_rarely_false() {
 }
 
 #[test]
-fn appended_runs_rarely_revise_an_old_change_and_never_silently() {
-    let mut revised = 0;
+fn appended_runs_rarely_move_an_old_change() {
+    let mut moved = 0;
     for seed in 0..30 {
         let series = history(0.05, false, 100, seed);
         let rule = HistoryRule::offline(0.01, seed);
         let mut before = find_changes(&series[..80], &rule).unwrap().changes;
         for runs in 81..=100 {
             let after = find_changes(&series[..runs], &rule).unwrap().changes;
-            let revision = revise(&before, &after);
-            for change in &before {
-                let kept = after.iter().any(|other| other.at.abs_diff(change.at) <= 1);
-                assert!(kept || revision.withdrawn.contains(change));
-            }
-            revised += revision.withdrawn.len();
+            let is_kept = |at: usize| after.iter().any(|other| other.at.abs_diff(at) <= 1);
+            moved += before.iter().filter(|change| !is_kept(change.at)).count();
             before = after;
         }
     }
     // 600 appended runs.
-    assert!(revised <= 12, "{revised}");
+    assert!(moved <= 12, "{moved}");
 }

@@ -10,9 +10,9 @@
 
 mod compare;
 mod competitors;
+mod coverage;
 mod crossover;
 mod epochs;
-mod factors;
 mod history;
 mod latency;
 mod queue;

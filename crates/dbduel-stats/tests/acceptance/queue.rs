@@ -1,7 +1,6 @@
 //! An open-loop queue: Poisson arrivals, eight first-come workers, log-normal service with a mean of
 //! 10 ms, and stalls that freeze all workers. Latencies count from the arrival.
 
-use dbduel_stats::buckets::Buckets;
 use dbduel_stats::random::RandomStream;
 
 const WORKERS: usize = 8;
@@ -39,21 +38,55 @@ fn finish(start: f64, length: f64, stalls: &Stalls) -> f64 {
 }
 
 /// Counts of latencies on a grid of 1/700 in the logarithm, about as fine as a histogram's.
-pub fn bucketed(latencies: impl Iterator<Item = f64>) -> Buckets {
+#[derive(Debug, Clone)]
+pub struct Latencies {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl Latencies {
     const PER_LOG: f64 = 700.0;
     const LOG_MIN: f64 = -14.0;
-    let mut counts = vec![0; 16_000];
-    for latency in latencies {
-        counts[((latency.ln() - LOG_MIN) * PER_LOG).round() as usize] += 1;
+
+    pub fn new(latencies: impl IntoIterator<Item = f64>) -> Self {
+        let mut all = Latencies {
+            counts: vec![0; 16_000],
+            total: 0,
+        };
+        for latency in latencies {
+            let cell = ((latency.ln() - Self::LOG_MIN) * Self::PER_LOG).round() as usize;
+            all.counts[cell] += 1;
+            all.total += 1;
+        }
+        all
     }
-    let value = |index: usize| (LOG_MIN + index as f64 / PER_LOG).exp();
-    Buckets::new(
-        counts
-            .into_iter()
-            .enumerate()
-            .map(|(index, count)| (value(index), count)),
-    )
-    .unwrap()
+
+    pub fn merge(&mut self, other: &Latencies) {
+        for (own, others) in self.counts.iter_mut().zip(&other.counts) {
+            *own += others;
+        }
+        self.total += other.total;
+    }
+
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Smallest value on the grid with at least a fraction `q` of the latencies at or below it.
+    pub fn quantile(&self, q: f64) -> f64 {
+        let rank = (q * self.total as f64 - 1e-9).ceil() as u64;
+        let mut seen = 0;
+        let reaches = |count: &u64| {
+            seen += count;
+            seen >= rank.max(1)
+        };
+        let cell = self.counts.iter().position(reaches);
+        Self::value(cell.unwrap_or(self.counts.len() - 1))
+    }
+
+    fn value(cell: usize) -> f64 {
+        (Self::LOG_MIN + cell as f64 / Self::PER_LOG).exp()
+    }
 }
 
 /// Arrival time and latency of every request in `from..until` at `rate` per second; service times are

@@ -194,19 +194,6 @@ fn a_five_percent_difference_is_never_called_equivalent() {
 }
 
 #[test]
-fn fixed_n_intervals_hold_their_level_on_every_machine() {
-    for noise in [QUIET, TYPICAL, NASTY] {
-        let rejected = (0..1000)
-            .filter(|seed| {
-                let units = mirrored_duel(noise, DEFAULT_DESIGN, 24, 0.0, *seed);
-                !paired_mean(&units, 0.05).unwrap().contains(0.0)
-            })
-            .count();
-        assert!(rejected <= 73, "{rejected}");
-    }
-}
-
-#[test]
 fn a_slice_grid_locked_to_a_dip_cycle_needs_jitter() {
     let rejected = |jitter: f64| {
         let design = Design {

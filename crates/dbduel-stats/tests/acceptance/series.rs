@@ -1,8 +1,7 @@
 //! Intervals of one run's mean and quantiles under autocorrelation and stalls.
 
-use crate::queue::{bucketed, draw_stalls, serve};
+use crate::queue::{Latencies, draw_stalls, serve};
 use crate::simulate::autoregressive_series;
-use dbduel_stats::buckets::Buckets;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, IntervalLatency, QuantileEstimate, quantile_estimate};
 use dbduel_stats::random::RandomStream;
@@ -65,7 +64,7 @@ fn the_naive_standard_error_does_not_cover() {
 
 /// A run of the queue reduced to what the estimator takes.
 struct Run {
-    pooled: Buckets,
+    pooled: Latencies,
     requests: Vec<(f64, f64)>,
     intervals: Vec<IntervalLatency>,
     length: f64,
@@ -90,7 +89,7 @@ impl Run {
                 max: *max,
             })
             .collect();
-        let pooled = bucketed(requests.iter().map(|(_, latency)| *latency));
+        let pooled = Latencies::new(requests.iter().map(|(_, latency)| *latency));
         Run {
             pooled,
             requests,

@@ -212,12 +212,17 @@ impl Contender {
         level.exp()
     }
 
-    /// Mean throughput over `length` seconds after `guard` uncounted ones.
-    pub fn slice(&mut self, machine: &mut Machine, guard: usize, length: usize) -> f64 {
+    /// Throughput of `length` seconds after `guard` uncounted ones.
+    pub fn seconds(&mut self, machine: &mut Machine, guard: usize, length: usize) -> Vec<f64> {
         for _ in 0..guard {
             self.step(machine);
         }
-        (0..length).map(|_| self.step(machine)).sum::<f64>() / length as f64
+        (0..length).map(|_| self.step(machine)).collect()
+    }
+
+    /// Mean throughput over `length` seconds after `guard` uncounted ones.
+    pub fn slice(&mut self, machine: &mut Machine, guard: usize, length: usize) -> f64 {
+        self.seconds(machine, guard, length).iter().sum::<f64>() / length as f64
     }
 }
 
@@ -262,22 +267,42 @@ pub fn pair(noise: &Noise, effect: f64, machine: &mut Machine) -> [Contender; 2]
     [0.0, effect].map(|level| Contender::new(noise, level, &mut machine.random))
 }
 
-/// Goes on with a duel: the next mirrored blocks.
+/// Goes on with a duel: the log ratios of the next mirrored blocks.
 pub fn mirrored_blocks(
     machine: &mut Machine,
     pair: &mut [Contender; 2],
     design: Design,
     blocks: usize,
 ) -> Vec<f64> {
-    (0..blocks)
-        .map(|_| {
-            let length = design.draw_length(&mut machine.random);
-            let first = machine.random.below(2);
+    mirrored_seconds(machine, pair, design, blocks)
+        .chunks_exact(4)
+        .map(|block| {
             let mut level = [0.0; 2];
-            for contender in [first, 1 - first, 1 - first, first] {
-                level[contender] += 0.5 * pair[contender].slice(machine, design.guard, length).ln();
+            for (contender, seconds) in block {
+                let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+                level[*contender] += 0.5 * mean.ln();
             }
             level[1] - level[0]
         })
         .collect()
+}
+
+/// Goes on with a duel: contender and throughput by the second of every slice of the next mirrored blocks,
+/// four slices to a block.
+pub fn mirrored_seconds(
+    machine: &mut Machine,
+    pair: &mut [Contender; 2],
+    design: Design,
+    blocks: usize,
+) -> Vec<(usize, Vec<f64>)> {
+    let mut slices = Vec::with_capacity(4 * blocks);
+    for _ in 0..blocks {
+        let length = design.draw_length(&mut machine.random);
+        let first = machine.random.below(2);
+        for contender in [first, 1 - first, 1 - first, first] {
+            let seconds = pair[contender].seconds(machine, design.guard, length);
+            slices.push((contender, seconds));
+        }
+    }
+    slices
 }

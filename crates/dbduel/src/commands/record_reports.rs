@@ -1,17 +1,21 @@
 //! The reports in a record's directory: all that follow from it, and no others.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dbduel_record::event::Finding;
 use dbduel_record::store::RecordError;
+use dbduel_record::whole::write_whole;
 use dbduel_record::{Record, RecordWriter};
 use serde_json::Value;
 
 use crate::console;
 use crate::judge::{self, Summary};
-use crate::report;
+use crate::report::{self, ExtraFile};
+
+/// Permissions of a report, before the process's mask.
+const FILE_MODE: u32 = 0o666;
 
 /// Writes the record's reports, prints the terminal one if that `is_shown`, and gives their summary.
 ///
@@ -58,38 +62,73 @@ fn tells_of_ms(record: &Path) -> Option<u64> {
 /// The report that is written after all others; a test holds that it is the last of the formats.
 const LAST_WRITTEN: &str = "report.json";
 
+/// Makes all reports of a record again from what is in it, and changes nothing else there: not even a torn last
+/// line, which whoever goes on with the record completes. Gives the names of what was written.
+///
+/// # Errors
+/// When somebody writes the record at this moment, or a report cannot be written.
+pub fn make_again(record: &Path, summary: &Summary, findings: &[Finding]) -> Result<Vec<String>> {
+    RecordWriter::is_free(record)?;
+    let files = files(summary, findings, &options());
+    for file in &files {
+        let path = record.join(&file.name);
+        write_whole(&path, file.text.as_bytes(), FILE_MODE)
+            .with_context(|| format!("could not write `{}`", path.display()))?;
+    }
+    remove_stale(record, &files)?;
+    Ok(files.into_iter().map(|file| file.name).collect())
+}
+
 fn derive(evidence: &Record, writer: &RecordWriter, is_shown: bool) -> Result<Summary> {
     let (summary, findings) = judge::summarise(evidence);
-    let options = report::Options {
-        width: console::width(),
-        colour: console::is_colour_wanted(),
-    };
-    let mut charts = BTreeSet::new();
-    for format in report::FORMATS {
-        let rendered = format.render(&summary, &findings, &options);
-        // A report after what it links to, so that one that is there is whole.
-        for file in rendered.files {
-            writer.replace(Path::new(&file.name), file.text.as_bytes())?;
-            charts.insert(file.name);
-        }
-        match format.file_name() {
-            Some(name) => writer.replace(Path::new(name), rendered.text.as_bytes())?,
-            None if is_shown => console::print(&rendered.text)?,
-            None => {}
+    let options = options();
+    if is_shown {
+        let shown = report::FORMATS
+            .iter()
+            .filter(|format| format.file_name().is_none());
+        for format in shown {
+            console::print(&format.render(&summary, &findings, &options).text)?;
         }
     }
-    remove_stale(writer.dir(), &charts)?;
+    let files = files(&summary, &findings, &options);
+    for file in &files {
+        writer.replace(Path::new(&file.name), file.text.as_bytes())?;
+    }
+    remove_stale(writer.dir(), &files)?;
     Ok(summary)
 }
 
+fn options() -> report::Options {
+    report::Options {
+        width: console::width(),
+        colour: console::is_colour_wanted(),
+    }
+}
+
+/// The reports that are files, each after what it links to, so that one that is there is whole.
+fn files(summary: &Summary, findings: &[Finding], options: &report::Options) -> Vec<ExtraFile> {
+    let mut files = Vec::new();
+    for format in report::FORMATS {
+        if let Some(name) = format.file_name() {
+            let rendered = format.render(summary, findings, options);
+            files.extend(rendered.files);
+            files.push(ExtraFile {
+                name: name.to_owned(),
+                text: rendered.text,
+            });
+        }
+    }
+    files
+}
+
 /// Removes charts of earlier reports that the record, which has grown since, no longer gives.
-fn remove_stale(record: &Path, charts: &BTreeSet<String>) -> Result<()> {
+fn remove_stale(record: &Path, files: &[ExtraFile]) -> Result<()> {
     let listed = || format!("could not list `{}`", record.display());
     for entry in fs::read_dir(record).with_context(listed)? {
         let entry = entry.with_context(listed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_chart = name.starts_with("report-") && name.ends_with(".svg");
-        if is_chart && !charts.contains(&name) {
+        if is_chart && files.iter().all(|file| file.name != name) {
             fs::remove_file(entry.path())
                 .with_context(|| format!("could not remove `{}`", entry.path().display()))?;
         }
@@ -108,11 +147,15 @@ mod tests {
         for name in names {
             fs::write(dir.path().join(name), "x").unwrap();
         }
-        let charts = BTreeSet::from(["report-new.svg".to_owned()]);
-        remove_stale(dir.path(), &charts).unwrap();
+        let files = ["report-new.svg", "report.html"].map(|name| ExtraFile {
+            name: name.to_owned(),
+            text: String::new(),
+        });
+        remove_stale(dir.path(), &files).unwrap();
         let is_there = names.map(|name| dir.path().join(name).exists());
         assert_eq!(is_there, [false, true, true, true]);
     }
+
     #[test]
     fn the_report_that_tells_whether_all_are_there_is_written_last() {
         let last = report::FORMATS.last().unwrap();

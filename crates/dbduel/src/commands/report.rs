@@ -1,16 +1,20 @@
 //! `dbduel report`: a record rendered again, on any machine.
+//!
+//! Without another wish it tells the terminal, and makes again the files that a run leaves beside its data.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::Record;
+use dbduel_record::event::Finding;
 
-use super::{fail_if, sweep};
+use super::{fail_if, record_reports, sweep};
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::{
-    self,
+    self, Summary,
     audit::disclosure::{Item, checklist},
 };
 use crate::report;
@@ -46,11 +50,44 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
     let format = report::format(arguments.format.name()).context("this format is not built in")?;
     let text = format.render(&summary, &findings, &options).text;
     let exit = put(arguments, &text)?;
+    if is_to_terminal && arguments.format == cli::ReportFormat::Terminal {
+        console::complain(&made_again(&arguments.record, &summary, &findings));
+    }
     if arguments.fail_if.is_empty() {
         return Ok(exit);
     }
     fail_if::explain(&summary, &arguments.fail_if);
     Ok(fail_if::exit(&summary, &arguments.fail_if))
+}
+
+/// Makes the record's files again, and says which, or why not: the report itself was given all the same.
+fn made_again(record: &Path, summary: &Summary, findings: &[Finding]) -> String {
+    match record_reports::make_again(record, summary, findings) {
+        Ok(names) => format!("wrote {} in {}", listed(&names), record.display()),
+        Err(error) => format!("wrote no page beside the data: {error:#}"),
+    }
+}
+
+/// The reports by name, and how many charts go with them: `report.html, report.md with 9 charts and report.json`.
+fn listed(names: &[String]) -> String {
+    let mut charts = 0;
+    let mut reports = Vec::new();
+    for name in names {
+        if report::FORMATS
+            .iter()
+            .any(|format| format.file_name() == Some(name.as_str()))
+        {
+            reports.push(match charts {
+                0 => name.clone(),
+                1 => format!("{name} with 1 chart"),
+                charts => format!("{name} with {charts} charts"),
+            });
+            charts = 0;
+        } else {
+            charts += 1;
+        }
+    }
+    report::words::joined_texts(&reports)
 }
 
 /// Writes to the file that was named, or to standard output.
@@ -82,4 +119,85 @@ fn disclosure(items: &[Item]) -> String {
         items.len()
     ));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    /// Every file below a directory, with its content.
+    fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+        let entries = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut found = BTreeMap::new();
+        for path in entries {
+            if path.is_dir() {
+                found.extend(files(&path));
+            } else {
+                found.insert(path.display().to_string(), fs::read(&path).unwrap());
+            }
+        }
+        found
+    }
+
+    fn told(dir: &Path) -> String {
+        let record = Record::open(dir).unwrap();
+        let (summary, findings) = judge::summarise(&record);
+        made_again(dir, &summary, &findings)
+    }
+
+    #[test]
+    fn all_that_a_run_leaves_is_made_again_and_the_data_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = &folder.path().join("record");
+        Scenario::duel().write(dir);
+        // A writer that was killed left half a line, which is data too.
+        let slices = dir.join("slices.csv");
+        let torn = [fs::read(&slices).unwrap(), b"3,0,dou".to_vec()].concat();
+        fs::write(&slices, torn).unwrap();
+        let data = files(dir);
+
+        let said = told(dir);
+        assert!(
+            said.starts_with("wrote report.html, report.md with "),
+            "{said}"
+        );
+        assert!(said.contains(" charts and report.json in "), "{said}");
+        let all = files(dir);
+        let pictures = all.keys().filter(|name| name.ends_with(".svg")).count();
+        assert!(said.contains(&format!("with {pictures} charts")), "{said}");
+        for (name, content) in &data {
+            assert_eq!(all.get(name), Some(content), "{name}");
+        }
+
+        let markdown = fs::read_to_string(dir.join("report.md")).unwrap();
+        let picture = all.keys().find(|name| name.ends_with(".svg")).unwrap();
+        assert!(markdown.contains(Path::new(picture).file_name().unwrap().to_str().unwrap()));
+        for name in ["report.html", "report.md", "report.json"] {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+        fs::remove_file(picture).unwrap();
+        fs::write(dir.join("report-of-old.svg"), "stale").unwrap();
+        told(dir);
+        assert_eq!(files(dir), all);
+    }
+
+    #[test]
+    fn a_record_that_is_being_written_gets_its_page_from_its_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = &folder.path().join("record");
+        Scenario::duel().write(dir);
+        let writer = dbduel_record::RecordWriter::open(dir).unwrap();
+        let said = told(dir);
+        assert!(
+            said.starts_with("wrote no page beside the data: "),
+            "{said}"
+        );
+        assert!(!dir.join("report.html").exists());
+        drop(writer);
+    }
 }

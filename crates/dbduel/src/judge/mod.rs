@@ -33,6 +33,7 @@ pub use rules::why;
 pub use summary::{Summary, Verdict};
 
 use course::{stacks, timeline, watched};
+use duel::decide::Question;
 use duel::{decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
 use levels::{objective, scaling};
@@ -105,8 +106,10 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level];
     let mut decision = decide::decide_blocks(plan, blocks, level);
-    for comparison in &mut decision.comparisons {
-        comparison.quantities = quantities::compare(evidence, level, comparison);
+    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
+    for (comparison, contender) in decision.comparisons.iter_mut().zip(others) {
+        let question = Question::against_baseline(plan, contender, level);
+        comparison.quantities = quantities::compare(evidence, level, &question);
     }
     Duel {
         level,
@@ -231,6 +234,9 @@ fn apply_voids(summary: &mut Summary, found: &[Found], plan: &Plan) {
                 {
                     pair.verdict = Verdict::Void;
                     pair.because = Some(finding.claim.clone());
+                    for quantity in &mut pair.quantities {
+                        quantity.change = Change::NotCompared;
+                    }
                 }
             }
         }

@@ -55,7 +55,7 @@ fn a_quiet_duel_is_decided_as_it_was_made() {
     assert!(
         the(&findings, "data.digest")
             .claim
-            .contains("same 8000000 rows")
+            .contains("same 8,000,000 rows")
     );
 }
 
@@ -166,6 +166,22 @@ fn every_two_of_four_are_compared_and_the_error_is_shared_among_six_pairs() {
     };
     assert_eq!(found("mysql-8.0", "mariadb-10.11"), Verdict::Faster);
     assert_eq!(found("mysql-8.0", "mariadb-11.8"), Verdict::Faster);
+    let faster = pairs
+        .iter()
+        .find(|pair| pair.contender == "mysql-9.7" && pair.against == "mariadb-10.11");
+    let quantities = &faster.unwrap().quantities;
+    assert_eq!(quantities.len(), 5);
+    // The latencies and costs of six pairs share the error probability that throughput has once more.
+    assert!(
+        quantities
+            .iter()
+            .all(|one| (one.alpha - 0.05 / 30.0).abs() < 1e-12)
+    );
+    // A server that is 30 % faster answers 23 % sooner.
+    assert_eq!(quantities[0].change, Change::Lower);
+    let (low, high) = quantities[0].ratio.interval().unwrap();
+    assert!(low < 1.0 / 1.3 && 1.0 / 1.3 < high, "{low} {high}");
+    assert_eq!(quantities[4].change, Change::NotCompared);
     // 1.31 against 1.30 is not to be told in twelve blocks.
     assert!(matches!(
         found("mysql-9.7", "mysql-8.0"),

@@ -223,6 +223,9 @@ fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+    environment.add_filter("breakable", |text: &str| {
+        Value::from_safe_string(breakable(text))
+    });
     for (name, text) in PARTS {
         environment.add_template(name, text).expect(COMPLETE);
     }
@@ -257,6 +260,11 @@ fn level_charts(summary: &Summary) -> Vec<Pair> {
         })
     });
     pairs.collect()
+}
+
+/// Escaped text whose lines may break after the commas of a list.
+fn breakable(text: &str) -> String {
+    chart::escape(text).replace(',', ",<wbr>")
 }
 
 /// Escaped text, what stands between backticks set as code, no percent sign alone on a line.

@@ -1,7 +1,7 @@
 //! How the figures came about, in words with the run's own numbers.
 
 use crate::judge::Summary;
-use crate::judge::summary::{How, Scope};
+use crate::judge::summary::{CellCourse, How, Scope};
 
 use super::words;
 
@@ -22,8 +22,8 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             "Order",
             format!(
                 "All contenders were up at the same time and took turns. A mirrored block is a random permutation of \
-                 them and its reverse, one slice of about {} each (drawn within ±{} per block); {} after every switch \
-                 were not counted. Whatever disturbs the machine disturbs all of a block alike.",
+                 them and its reverse, one slice of about {} each (drawn within ±{} per block); what came within \
+                 {} after a switch does not count. Whatever disturbs the machine disturbs all of a block alike.",
                 words::duration(schedule.slice_s),
                 words::share(schedule.jitter),
                 words::duration(schedule.guard_s)
@@ -54,14 +54,13 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             "Error probability",
             if comparisons > 1 {
                 format!(
-                    "{} per level, divided among its {comparisons} comparisons ({} each). Each of the {} levels has \
-                     its own.",
+                    "{} per load level, divided among its {comparisons} comparisons ({} each).{}",
                     words::share(alpha),
                     words::share(alpha / comparisons as f64),
-                    duels.len()
+                    of_each_level(duels.len())
                 )
             } else {
-                format!("{} per level; every level has its own, and there are {}.", words::share(alpha), duels.len())
+                format!("{} per load level.{}", words::share(alpha), of_each_level(duels.len()))
             },
         ),
         (
@@ -90,6 +89,16 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
                 How::MergedHistograms.text()
             ),
         ),
+        (
+            "Steady state",
+            format!(
+                "Of the slices of a contender at a load level: where a transient ends by MSER, and whether the halves of \
+                 the rest are shown to agree within {} ({} interval from lugsail batch means), to differ by more, or \
+                 neither. No slice is left out for it.",
+                words::share(CellCourse::TOLERANCE),
+                words::share(rule.confidence)
+            ),
+        ),
         ("Processor time", sentence(How::Readings)),
         ("Observation", observation(summary)),
         (
@@ -101,6 +110,14 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
     ]
+}
+
+/// That errors add up over load levels, where there are several.
+fn of_each_level(levels: usize) -> String {
+    match levels {
+        0 | 1 => String::new(),
+        levels => format!(" Each of the {levels} levels has its own."),
+    }
 }
 
 /// How servers were observed, and what that cost.

@@ -1,44 +1,11 @@
 -- How Rust and a script talk: the script asks by yielding, Rust resumes it with the answer.
 --
--- Every chunk of the prelude is called with the table of native functions. Whatever waits for a server, for time or for
--- other clients is an `ask`; natives answer at once.
+-- Every chunk of the prelude is called with the table of native functions, which answer at once. Whatever waits for a
+-- server, for time or for other clients is asked for by a yield.
 
 local host = ...
-local yield, raw_resume, create = coroutine.yield, coroutine.resume, coroutine.create
-local running = coroutine.running
 -- What can be asked, by name; nothing else in a state is equal to one of these.
-local op = host.op
-local is_ours = {}
-for _, question in pairs(op) do
-   is_ours[question] = true
-end
-
--- A script may have coroutines of its own. What they ask is passed on to whoever resumed them, up to the one that Rust
--- resumes; a plain yield ends there as always.
-local function pass(co, ok, question, ...)
-   if ok and is_ours[question] then
-      return pass(co, raw_resume(co, yield(question, ...)))
-   end
-   return ok, question, ...
-end
-
-function coroutine.resume(co, ...)
-   return pass(co, raw_resume(co, ...))
-end
-
-local function unwrapped(ok, ...)
-   if not ok then
-      error((...), 0)
-   end
-   return ...
-end
-
-function coroutine.wrap(f)
-   local co = create(f)
-   return function(...)
-      return unwrapped(pass(co, raw_resume(co, ...)))
-   end
-end
+local op, yield = host.op, host.yield
 
 -- The first place in the script itself, for errors that do not name one.
 local function place()
@@ -73,7 +40,6 @@ local function describe(err)
    end
    return { dbduel_trace = debug.traceback("", 2), text = text, file = file, line = line }
 end
-host.describe = describe
 
 -- Whether an error is about what the server answered, and not about the script.
 local function by_server(text)
@@ -107,40 +73,8 @@ end
 
 -- What Rust makes a coroutine of.
 function host.guarded(f, ...)
+   host.enter_main()
    return finish(f, xpcall(f, describe, ...))
-end
-
--- Modules and files: read by Rust, which keeps what it read, and run by Lua, so that they may ask as well.
-local raw_require = require
-
-local function compile(path)
-   local chunk, why = host.compile(path)
-   if not chunk then
-      error(why, 0)
-   end
-   return chunk
-end
-
-function require(name)
-   local loaded = package.loaded[name]
-   if loaded ~= nil then
-      return loaded
-   end
-   local path = not package.preload[name] and package.searchpath(name, package.path)
-   if not path then
-      return raw_require(name)
-   end
-   local chunk = compile(path)
-   package.loaded[name] = true
-   local result = chunk(name)
-   if result ~= nil then
-      package.loaded[name] = result
-   end
-   return package.loaded[name]
-end
-
-function dofile(path)
-   return compile(path)()
 end
 
 -- The loop of events, which a script may replace. An error leaves the inner function, which is why it is told whether it
@@ -212,33 +146,7 @@ function host.call_global(name, ...)
    end
 end
 
--- Standard output: whole lines, through Rust.
-function print(...)
-   local parts = {}
-   for i = 1, select("#", ...) do
-      parts[i] = tostring((select(i, ...)))
-   end
-   host.print(table.concat(parts, "\t") .. "\n")
-end
-
-function io.write(...)
-   host.print(table.concat({ ... }))
-   return io.stdout
-end
-
--- The real one may belong to somebody else.
-local stdout = {}
-function stdout:write(...)
-   io.write(...)
-   return self
-end
-function stdout.flush()
-   return true
-end
-stdout.setvbuf, stdout.close = stdout.flush, stdout.flush
-io.stdout = stdout
-
--- A pause must not hold up the other clients of the thread.
+-- What scripts call of sysbench and of the C library over `ffi`: a pause must not hold up the other clients of the thread.
 local ffi = require("ffi")
 
 ffi.cdef [[
@@ -278,17 +186,3 @@ end
 c.SB_CNT_EVENT = ffi.C.SB_CNT_TRX
 ffi.C = setmetatable(c, { __index = ffi.C })
 host.c = c
-
--- A child process is waited for without holding up the others; what it prints goes where the script's prints go.
-local raw_execute = os.execute
-function os.execute(command)
-   if command == nil then
-      return raw_execute()
-   end
-   local seconds = command:match("^%s*sleep%s+([%d.]+)%s*$")
-   if seconds then
-      yield(op.sleep, tonumber(seconds))
-      return 0
-   end
-   return yield(op.execute_command, command)
-end

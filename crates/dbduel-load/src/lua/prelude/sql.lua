@@ -1,7 +1,7 @@
 -- Drivers, connections, statements and results.
 
 local host = ...
-local yield, op = coroutine.yield, host.op
+local yield, op = host.yield, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, EXECUTE, CLOSE = op.prepare, op.execute, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
@@ -84,7 +84,7 @@ function connection:check_error(rs, query)
       problem.errcode = sysbench.error.RESTART_EVENT
       error(problem, 2)
    end
-   host.fatal_sql(self.id, query)
+   host.fatal_sql(query)
    host.sql_failure = ("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg)
    error(host.sql_failure, 2)
 end

@@ -1,22 +1,26 @@
 //! A shell command as a child process: what it prints, how it ends, and its end when nobody waits for it any more.
 //!
-//! It stays in the process group of dbduel, so that a terminal's signals reach it. Knows no script.
+//! It has a session of its own, so that all it starts can be ended with it and no terminal can stop it. Knows no script.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, setsid};
+
+use super::warden::Warden;
 
 /// Longest wait for a killed process to be gone; one that the kernel holds up is left to it.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Pause between two looks at a killed process.
+/// Pause between two looks at killed processes.
 const ENDING_PAUSE: Duration = Duration::from_millis(1);
 
 /// Bytes that one read can bring: as much as a pipe holds by default.
@@ -25,21 +29,42 @@ const READ_BYTES: usize = 64 << 10;
 /// Bytes that one look takes at most, so that a command which prints as fast as it is read does not keep the thread.
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
-/// A running command. Dropping it ends it, with all that it has started and still waits for.
-pub(super) struct ShellCommand(Child);
+/// Killed processes that are not gone yet, and until when each is waited for.
+static DYING: Mutex<Vec<(Pid, Instant)>> = Mutex::new(Vec::new());
+
+/// A running command. Dropping it ends it and all that it has started, as the end of this process does, however that comes.
+pub(super) struct ShellCommand {
+    shell: Child,
+    has_ended: bool,
+    warden: Arc<Warden>,
+}
 
 impl ShellCommand {
-    /// The kernel ends it with the thread that starts it, because nobody drops what a load thread holds when the process
-    /// exits. That reaches the shell and what it turns into, but no processes that it has started and waits for.
-    pub(super) fn start(command: &str) -> io::Result<Self> {
+    /// Starts a text, which ends before its first zero byte, as C has it.
+    ///
+    /// # Errors
+    /// When the shell cannot be started, or nobody to watch over it.
+    pub(super) fn start(command: &[u8]) -> io::Result<Self> {
+        let command = command.split(|&byte| byte == 0).next().unwrap_or_default();
+        let warden = Warden::on_duty()?;
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", command]).stdin(Stdio::null());
-        // SAFETY: between fork and exec only a system call is made, which is allowed there; nothing is allocated.
+        shell.arg("-c").arg(OsStr::from_bytes(command));
+        shell.stdin(Stdio::null());
+        let watched_by = Arc::clone(&warden);
+        // SAFETY: between fork and exec only system calls are made, which is allowed there; nothing is allocated.
         unsafe {
-            shell.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?));
+            shell.pre_exec(move || {
+                // The session and its first group have the number of this process.
+                setsid()?;
+                watched_by.watch(std::process::id())
+            });
         }
-        let started = ShellCommand(shell.stdout(Stdio::piped()).spawn()?);
-        if let Some(output) = &started.0.stdout {
+        let started = ShellCommand {
+            shell: shell.stdout(Stdio::piped()).spawn()?,
+            has_ended: false,
+            warden,
+        };
+        if let Some(output) = &started.shell.stdout {
             fcntl(output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
         Ok(started)
@@ -50,8 +75,11 @@ impl ShellCommand {
     /// from then on is not read.
     pub(super) fn look(&mut self, printed: &mut Vec<u8>) -> io::Result<Option<ExitStatus>> {
         // Asked before the last of the output is read, so that nothing is missed.
-        let status = self.0.try_wait()?;
-        let Some(output) = &mut self.0.stdout else {
+        let status = self.shell.try_wait()?;
+        if status.is_some() {
+            self.end();
+        }
+        let Some(output) = &mut self.shell.stdout else {
             return Ok(status);
         };
         let mut left = match status {
@@ -77,58 +105,127 @@ impl ShellCommand {
         }
         Ok(status)
     }
+
+    /// From now on nobody ends what is left of it.
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.warden.forget(self.shell.id());
+        }
+    }
 }
 
 impl Drop for ShellCommand {
+    /// Does not wait for the end, because other clients of the thread may be about to be given up as well.
     fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(None)) {
+        if self.has_ended {
             return;
         }
-        if let Ok(process) = i32::try_from(self.0.id()) {
-            end(Pid::from_raw(process));
+        if let Ok(group) = i32::try_from(self.shell.id()).map(Pid::from_raw) {
+            let _ = killpg(group, Signal::SIGKILL);
+            self.end();
+            bury(group);
         }
-        let deadline = Instant::now() + ENDING;
-        while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < deadline {
+    }
+}
+
+fn dying() -> MutexGuard<'static, Vec<(Pid, Instant)>> {
+    DYING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has a thread wait for a killed process, so that the kernel can forget it; one thread for all that are dying together.
+fn bury(process: Pid) {
+    let mut all = dying();
+    all.push((process, Instant::now() + ENDING));
+    if all.len() > 1 {
+        return;
+    }
+    let wait_for_all = || {
+        loop {
             std::thread::sleep(ENDING_PAUSE);
+            let mut all = dying();
+            all.retain(|&(process, until)| {
+                let status = waitpid(process, Some(WaitPidFlag::WNOHANG));
+                status == Ok(WaitStatus::StillAlive) && Instant::now() < until
+            });
+            if all.is_empty() {
+                return;
+            }
         }
-    }
-}
-
-/// Ends a process that its parent has not waited for, and its children before it. Stopped first, it starts no more of
-/// them and takes none of their numbers out of use.
-fn end(process: Pid) {
-    let _ = kill(process, Signal::SIGSTOP);
-    for child in children(process) {
-        end(child);
-    }
-    let _ = kill(process, Signal::SIGKILL);
-}
-
-/// Those whose parent it is. Without `/proc` nobody is found, and the children are left to themselves.
-fn children(parent: Pid) -> Vec<Pid> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let parent_of = |process: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The second field is a name in parentheses, which may hold spaces; two fields on is the parent.
-        let (_, fields) = stat.rsplit_once(')')?;
-        fields.split_ascii_whitespace().nth(1)?.parse().ok()
     };
-    numbers
-        .filter(|process| parent_of(process) == Some(parent.as_raw()))
-        .map(Pid::from_raw)
-        .collect()
+    let thread = std::thread::Builder::new().name("burial".to_owned());
+    if thread.spawn(wait_for_all).is_err() {
+        // Dead they are all the same, and forgotten when this process ends.
+        all.clear();
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt as _;
+    use std::fs;
+    use std::path::Path;
+
+    use nix::sys::signal::kill;
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Tells the process in [`a_process_that_is_killed`] where to write.
+    const FOLDER: &str = "DBDUEL_TEST_CHILD_FOLDER";
+
+    /// Commands of which a part is no process that the shell turns into; `PLACE` is a file that gets the part's number.
+    const COMPOUND: [&str; 3] = [
+        "sleep 300 & echo $! > PLACE.new; mv PLACE.new PLACE; wait; true",
+        "sh -c 'echo $$ > PLACE.new; mv PLACE.new PLACE; exec sleep 300'; true",
+        "sh -c 'echo $$ > PLACE.new; mv PLACE.new PLACE; exec sleep 300' | cat; true",
+    ];
+
+    /// Starts them; the second is where their parts write their numbers.
+    fn start_compound(folder: &Path) -> Vec<ShellCommand> {
+        let start = |(number, command): (usize, &&str)| {
+            let place = folder.join(number.to_string());
+            let command = command.replace("PLACE", place.to_str().unwrap());
+            ShellCommand::start(command.as_bytes()).unwrap()
+        };
+        COMPOUND.iter().enumerate().map(start).collect()
+    }
+
+    /// The numbers of their parts, when they are all known.
+    fn parts(folder: &Path) -> Vec<i32> {
+        let began = Instant::now();
+        let read = |number: usize| loop {
+            if let Ok(text) = fs::read_to_string(folder.join(number.to_string())) {
+                return text.trim().parse().unwrap();
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "command {number} does not begin"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        (0..COMPOUND.len()).map(read).collect()
+    }
+
+    /// Waits until these processes do nothing any more; whoever has to may not have waited for them yet.
+    fn wait_until_dead(processes: &[i32]) {
+        let is_alive = |process: &i32| {
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let state = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
+            state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+        };
+        let began = Instant::now();
+        while let Some(alive) = processes.iter().find(|process| is_alive(process)) {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{alive} of {processes:?} is left"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Looks until the command has ended.
     fn run(command: &str) -> (Vec<u8>, ExitStatus) {
-        let mut child = ShellCommand::start(command).unwrap();
+        let mut child = ShellCommand::start(command.as_bytes()).unwrap();
         let (began, mut printed) = (Instant::now(), Vec::new());
         loop {
             if let Some(status) = child.look(&mut printed).unwrap() {
@@ -146,23 +243,54 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_the_thread_that_started_it() {
-        let start = || ShellCommand::start("exec sleep 60").unwrap();
-        let mut child = std::thread::spawn(start).join().unwrap();
-        let (began, mut printed) = (Instant::now(), Vec::new());
-        let status = loop {
-            if let Some(status) = child.look(&mut printed).unwrap() {
-                break status;
-            }
-            assert!(began.elapsed() < Duration::from_secs(50), "it goes on");
-            std::thread::sleep(Duration::from_millis(1));
-        };
-        assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
+    #[ignore = "not for itself: the next test runs it and kills it"]
+    fn a_process_that_is_killed() {
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let _commands = start_compound(Path::new(&folder));
+            std::thread::sleep(PATIENCE);
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_the_commands_of_a_killed_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact"])
+            .arg(format!("{module}::a_process_that_is_killed"))
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let parts = parts(folder.path());
+        process.kill().unwrap();
+        process.wait().unwrap();
+        wait_until_dead(&parts);
+    }
+
+    #[test]
+    fn commands_that_are_given_up_end_with_all_that_they_have_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let commands = start_compound(folder.path());
+        let shells: Vec<Pid> = commands
+            .iter()
+            .map(|command| Pid::from_raw(i32::try_from(command.shell.id()).unwrap()))
+            .collect();
+        let parts = parts(folder.path());
+        drop(commands);
+        wait_until_dead(&parts);
+        // Somebody waits for the shells, so they are not even known any more.
+        let began = Instant::now();
+        while shells.iter().any(|shell| kill(*shell, None).is_ok()) {
+            assert!(began.elapsed() < PATIENCE, "of {shells:?} some are left");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(dying().iter().all(|(process, _)| !shells.contains(process)));
     }
 
     #[test]
     fn a_look_at_what_prints_without_end_has_an_end() {
-        let mut child = ShellCommand::start("exec cat /dev/zero").unwrap();
+        let mut child = ShellCommand::start(b"exec cat /dev/zero").unwrap();
         let (began, mut printed) = (Instant::now(), Vec::new());
         while printed.len() < 2 * LOOK_BYTES {
             let before = printed.len();

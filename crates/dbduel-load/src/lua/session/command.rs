@@ -1,5 +1,6 @@
 //! `os.execute` of a script, which must not hold up the other clients of its thread.
 
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
@@ -16,18 +17,25 @@ const CHILD_PAUSE: Duration = Duration::from_millis(5);
 /// are more they are shown before, so that a command which prints without end takes no more memory.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// What `system()` returns when the shell cannot be executed: the wait status of a process that exits with 127.
+const NO_SHELL: i32 = 127 << 8;
+
 impl Session {
     /// A child process, which ends with the client when that is given up; what it prints is the script's print.
     pub(super) async fn execute_command(
         &mut self,
         asked: &mut Asked,
     ) -> Result<Answer, ScriptError> {
-        let Some(command) = asked.text() else {
+        let Some(command) = asked.raw_text() else {
             return self.words(-1);
         };
         // As `system()` has it, a command that cannot be started is a matter of the script.
-        let Ok(mut child) = ShellCommand::start(&command) else {
-            return self.words(-1);
+        let mut child = match ShellCommand::start(&command.as_bytes()) {
+            Ok(child) => child,
+            Err(error) if error.kind() == ErrorKind::ArgumentListTooLong => {
+                return self.words(NO_SHELL);
+            }
+            Err(_) => return self.words(-1),
         };
         let mut printed = Vec::new();
         let status = loop {

@@ -139,14 +139,19 @@ impl Session {
                 Ok(Answer::Words((connection, handle).into_lua_multi(lua)?))
             }
             Err((address, error)) => {
-                self.tell_unreachable(&address, &error);
+                self.unreachable(&address, &error)?;
                 *self.state.shared.last_error.borrow_mut() = Some((error, "mysql_real_connect"));
                 Ok(Answer::Flag(false))
             }
         }
     }
 
-    fn tell_unreachable(&self, address: &Address, error: &ServerError) {
+    /// Says so, because what comes of it is up to the script; but not when nobody waits for the client any more.
+    fn unreachable(&self, address: &Address, error: &ServerError) -> Result<(), ScriptError> {
+        if self.connections.is_over() {
+            let why = error.message.clone();
+            return Err(ScriptError::Over { why });
+        }
         let place = match address {
             Address::Unix { path } => format!("socket '{}'", path.display()),
             Address::Tcp { host, port } => format!("host '{host}', port {port}"),
@@ -159,6 +164,7 @@ impl Session {
             "error {}: {}",
             error.code, error.message
         )));
+        Ok(())
     }
 
     pub(super) fn disconnect(&mut self, asked: &mut Asked) -> Result<Answer, ScriptError> {
@@ -182,7 +188,7 @@ impl Session {
         match self.connections.reconnect(lent, connection).await {
             Ok(()) => Ok(Answer::Flag(true)),
             Err((address, error)) => {
-                self.tell_unreachable(&address, &error);
+                self.unreachable(&address, &error)?;
                 Ok(Answer::Flag(false))
             }
         }

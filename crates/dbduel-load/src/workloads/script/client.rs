@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use dbduel_record::plan::Parameters;
 
@@ -10,7 +11,7 @@ use super::settings::{Server, classes, find, settings, written_options};
 use crate::blocking::Credentials;
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Token};
-use crate::lua::{Context, Event, Resume, ScriptError, Session};
+use crate::lua::{Context, Event, Patience, Resume, ScriptError, Session};
 use crate::tally::Class;
 use crate::worker::{Begin, Client, Seat};
 
@@ -22,6 +23,7 @@ pub(super) struct ClientOptions {
     context: Result<Context, ScriptError>,
     classes: Vec<String>,
     number: u32,
+    patience: Patience,
     reactor: Rc<Reactor>,
     token: Token,
 }
@@ -42,10 +44,13 @@ impl ClientOptions {
                 &written_options(parameters),
             )
         });
+        let group = Rc::clone(&seat.group);
         ClientOptions {
             context,
             classes: classes(parameters),
             number: seat.client,
+            // No grace: the next slice is another contender's.
+            patience: Patience::until(move || group.over_at(), Duration::ZERO),
             reactor: Rc::clone(&seat.reactor),
             token: seat.token,
         }
@@ -77,12 +82,14 @@ impl Client for ScriptClient {
             context,
             classes,
             number,
+            patience,
             reactor,
             token,
         } = options;
         let context = context.map(|context| Rc::new(context.with_sequence(sequence)));
         let opening = async {
-            let mut session = Session::new(context?, number, Arc::default(), reactor, token)?;
+            let mut session =
+                Session::new(context?, number, Arc::default(), patience, reactor, token)?;
             session.load(&mut Some(&mut *conn)).await?;
             session
                 .name_classes(&classes, &mut Some(&mut *conn))

@@ -65,16 +65,7 @@ pub(in crate::judge) fn decide_blocks(
     let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
     let comparisons = others
         .map(|contender| {
-            let name = &plan.contenders[contender].name;
-            let question = Question {
-                plan,
-                contender,
-                reference: plan.baseline,
-                alpha: alpha_per_comparison(plan),
-                paths: plan.decision.paths,
-                stream: format!("judge/level/{level}/contender/{name}"),
-            };
-            question.compare(&blocks.complete)
+            Question::against_baseline(plan, contender, level).compare(&blocks.complete)
         })
         .collect();
     LevelDecision {
@@ -109,6 +100,23 @@ pub(in crate::judge) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
+    /// A contender against the baseline at a level, with its share of the level's error probability.
+    pub(in crate::judge) fn against_baseline(
+        plan: &'a Plan,
+        contender: usize,
+        level: usize,
+    ) -> Self {
+        let name = &plan.contenders[contender].name;
+        Self {
+            plan,
+            contender,
+            reference: plan.baseline,
+            alpha: alpha_per_comparison(plan),
+            paths: plan.decision.paths,
+            stream: format!("judge/level/{level}/contender/{name}"),
+        }
+    }
+
     /// A question with an error probability of its own, and as many simulated paths as that needs.
     pub(in crate::judge) fn with_alpha(
         plan: &'a Plan,

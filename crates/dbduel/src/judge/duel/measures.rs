@@ -9,6 +9,7 @@ use dbduel_record::rows::{SliceRow, TickRow};
 use dbduel_stats::quantile::IntervalLatency;
 
 use super::stalls::stalls;
+use super::steady::course;
 use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices, ratio_over_ticks};
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How, Measures, Outcomes};
@@ -41,6 +42,7 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
         client_cpu_us_per_transaction: cpu(evidence, &rows, "load", alpha),
         server_cpu_us_per_transaction: cpu(evidence, &rows, "server", alpha),
         stalls: stalls(&rows, evidence),
+        course: course(evidence, level, contender),
     }
 }
 

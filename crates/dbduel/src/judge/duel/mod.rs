@@ -8,3 +8,4 @@ pub mod pairs;
 pub mod profile;
 pub mod quantities;
 pub mod stalls;
+pub mod steady;

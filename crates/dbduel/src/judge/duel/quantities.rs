@@ -1,53 +1,47 @@
-//! Latency and cost of a contender against the baseline, within blocks and at every moment of the run at
-//! once, like throughput.
+//! Latency and cost of two contenders, within blocks and at every moment of the run at once, like
+//! throughput.
 //!
 //! A latency quantile is that of a typical slice: the ratio of the slices' own quantiles, so it asks for
 //! enough transactions in every slice. The quantities of a comparison share its error probability
-//! equally, apart from throughput, which has its own. Knows no verdict on throughput.
+//! equally (Bonferroni), apart from throughput, which has its own. Knows no verdict on throughput.
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
-use dbduel_stats::quantile_ratio::requests_per_slice;
+use dbduel_stats::quantile::requests_per_slice;
 use dbduel_stats::sequential;
 
 use super::decide::{Question, differences, no_block, sample_deviation};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
-use crate::judge::summary::{Change, Comparison, Figure, Quantity, QuantityComparison};
+use crate::judge::summary::{Change, Figure, Quantity, QuantityComparison};
 
-/// Fills in the quantities of a comparison that is not void.
-pub fn compare(
+/// Every quantity of the two that `question` is about, which share its error probability.
+pub(in crate::judge) fn compare(
     evidence: &Evidence<'_>,
     level: usize,
-    comparison: &Comparison,
+    question: &Question<'_>,
 ) -> Vec<QuantityComparison> {
-    let plan = evidence.plan();
-    let Some(contender) = plan
-        .contenders
-        .iter()
-        .position(|one| one.name == comparison.contender)
-    else {
-        return Vec::new();
-    };
-    let alpha = comparison.alpha / Quantity::ALL.len() as f64;
+    let alpha = question.alpha / Quantity::ALL.len() as f64;
     let quantities = Quantity::ALL
         .into_iter()
-        .map(|quantity| compare_one(evidence, level, contender, quantity, alpha));
+        .map(|quantity| compare_one(evidence, level, question, quantity, alpha));
     quantities.collect()
 }
 
-/// One quantity of one contender against the baseline, with an error probability of its own.
-pub fn compare_one(
+/// One quantity of the two that `question` is about, with an error probability of its own.
+pub(in crate::judge) fn compare_one(
     evidence: &Evidence<'_>,
     level: usize,
-    contender: usize,
+    question: &Question<'_>,
     quantity: Quantity,
     alpha: f64,
 ) -> QuantityComparison {
-    let plan = evidence.plan();
-    let name = &plan.contenders[contender].name;
-    let stream = format!("judge/level/{level}/contender/{name}/{}", quantity.stream());
-    let question = Question::with_alpha(plan, [contender, plan.baseline], alpha, stream);
+    let question = Question::with_alpha(
+        question.plan,
+        [question.contender, question.reference],
+        alpha,
+        format!("{}/{}", question.stream, quantity.stream()),
+    );
     answer(
         evidence,
         &evidence.levels[level].complete,

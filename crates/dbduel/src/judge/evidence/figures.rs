@@ -3,8 +3,7 @@
 //! The intervals come from `dbduel-stats`; this file arranges its input and turns its refusals into
 //! reasons. Knows no contender and no record.
 
-use dbduel_stats::compare::paired_mean;
-use dbduel_stats::mean::{EFFECTIVE_N_MIN, series_mean};
+use dbduel_stats::mean::{EFFECTIVE_N_MIN, batched_mean, series_mean};
 use dbduel_stats::quantile::{
     BatchCount, EPISODES_MIN, IntervalLatency, NotCertifiable, quantile_estimate,
 };
@@ -42,14 +41,14 @@ pub fn ratio_over_ticks(numerators: &[f64], denominators: &[f64], alpha: f64, ho
     }
 }
 
-/// Σ numerators / Σ denominators over slices, such as processor seconds over transactions.
+/// Σ numerators / Σ denominators over slices in time order, such as processor seconds over transactions.
 pub fn ratio_over_slices(numerators: &[f64], denominators: &[f64], alpha: f64, how: How) -> Figure {
     let Some((value, series)) = linearised(numerators, denominators) else {
         return Figure::NotMeasured {
             why: "nothing was committed".to_owned(),
         };
     };
-    match paired_mean(&series, alpha) {
+    match batched_mean(&series, alpha) {
         Ok(estimate) => estimated(
             value,
             estimate.low.max(0.0),

@@ -7,6 +7,7 @@ use dbduel_record::event::Event;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rows_changed;
 use crate::judge::evidence::{Evidence, slice_of};
 
 /// Bytes of a terabyte, as drives are sold.
@@ -17,7 +18,7 @@ const TERABYTE: f64 = 1e12;
 pub struct Amplification {
     /// Name of the contender.
     pub contender: String,
-    /// Rows changed.
+    /// Rows changed; absent where the server's counter does not cover the engine of its tables.
     pub rows_changed: Option<f64>,
     /// Bytes that the server wrote to the device.
     pub device_written_bytes: Option<f64>,
@@ -60,7 +61,8 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
         rows.map(|row| evidence.used(slice_of(row), source, metric))
             .sum()
     };
-    let rows_changed = sum("engine", "rows_changed_count").filter(|rows| *rows > 0.0);
+    let rows_changed = sum("engine", rows_changed::METRIC)
+        .filter(|_| rows_changed::why_not_counted(evidence, contender).is_none());
     let device_written_bytes = sum("server", "device_write_bytes");
     let loaded = evidence
         .record
@@ -91,6 +93,7 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
         .map(|bytes| bytes / transactions);
     let written_per_row_bytes = device_written_bytes
         .zip(rows_changed)
+        .filter(|(_, rows)| *rows > 0.0)
         .map(|(bytes, rows)| bytes / rows);
     let size = evidence
         .record

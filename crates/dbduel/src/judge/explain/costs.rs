@@ -4,6 +4,7 @@ use dbduel_record::rows::SliceRow;
 
 use super::paired::Paired;
 use super::resources::{Resource, Role, Unit};
+use super::rows_changed;
 use super::{Cost, Moved};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::figures::ratio_over_slices;
@@ -26,7 +27,13 @@ pub fn cost(
             .map(|block| used(evidence, block, who, resource))
             .collect()
     };
-    let (baseline, other) = (of_side(plan.baseline), of_side(contender));
+    // Nothing is left of a side whose counter does not cover what was measured.
+    let why_not = |who: usize| match resource.of.1.contains(&rows_changed::METRIC) {
+        true => rows_changed::why_not_counted(evidence, who),
+        false => None,
+    };
+    let counted = |who: usize| of_side(who).filter(|_| why_not(who).is_none());
+    let (baseline, other) = (counted(plan.baseline), counted(contender));
     let is_idle = |side: &Option<Vec<Used>>| {
         side.as_ref()
             .is_none_or(|blocks| blocks.iter().all(|block| block.amount <= 0.0))
@@ -37,13 +44,20 @@ pub fn cost(
     let confidence_alpha = 1.0 - plan.decision.confidence;
     let figure = |who: usize, side: &Option<Vec<Used>>| match side {
         None => Figure::NotMeasured {
-            why: format!("`{}` does not count it", plan.contenders[who].name),
+            why: why_not(who)
+                .unwrap_or_else(|| format!("`{}` does not count it", plan.contenders[who].name)),
         },
         Some(_) => over_slices(evidence, level, who, resource, confidence_alpha),
     };
     let (ratio, moved) = match (&baseline, &other) {
         (Some(baseline), Some(other)) => {
-            compare(&each(baseline), &each(other), plan.decision.horizon, paired)
+            let (baseline, other) = (each(baseline), each(other));
+            let (ratio, moved) = compare(&baseline, &other, plan.decision.horizon, paired);
+            let is_level = resource.role == Role::Level;
+            match is_level && stood_still(&baseline) && stood_still(&other) {
+                true => (without_interval(ratio), Moved::Still),
+                false => (ratio, moved),
+            }
         }
         _ => (
             Figure::NotMeasured {
@@ -128,6 +142,24 @@ fn each(blocks: &[Used]) -> Vec<f64> {
     blocks.iter().map(|block| block.amount / block.by).collect()
 }
 
+/// True when all blocks have the same of it.
+fn stood_still(blocks: &[f64]) -> bool {
+    blocks.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// The same value as a figure that claims no more: blocks without any spread have an interval without any width.
+fn without_interval(ratio: Figure) -> Figure {
+    match ratio {
+        Figure::Estimated { value, n, how, .. } => Figure::Bare {
+            value,
+            n,
+            how,
+            why: "it stood still in all blocks".to_owned(),
+        },
+        other => other,
+    }
+}
+
 /// The ratio within blocks and what it shows. Where some block has none of it there is no ratio, and
 /// the differences tell alone.
 fn compare(baseline: &[f64], contender: &[f64], horizon: f64, paired: Paired) -> (Figure, Moved) {
@@ -183,6 +215,14 @@ mod tests {
             Moved::Unclear,
         );
         check(&level[..5], &scaled(0.6)[..5], Moved::Unclear);
+    }
+
+    #[test]
+    fn a_constant_has_no_interval() {
+        assert!(stood_still(&[435.0; 7]) && !stood_still(&[435.0, 436.0, 435.0]));
+        let (ratio, _) = compare(&[1.0; 7], &[435.0; 7], 0.02, PAIRED);
+        let ratio = without_interval(ratio);
+        assert!(ratio.interval().is_none() && (ratio.value().unwrap() - 435.0).abs() < 1e-9);
     }
 
     #[test]

@@ -16,7 +16,9 @@ mod costs;
 mod latency;
 mod paired;
 mod rank;
+mod relevance;
 mod resources;
+mod rows_changed;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +45,8 @@ pub struct Explanation {
     pub costs: Vec<Cost>,
     /// Where the time of one transaction went.
     pub latency: Latency,
-    /// Indices into `costs` of what differs beyond doubt, the most telling first.
+    /// Indices into `costs` of what differs beyond doubt and can tell something of the difference, the most
+    /// telling first.
     pub moved: Vec<usize>,
     /// Indices into `costs` of main resources that are the same within the horizon.
     pub same: Vec<usize>,
@@ -100,6 +103,8 @@ pub enum Moved {
     More,
     /// The same within the horizon.
     Same,
+    /// A level that stood still on both sides, whatever the transactions did.
+    Still,
     /// The data allow several answers.
     Unclear,
     /// Not measured on both sides.
@@ -174,7 +179,8 @@ pub enum Doing {
     Client,
     /// Waits for the client, which waits for a processor.
     ClientRunnable,
-    /// Waits for the client, which is neither: wake-ups, the network, other clients of its load thread.
+    /// Waits for the client, which is neither: the reply or the next question is under way, a wake-up is due, or
+    /// the load thread is busy with its other clients.
     Network,
     /// Anything else.
     Other,
@@ -209,7 +215,7 @@ impl Doing {
             Doing::OtherThread => "waiting inside the server",
             Doing::Client => "running in the client",
             Doing::ClientRunnable => "client waiting for a processor",
-            Doing::Network => "network and wake-ups",
+            Doing::Network => "between server and client",
             Doing::Other => "other",
         }
     }

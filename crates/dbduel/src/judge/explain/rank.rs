@@ -1,5 +1,6 @@
 //! Which costs to speak of first.
 
+use super::relevance::telling;
 use super::{Cost, Moved};
 
 /// How much a detail weighs against a main resource that moved as far.
@@ -8,11 +9,12 @@ const DETAIL: f64 = 0.2;
 const FAR: f64 = 8.0;
 
 /// Indices of what moved, the most telling first; of main resources that are the same; and of main
-/// resources that are unclear.
+/// resources that are unclear. What can tell nothing of a difference is in none of them.
 pub fn rank(costs: &[Cost]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+    let is_telling = telling(costs);
     let with = |moved: &[Moved]| -> Vec<usize> {
         (0..costs.len())
-            .filter(|&index| moved.contains(&costs[index].moved))
+            .filter(|&index| is_telling[index] && moved.contains(&costs[index].moved))
             .collect()
     };
     let is_main = |index: &usize| costs[*index].is_main;

@@ -6,7 +6,7 @@
 
 use dbduel_record::Record;
 
-use crate::judge::duel::decide::decide_blocks;
+use crate::judge::duel::decide::{Question, decide_blocks};
 use crate::judge::duel::quantities::compare_one;
 use crate::judge::evidence::Evidence;
 use crate::judge::summary::{Change, Quantity, Verdict};
@@ -58,8 +58,9 @@ pub fn steadiness(record: &Record) -> Vec<Steadiness> {
         block_sd: throughput.block_sd,
         decided_at_block: throughput.decided_at_block,
     };
+    let question = Question::against_baseline(plan, contender, 0);
     let costs = COSTS.into_iter().map(|quantity| {
-        let answer = compare_one(&evidence, 0, contender, quantity, throughput.alpha);
+        let answer = compare_one(&evidence, 0, &question, quantity, question.alpha);
         Steadiness {
             quantity: quantity.label(),
             change: answer.change,

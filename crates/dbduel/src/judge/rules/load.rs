@@ -7,7 +7,7 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use super::{Case, Found, finding};
 use crate::judge::evidence::slice_of;
 use crate::judge::summary::{Duel, Measures};
-use crate::percent;
+use crate::{counts, percent};
 
 /// Share of given-up transactions from which there is no verdict.
 const FAILED_VOID: f64 = 0.01;
@@ -96,8 +96,8 @@ pub(super) fn failures(case: &Case<'_>) -> Vec<Found> {
                 "`{name}` gave up {} of its transactions at {} ({} of {}{errors}).",
                 percent::of(share),
                 duel.label,
-                outcomes.failed,
-                outcomes.ok + outcomes.failed
+                counts::of(outcomes.failed),
+                counts::of(outcomes.ok + outcomes.failed)
             );
             let remedy = "Make the failures go away on all sides, or choose a workload that all contenders can run.";
             finding(severity, &[name], claim, remedy).at(duel.level)
@@ -233,10 +233,11 @@ pub(super) fn lag(case: &Case<'_>) -> Vec<Found> {
             let worst = lags.iter().map(|(lag_us, _)| *lag_us).fold(0.0, f64::max);
             let claim = format!(
                 "In {late} of {slices} slices at {} one transaction in a hundred was sent more than {LAG_US:.0} µs and \
-                 {} of the median latency after it was due (at worst {worst:.0} µs); this delay of the load \
+                 {} of the median latency after it was due (at worst {} µs); this delay of the load \
                  process is part of every latency.",
                 duel.label,
-                percent::of(LAG_SHARE)
+                percent::of(LAG_SHARE),
+                counts::of(worst.round() as u64)
             );
             let remedy = "Give the load process cores of its own, or more threads.";
             found.push(finding(Severity::Doubt, &[], claim, remedy));

@@ -10,6 +10,7 @@ mod order;
 mod order_entry;
 mod run;
 mod server;
+mod steady;
 mod verdict;
 
 use dbduel_record::event::{Event, Finding, Severity};
@@ -112,6 +113,21 @@ pub const RULES: &[Rule] = &[
         id: "warm-up.not-steady",
         why: "A server that still warms up is compared at a moment, not in its steady state.",
         check: run::not_steady,
+    },
+    Rule {
+        id: "steady.never-settled",
+        why: "A cell that changes until its end is compared on its way, not in its steady state.",
+        check: steady::never_settled,
+    },
+    Rule {
+        id: "steady.settled-late",
+        why: "A level that was not warmed up by itself may settle only in its own slices.",
+        check: steady::settled_late,
+    },
+    Rule {
+        id: "steady.level-entered",
+        why: "Caches and logs that another load level filled take part in a slice's result.",
+        check: steady::level_entered,
     },
     Rule {
         id: "server.unmanaged",

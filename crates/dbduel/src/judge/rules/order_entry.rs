@@ -8,7 +8,7 @@ use dbduel_record::order_entry::{
 
 use super::{Case, Found, finding};
 use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
-use crate::percent;
+use crate::{counts, percent};
 
 /// Standard deviations that chance may take a share away from what it must be.
 const CHANCE: f64 = 2.0;
@@ -159,7 +159,7 @@ pub(super) fn rollbacks(case: &Case<'_>) -> Vec<Found> {
                  {high} %{words}.",
                 cell.contender,
                 percent::of(share / 100.0),
-                cell.new_orders
+                counts::of(cell.new_orders)
             );
             let remedy = "Look whether rollbacks fail or New-Orders are missing; the clients draw one in a hundred.";
             finding(severity, &[&cell.contender], claim, remedy).at(cell.level)
@@ -178,8 +178,8 @@ pub(super) fn skipped_deliveries(case: &Case<'_>) -> Vec<Found> {
             let claim = format!(
                 "{} of {} deliveries of `{}` found a district without an undelivered order; at most \
                  {} may.",
-                found.with_skips,
-                found.all,
+                counts::of(found.with_skips),
+                counts::of(found.all),
                 found.contender,
                 percent::of(SKIPPED_DELIVERIES_MAX_PERCENT / 100.0)
             );

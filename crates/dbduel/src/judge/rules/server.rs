@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dbduel_record::event::{Event, Severity};
 
 use super::{Case, Found, finding};
+use crate::counts;
 
 /// Names that are listed in a sentence; the rest is counted.
 const NAMES_LISTED: usize = 8;
@@ -59,6 +60,7 @@ pub(super) fn digests(case: &Case<'_>) -> Vec<Found> {
     match complete.and_then(|epoch| epoch.get(baseline)) {
         Some((digest, rows)) => {
             let short: String = digest.chars().take(12).collect();
+            let rows = counts::of(*rows);
             let claim =
                 format!("All contenders started with the same {rows} rows (digest {short}).");
             vec![finding(Severity::Note, &[], claim, "Nothing to do.")]

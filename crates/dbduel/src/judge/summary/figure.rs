@@ -86,6 +86,8 @@ pub enum How {
     PairedMean,
     /// Ratio within mirrored blocks, averaged over every start of the servers.
     Epochs,
+    /// Mean of the second half of a series ÷ that of the first.
+    Halves,
 }
 
 impl How {
@@ -99,16 +101,18 @@ impl How {
             }
             Self::NewOrders => {
                 "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
-                 Student's interval over slices"
+                 Student's interval over ten batches of slices"
             }
             Self::LatencySum => {
                 "sum of latencies over their number; interval from the series of ticks, autocorrelation included"
             }
             Self::MergedHistograms => {
-                "quantile of the merged histograms; Woodruff's interval with slices as batches"
+                "quantile of the merged histograms; Woodruff's interval over ten batches of slices"
             }
             Self::Largest => "largest single latency",
-            Self::Readings => "reading over committed transactions; Student's interval over slices",
+            Self::Readings => {
+                "reading over committed transactions; Student's interval over ten batches of slices"
+            }
             Self::Epochs => {
                 "mean log ratio of every start of the servers, held within what earlier looks left over; repeated \
                  intervals of a group-sequential t test"
@@ -116,6 +120,9 @@ impl How {
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
                  the sequential test"
+            }
+            Self::Halves => {
+                "mean of the second half over that of the first; Student's interval from lugsail batch means"
             }
             Self::PairedMean => {
                 "mean within mirrored blocks; Student's interval over blocks, widened for the number of statements"

@@ -6,6 +6,7 @@
 mod figure;
 mod over_levels;
 mod quantity;
+mod steady;
 
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
@@ -31,6 +32,7 @@ pub use over_levels::{
     LevelObjective, ObjectiveState, RateBracket, Scaling,
 };
 pub use quantity::{Change, PairComparison, Quantity, QuantityComparison};
+pub use steady::{CellCourse, SteadyState, Transient};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
@@ -232,6 +234,10 @@ pub struct Measures {
     pub server_cpu_us_per_transaction: Figure,
     /// Stretches in which next to nothing was committed.
     pub stalls: Option<Stalls>,
+    /// Whether throughput was steady over the course of the slices; absent without slices, and in
+    /// summaries of judges that did not ask.
+    #[serde(default)]
+    pub course: Option<CellCourse>,
 }
 
 /// Transactions by outcome.

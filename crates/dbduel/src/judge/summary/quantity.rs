@@ -63,11 +63,11 @@ impl Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// More than the baseline's.
+    /// More than the other's.
     Higher,
     /// Less.
     Lower,
-    /// Within the horizon of the baseline's.
+    /// Within the horizon of the other's.
     Equivalent,
     /// The interval allows several answers.
     Undecided,
@@ -89,14 +89,14 @@ impl Change {
     }
 }
 
-/// One quantity of one contender against the baseline at one level.
+/// One quantity of one contender against another, such as the baseline, at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantityComparison {
     /// What is compared.
     pub quantity: Quantity,
     /// What may be said.
     pub change: Change,
-    /// Contender ÷ baseline, within blocks.
+    /// Contender ÷ the other, within blocks.
     pub ratio: Figure,
     /// Probability that anything said here is wrong.
     pub alpha: f64,
@@ -121,4 +121,7 @@ pub struct PairComparison {
     pub alpha: f64,
     /// Why the verdict is void, or why it is undecided when more blocks would not help.
     pub because: Option<String>,
+    /// Latency and cost, contender ÷ the other; absent in summaries of judges that did not compare them.
+    #[serde(default)]
+    pub quantities: Vec<QuantityComparison>,
 }

@@ -6,6 +6,7 @@
 
 mod course;
 mod facts;
+mod machine;
 mod measured;
 pub mod noise;
 mod sweep;
@@ -27,6 +28,7 @@ use course::Step;
 use facts::{files, host, settings};
 use noise::Noise;
 
+pub use machine::{NASTY, Noise as MachineNoise, QUIET, TYPICAL};
 pub use sweep::{sweep, write_sweep};
 
 /// 2026-11-20 14:30:00 UTC.

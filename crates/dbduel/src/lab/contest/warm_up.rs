@@ -1,4 +1,7 @@
 //! Warm-up: each contender under full load until its throughput is steady, or the cap ends it.
+//!
+//! Only the heaviest load level is warmed up. That the others settle in their own slices, or do not, is
+//! told by the judge, which looks at the course of every cell.
 
 use std::ops::ControlFlow;
 

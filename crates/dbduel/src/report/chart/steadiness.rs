@@ -85,7 +85,7 @@ pub fn steadiness(summary: &Summary, duel: &Duel, width: f64) -> Option<String> 
     plot.axis(
         &mut svg,
         &format!(
-            "throughput of every {} s; bar: middle half, tick: median",
+            "over every {} s; bar: middle half, tick: median",
             words::trimmed(tick_s)
         ),
     );

@@ -4,7 +4,7 @@
 //! interval holds zero.
 
 use crate::judge::Summary;
-use crate::judge::explain::{Explanation, Latency};
+use crate::judge::explain::{Explanation, Latency, Part};
 use crate::judge::summary::Figure;
 use crate::report::words;
 
@@ -14,8 +14,16 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted};
 use super::svg::{Anchor, Svg};
 
+/// Height of a row with its name beside its bar, and of one with its name above, where names would be cut to what
+/// tells them apart no more.
 const ROW: f64 = 24.0;
+const ROW_NARROW: f64 = 36.0;
+/// Drawings below this width are narrow.
+const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
+
+/// Share of a transaction below which a part gets no row: nobody would see its bar.
+const LEAST: f64 = 1e-3;
 
 /// Draws the chart; `None` when the latency could not be divided, or compared.
 #[must_use]
@@ -31,12 +39,12 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         division.contender_us.value()?,
     );
     let (factor, unit) = words::latency_unit(from.max(to));
-    let is_used = |figure: &Figure| figure.value().is_some_and(|us| us.abs() > 0.0);
-    let parts: Vec<_> = division
-        .parts
-        .iter()
-        .filter(|part| is_used(&part.baseline_us) || is_used(&part.contender_us))
-        .collect();
+    let is_seen = |part: &Part| {
+        [&part.baseline_us, &part.contender_us]
+            .iter()
+            .any(|figure| figure.value().is_some_and(|us| us > LEAST * from.max(to)))
+    };
+    let rows = division.parts.iter().filter(|part| is_seen(part)).count();
     let mut svg = titled(width, "Where the time of a transaction changed", unit);
     svg.text(
         (0.0, 32.0),
@@ -44,16 +52,22 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         "small",
         "full: beyond doubt · faint: interval holds zero · line: interval",
     );
+    let is_narrow = width < NARROW;
+    let (left, height) = match is_narrow {
+        // Half of the digit below the axis needs room.
+        true => (4.0, ROW_NARROW),
+        false => ((0.36 * width).min(210.0), ROW),
+    };
     let plot = Plot {
-        left: (0.36 * width).min(210.0),
+        left,
         top: 44.0,
         right: width - 64.0,
-        bottom: 44.0 + ROW * (parts.len() + 2) as f64,
+        bottom: 44.0 + height * (rows + 2) as f64,
     };
     // The highest point that the running sum reaches on its way.
     let mut sum = from;
     let mut highest = from.max(to);
-    for part in &parts {
+    for part in &division.parts {
         sum += part.difference_us.value().unwrap_or(0.0);
         highest = highest.max(sum);
     }
@@ -66,6 +80,7 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         scale,
         factor,
         top: plot.top,
+        is_narrow,
     };
     row.total(
         &summary.baseline,
@@ -73,9 +88,11 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         from,
     );
     let mut at = from;
-    for part in &parts {
+    for part in &division.parts {
         let to = at + part.difference_us.value().unwrap_or(0.0);
-        row.part(part.doing.name(), at, to, &part.difference_us);
+        if is_seen(part) {
+            row.part(part.doing.name(), at, to, &part.difference_us);
+        }
         at = to;
     }
     row.total(
@@ -102,15 +119,27 @@ struct Rows<'s> {
     scale: Scale,
     factor: f64,
     top: f64,
+    is_narrow: bool,
 }
 
 impl Rows<'_> {
+    /// Writes the name of the next row and gives the middle of its bar.
     fn label(&mut self, class: &str, text: &str) -> f64 {
-        let middle = self.top + ROW / 2.0;
-        let text = fitted(text, self.plot.left - 10.0);
-        self.svg
-            .text((0.0, middle + 4.0), Anchor::Start, class, &text);
-        self.top += ROW;
+        let (name, middle, room, height) = match self.is_narrow {
+            true => (
+                self.top + 12.0,
+                self.top + 24.0,
+                self.plot.right,
+                ROW_NARROW,
+            ),
+            false => {
+                let middle = self.top + ROW / 2.0;
+                (middle + 4.0, middle, self.plot.left - 10.0, ROW)
+            }
+        };
+        let text = fitted(text, room);
+        self.svg.text((0.0, name), Anchor::Start, class, &text);
+        self.top += height;
         middle
     }
 

@@ -5,6 +5,7 @@
 
 mod sayings;
 mod sentences;
+mod spoken;
 
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use crate::judge::summary::Figure;
 pub use sentences::sentences;
 /// What must be read with every explanation.
 const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
-     caused it. Changing one setting at a time does. The intervals of one explanation hold together.";
+     caused it. Changing one setting at a time does.";
 
 /// One explanation, ready to be laid out.
 #[derive(Debug, Clone, Serialize)]
@@ -49,7 +50,7 @@ pub struct RowView {
     pub contender: String,
     /// Change with its interval.
     pub change: String,
-    /// `less`, `more`, `same`, `unclear` or `unknown`.
+    /// `less`, `more`, `same`, `unclear` or `unknown`; what stood still is the `same` as it was.
     pub moved: &'static str,
 }
 
@@ -75,11 +76,16 @@ pub fn is_telling(explanation: &Explanation) -> bool {
 
 /// What must be read with the explanations where one of them compares anything, and nothing otherwise.
 #[must_use]
-pub fn caution(summary: &Summary) -> &'static str {
+pub fn caution(summary: &Summary) -> String {
     let mut explanations = summary.explanations.iter();
-    match explanations.any(|one| is_telling(one) && one.has_enough_blocks()) {
-        true => CAUTION,
-        false => "",
+    match explanations.find(|one| is_telling(one) && one.has_enough_blocks()) {
+        Some(one) => format!(
+            "{CAUTION} In brackets: Student's intervals over the blocks; all of one explanation hold together with {} \
+             confidence. They describe the blocks at hand and decide nothing; what is decided has intervals of its own \
+             above.",
+            words::share(1.0 - one.alpha)
+        ),
+        None => String::new(),
     }
 }
 
@@ -101,9 +107,12 @@ pub fn change(cost: &Cost) -> String {
             _ => "–".to_owned(),
         };
     };
+    if cost.moved == Moved::Still {
+        return "stood still".to_owned();
+    }
     match words::ratio_interval(&cost.ratio) {
         interval if interval.is_empty() => "–".to_owned(),
-        interval => format!("{text} [{interval}]"),
+        interval => format!("{text} [{}]", interval.replace(" to ", ", ")),
     }
 }
 
@@ -152,31 +161,18 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
 
 fn rows_of(division: &Division) -> Vec<RowView> {
     let row = |name: &str, figures: [&Figure; 3]| {
-        let [baseline, contender, difference] = figures;
-        let sign = match difference.value() {
-            Some(value) if value < 0.0 => "−",
-            Some(value) if value > 0.0 => "+",
-            _ => "",
-        };
-        let is_less = difference.value().is_some_and(|value| value < 0.0);
+        let [baseline, contender, change] = figures;
+        let is_less = change.value().is_some_and(|value| value < 0.0);
         RowView {
             group: "",
             name: name.to_owned(),
             baseline: words::value(baseline, words::latency),
             contender: words::value(contender, words::latency),
-            change: match difference.interval() {
-                Some((low, high)) => format!(
-                    "{sign}{} [{}, {}]",
-                    words::latency(difference.value().unwrap_or(0.0).abs()),
-                    signed(low),
-                    signed(high)
-                ),
-                None => "–".to_owned(),
-            },
-            moved: match is_certain(difference) {
+            change: difference(change),
+            moved: match is_certain(change) {
                 true if is_less => "less",
                 true => "more",
-                false if difference.interval().is_some() => "unclear",
+                false if change.interval().is_some() => "unclear",
                 false => "unknown",
             },
         }
@@ -207,8 +203,21 @@ fn rows_of(division: &Division) -> Vec<RowView> {
     rows
 }
 
+/// A difference of times with its interval: `−104 µs [−157 µs, −51.4 µs]`; without one it is not stated.
+fn difference(difference: &Figure) -> String {
+    let value = difference.value().unwrap_or(0.0);
+    match difference.interval() {
+        Some((low, high)) => format!("{} [{}, {}]", signed(value), signed(low), signed(high)),
+        None => "–".to_owned(),
+    }
+}
+
 fn signed(us: f64) -> String {
-    let sign = if us < 0.0 { "−" } else { "+" };
+    let sign = match us {
+        _ if us < 0.0 => "−",
+        _ if us > 0.0 => "+",
+        _ => "",
+    };
     format!("{sign}{}", words::latency(us.abs()))
 }
 
@@ -216,7 +225,7 @@ fn moved(moved: Moved) -> &'static str {
     match moved {
         Moved::Less => "less",
         Moved::More => "more",
-        Moved::Same => "same",
+        Moved::Same | Moved::Still => "same",
         Moved::Unclear => "unclear",
         Moved::Unknown => "unknown",
     }

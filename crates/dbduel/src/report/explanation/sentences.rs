@@ -1,19 +1,13 @@
 //! The sentences: how much of what, more or less, and never why.
 
-use std::collections::BTreeMap;
-
 use super::sayings::SAYINGS;
-use super::{change, is_certain, value};
+use super::spoken::{is_trifle, spoken_of};
+use super::{change, difference, is_certain, value};
 use crate::judge::Summary;
-use crate::judge::explain::{Cost, Division, Explanation, Group, Latency, Moved, Part, Unit};
+use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
 use crate::judge::summary::{Figure, Verdict};
 use crate::report::words;
 
-/// Costs that are spoken of; the table has all of them.
-const SPOKEN: usize = 7;
-
-/// Costs of one group that are spoken of.
-const SPOKEN_OF_GROUP: usize = 2;
 /// Parts of the latency that are spoken of.
 const PARTS: usize = 3;
 
@@ -48,12 +42,11 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
     let named = |indices: &[usize]| -> Vec<String> {
         indices
             .iter()
-            .map(|&index| {
-                let cost = &explanation.costs[index];
-                match cost.ratio.value() {
-                    Some(_) => format!("{} ({})", cost.name, change(cost)),
-                    None => cost.name.clone(),
-                }
+            .map(|&index| &explanation.costs[index])
+            .filter(|cost| !is_trifle(cost))
+            .map(|cost| match cost.ratio.interval() {
+                Some(_) => format!("{} ({})", cost.name, change(cost)),
+                None => cost.name.clone(),
             })
             .collect()
     };
@@ -83,41 +76,6 @@ fn too_few_blocks(explanation: &Explanation) -> String {
     )
 }
 
-/// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
-/// details of one group mostly repeat each other.
-fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
-    let mut by_group: BTreeMap<Group, usize> = BTreeMap::new();
-    let moved = explanation
-        .moved
-        .iter()
-        .map(|&index| &explanation.costs[index]);
-    moved
-        .filter(|cost| !is_trifle(cost))
-        .filter(|cost| {
-            let told = by_group.entry(cost.group).or_default();
-            *told += 1;
-            *told <= SPOKEN_OF_GROUP
-        })
-        .take(SPOKEN)
-        .collect()
-}
-
-/// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
-fn is_trifle(cost: &Cost) -> bool {
-    let least = match (cost.unit, cost.is_level) {
-        _ if cost.name.starts_with("waits") => return false,
-        (Unit::Microseconds, _) => 1.0,
-        (Unit::Bytes, false) => 256.0,
-        (Unit::Count, false) => 0.02,
-        // Of memory, of dirty pages.
-        (Unit::Bytes, true) => 16e6,
-        (Unit::Count, true) => 100.0,
-    };
-    [&cost.baseline, &cost.contender]
-        .iter()
-        .all(|figure| figure.value().is_some_and(|value| value < least))
-}
-
 /// A word of restraint where throughput itself does not differ.
 fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
     let duel = summary
@@ -141,10 +99,12 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
 
 fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     let value = |figure: &Figure| words::value(figure, words::latency);
+    // Not called its latency: what was given up or cut short took clients' time too.
     let whole = format!(
-        "A transaction takes {} with `{contender}` and {} with `{baseline}`",
+        "A client spends {} per transaction with `{contender}` and {} with `{baseline}` (within blocks {})",
         value(&division.contender_us),
-        value(&division.baseline_us)
+        value(&division.baseline_us),
+        difference(&division.difference_us)
     );
     let mut certain: Vec<&Part> = division
         .parts
@@ -164,10 +124,10 @@ fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     let (shorter, longer) = (listed(|us| us < 0.0), listed(|us| us > 0.0));
     let mut clauses = Vec::new();
     if !shorter.is_empty() {
-        clauses.push(format!("shorter: {}", shorter.join(", ")));
+        clauses.push(format!("certainly shorter: {}", shorter.join(", ")));
     }
     if !longer.is_empty() {
-        clauses.push(format!("longer: {}", longer.join(", ")));
+        clauses.push(format!("certainly longer: {}", longer.join(", ")));
     }
     if clauses.is_empty() {
         return format!("{whole}; no part of it is certainly shorter or longer.");
@@ -273,6 +233,7 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::explain::Group;
     use crate::judge::summarise;
     use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::rows::ReadingRow;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{head, plain, row};
+use super::text::{head, plain, prose, row};
 use crate::report::view::{Entry, SettingView, View};
 
 /// Whether the contest was fair.
@@ -14,7 +14,7 @@ pub(super) fn fairness(text: &mut String, view: &View) {
         text,
         "## Was it fair?\n\n**{}**: {}. {}\n",
         fairness.grade,
-        plain(&fairness.because),
+        prose(&fairness.because),
         fairness.compared
     );
     for promise in &fairness.promises {
@@ -31,8 +31,8 @@ pub(super) fn fairness(text: &mut String, view: &View) {
             text,
             "- **{}** {} *{}*",
             one.severity,
-            plain(&one.claim),
-            plain(&one.remedy)
+            prose(&one.claim),
+            prose(&one.remedy)
         );
         if !one.waived.is_empty() {
             let _ = write!(text, " Waived: {}", plain(&one.waived));
@@ -46,7 +46,7 @@ pub(super) fn fairness(text: &mut String, view: &View) {
         let count = fairness.notes.len();
         let _ = writeln!(text, "\n<details><summary>{count} notes</summary>\n");
         for one in &fairness.notes {
-            let _ = writeln!(text, "- {} ({})", plain(&one.claim), plain(&one.rule));
+            let _ = writeln!(text, "- {} ({})", prose(&one.claim), plain(&one.rule));
         }
         text.push_str("\n</details>\n");
     }
@@ -136,7 +136,7 @@ pub(super) fn entries(text: &mut String, title: &str, entries: &[Entry]) {
             text,
             "- **{}**: {}",
             plain(&entry.label),
-            plain(&entry.text)
+            prose(&entry.text)
         );
     }
     text.push('\n');
@@ -146,7 +146,7 @@ pub(super) fn entries(text: &mut String, title: &str, entries: &[Entry]) {
 pub(super) fn list(text: &mut String, title: &str, items: &[String]) {
     let _ = writeln!(text, "## {title}\n");
     for item in items {
-        let _ = writeln!(text, "- {}", plain(item));
+        let _ = writeln!(text, "- {}", prose(item));
     }
     text.push('\n');
 }

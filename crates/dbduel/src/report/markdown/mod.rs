@@ -14,9 +14,9 @@ use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 use about::{contenders, disclosure, entries, fairness, list};
-use tables::{by_clients, explanations, figures, orders, ratios, storage};
+use tables::{by_clients, explanations, figures, orders, pairs, quantities, storage};
 pub(super) use text::plain;
-use text::{head, row};
+use text::{head, prose, row};
 
 /// Width of the charts, pixels.
 const WIDTH: f64 = 900.0;
@@ -43,20 +43,10 @@ impl Format for Markdown {
         if let Some(part) = &view.orders {
             orders(&mut text, part);
         }
-        ratios(
-            &mut text,
-            "Latency and cost",
-            "quantity",
-            &view.quantities,
-            &view.quantities_note,
-        );
-        ratios(
-            &mut text,
-            "Every two contenders",
-            "against",
-            &view.pairs,
-            &view.pairs_note,
-        );
+        quantities(&mut text, &view);
+        if let Some(part) = &view.pairs {
+            pairs(&mut text, part);
+        }
         if !view.scaling.is_empty() {
             list(&mut text, "Over the load levels", &view.scaling);
         }
@@ -104,7 +94,7 @@ fn verdicts(text: &mut String, view: &View) {
             text,
             "Was it fair? **{}**: {}.\n",
             fairness.grade,
-            plain(&fairness.because)
+            prose(&fairness.because)
         );
     }
     head(
@@ -168,9 +158,9 @@ fn findings_list(text: &mut String, view: &View) {
     text.push_str("## Findings\n\n");
     let notes = view.findings.iter().filter(|one| one.severity == "note");
     for finding in view.caveats.iter().chain(notes) {
-        let _ = write!(text, "- **{}** {}", finding.severity, plain(&finding.claim));
+        let _ = write!(text, "- **{}** {}", finding.severity, prose(&finding.claim));
         if finding.severity != "note" {
-            let _ = write!(text, " *{}*", plain(&finding.remedy));
+            let _ = write!(text, " *{}*", prose(&finding.remedy));
         }
         let _ = writeln!(text, " ({})", plain(&finding.rule));
     }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::text::{head, plain, row};
+use super::text::{head, plain, prose, row};
 use crate::report::explanation::RowView;
 use crate::report::view::{
-    BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, RatioView, STORAGE_HEADS, View,
+    BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, PairsView, STORAGE_HEADS, View,
 };
 
 /// The figures of every level.
@@ -27,10 +27,7 @@ pub(super) fn figures(text: &mut String, view: &View) {
                 measures
                     .figures
                     .iter()
-                    .map(|figure| match figure.doubt.as_str() {
-                        "" => plain(&figure.value),
-                        doubt => format!("{}<br><sub>{}</sub>", plain(&figure.value), plain(doubt)),
-                    }),
+                    .map(|figure| valued(&figure.value, &figure.doubt)),
             );
             row(text, &cells);
         }
@@ -39,15 +36,16 @@ pub(super) fn figures(text: &mut String, view: &View) {
             let (name, outcomes) = (plain(&measures.contender), plain(&measures.outcomes));
             let _ = writeln!(
                 text,
-                "- {name}: {outcomes}; stalls: {}",
-                plain(&measures.stalls)
+                "- {name}: {outcomes}; stalls: {}; {}",
+                plain(&measures.stalls),
+                plain(&measures.course)
             );
         }
         if !level.without_interval.is_empty() {
-            let count = level.without_interval.len();
             let _ = writeln!(
                 text,
-                "\n<details><summary>Why {count} of these figures have no interval</summary>\n"
+                "\n<details><summary>{}</summary>\n",
+                level.why_without
             );
             for reason in &level.without_interval {
                 let _ = writeln!(text, "- {}", plain(reason));
@@ -56,23 +54,25 @@ pub(super) fn figures(text: &mut String, view: &View) {
         }
         text.push('\n');
     }
-    text.push_str(
-        "Below each value: its interval, or that none could be given. CPU is processor time per committed transaction.\n\n",
+    let _ = writeln!(
+        text,
+        "Below each value: its interval, or that none could be given. CPU is processor time per committed transaction. {}\n",
+        plain(&view.courses)
     );
 }
 
-/// A table of ratios beside the verdicts', and the note below it.
-pub(super) fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioView], note: &str) {
-    if rows.is_empty() {
+/// Latency and cost against the baseline.
+pub(super) fn quantities(text: &mut String, view: &View) {
+    if view.quantities.is_empty() {
         return;
     }
-    let _ = writeln!(text, "## {title}\n");
+    text.push_str("## Latency and cost\n\n");
     head(
         text,
         &[
             "load",
             "contender",
-            what,
+            "quantity",
             "answer",
             "ratio",
             "interval",
@@ -80,7 +80,7 @@ pub(super) fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioVi
         ],
         4,
     );
-    for one in rows {
+    for one in &view.quantities {
         let cells = [
             &one.level,
             &one.contender,
@@ -92,7 +92,43 @@ pub(super) fn ratios(text: &mut String, title: &str, what: &str, rows: &[RatioVi
         ];
         row(text, &cells.map(|cell| plain(cell)));
     }
-    let _ = writeln!(text, "\n{}\n", plain(note));
+    let _ = writeln!(text, "\n{}\n", plain(&view.quantities_note));
+}
+
+/// Every two contenders, a table per level.
+pub(super) fn pairs(text: &mut String, part: &PairsView) {
+    text.push_str("## Every two contenders\n\n");
+    for level in &part.levels {
+        let _ = writeln!(text, "### {}\n", plain(&level.label));
+        let mut heads = vec!["contender", "against"];
+        heads.extend(&part.heads);
+        head(text, &heads, 2);
+        for one in &level.rows {
+            let mut cells = vec![plain(&one.contender), plain(&one.against)];
+            cells.extend(
+                one.cells
+                    .iter()
+                    .map(|cell| valued(&cell.ratio, &cell.interval)),
+            );
+            row(text, &cells);
+        }
+        text.push('\n');
+        for line in &level.ranking {
+            let _ = writeln!(text, "- {}", plain(line));
+        }
+        if !level.ranking.is_empty() {
+            text.push('\n');
+        }
+    }
+    let _ = writeln!(text, "{}\n", plain(&part.note));
+}
+
+/// A value with its doubt below it.
+fn valued(value: &str, doubt: &str) -> String {
+    match doubt {
+        "" => plain(value),
+        doubt => format!("{}<br><sub>{}</sub>", plain(value), plain(doubt)),
+    }
 }
 
 /// What moved with each difference.
@@ -113,7 +149,7 @@ pub(super) fn explanations(text: &mut String, view: &View) {
             plain(&one.baseline)
         );
         for sentence in &one.sentences {
-            let _ = writeln!(text, "- {}", plain(sentence));
+            let _ = writeln!(text, "- {}", prose(sentence));
         }
         text.push('\n');
         explanation_table(

@@ -86,17 +86,29 @@ fn explanations(page: &mut Page, summary: &Summary) {
         let level = summary.duels.iter().find(|duel| duel.level == one.level);
         let label = level.map_or("", |duel| duel.label.as_str());
         page.blank();
-        page.wrapped(&format!(
-            "What moved with it: {} against {}, {label}",
+        let title = format!(
+            "what moved with it: {} against {}, {label}",
             one.contender, summary.baseline
-        ));
+        );
+        for line in wrap(&clean(&title), page.width, 0, 0) {
+            let line = page.inked(Ink::Bold, &line);
+            page.line(&line);
+        }
         for sentence in sentences.iter().take(SENTENCES) {
-            page.wrapped(&format!("- {sentence}"));
+            page.item(sentence);
+        }
+        if sentences.len() > SENTENCES {
+            let more = sentences.len() - SENTENCES;
+            page.item(&format!("and {more} more on the page"));
         }
     }
-    match explanation::caution(summary) {
-        "" => {}
-        caution => page.wrapped(caution),
+    let caution = explanation::caution(summary);
+    if caution.is_empty() {
+        return;
+    }
+    for line in wrap(&caution, page.width, 0, 0) {
+        let line = page.inked(Ink::Dim, &line);
+        page.line(&line);
     }
 }
 

@@ -64,6 +64,14 @@ impl Page {
             self.line(&line);
         }
     }
+
+    /// A text as an item of a list, its lines below each other.
+    pub(in crate::report) fn item(&mut self, text: &str) {
+        for (index, line) in wrap(&clean(text), self.width, 2, 2).iter().enumerate() {
+            let start = if index == 0 { "- " } else { "  " };
+            self.line(&format!("{start}{line}"));
+        }
+    }
 }
 
 /// Control characters would let a name in the record drive the terminal.

@@ -2,7 +2,9 @@
 
 use super::page::{Ink, Page, clean};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Comparison, Figure, QuantityComparison, Verdict};
+use crate::judge::summary::{
+    Change, Comparison, Figure, PairComparison, QuantityComparison, Verdict,
+};
 use crate::report::words;
 
 /// What is decided about latency and cost, with its interval; the rest is named.
@@ -75,13 +77,14 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
                 Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
             };
             page.wrapped(&format!(
-                "{}: {} against {} {} {} {} ({doubt})",
+                "{}: {} against {} {} {} {} ({doubt}){}",
                 duel.label,
                 clean(&pair.contender),
                 clean(&pair.against),
                 words::sign(pair.verdict),
                 pair.verdict.word(),
                 words::ratio_value(&pair.ratio).unwrap_or_else(|| "–".to_owned()),
+                decided_beside(pair),
             ));
         }
         for line in words::ranking(duel) {
@@ -89,6 +92,23 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
         }
     }
     note(page, &words::pairs_note(summary));
+}
+
+/// What is decided of a pair beside throughput, without intervals: the page has them.
+fn decided_beside(pair: &PairComparison) -> String {
+    let decided = pair.quantities.iter().filter_map(|one| {
+        let ratio = words::ratio_value(&one.ratio)?;
+        let is_decided = !matches!(one.change, Change::Undecided | Change::NotCompared);
+        is_decided.then(|| {
+            let sign = words::change_sign(one.change);
+            format!("{} {sign} {ratio}", one.quantity.label())
+        })
+    });
+    let decided: Vec<String> = decided.collect();
+    match decided.is_empty() {
+        true => String::new(),
+        false => format!("; {}", decided.join(", ")),
+    }
 }
 
 fn note(page: &mut Page, text: &str) {

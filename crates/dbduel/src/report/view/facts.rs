@@ -164,7 +164,13 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
         ("sockets", number(host.sockets)),
         ("cores", number(host.cores)),
         ("threads per core", number(host.threads_per_core)),
-        ("simultaneous multithreading", host.smt.clone()),
+        (
+            "simultaneous multithreading",
+            // As the kernel writes it, in one word.
+            host.smt
+                .as_ref()
+                .map(|smt| smt.replace("notsupported", "not supported")),
+        ),
         ("memory nodes (NUMA)", number(host.numa_nodes)),
         ("frequency governor", host.governor.clone()),
         ("turbo", host.turbo.clone()),

@@ -56,8 +56,13 @@ pub(super) fn level(duel: &Duel) -> LevelView {
             duel.blocks_incomplete
         ));
     }
+    let without_interval = without_interval(duel);
     LevelView {
-        without_interval: without_interval(duel),
+        why_without: match without_interval.len() {
+            1 => "Why one of these figures has no interval".to_owned(),
+            several => format!("Why {several} of these figures have no interval"),
+        },
+        without_interval,
         label: duel.label.clone(),
         blocks: complete,
         rows: duel
@@ -100,6 +105,10 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
             words::count(outcomes.failed),
             words::count(outcomes.retries)
         ),
+        course: match &measures.course {
+            None => words::NOT_MEASURED.to_owned(),
+            Some(course) => words::course(course),
+        },
         stalls: match &measures.stalls {
             None => words::NOT_MEASURED.to_owned(),
             Some(stalls) if stalls.count == 0 => {
@@ -109,10 +118,13 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
                 )
             }
             Some(stalls) => format!(
-                "{}, {} lost in {}",
+                "{} in {}, {} lost",
                 words::count(stalls.count),
-                words::duration(stalls.lost_s),
-                words::duration(measures.active_s)
+                words::duration(measures.active_s),
+                match stalls.lost_s {
+                    ..0.5 => "less than a second".to_owned(),
+                    lost_s => words::duration(lost_s),
+                }
             ),
         },
     }

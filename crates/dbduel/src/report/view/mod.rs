@@ -14,6 +14,7 @@ mod facts;
 mod fairness;
 mod figures;
 mod orders;
+mod pairs;
 mod ratios;
 mod storage;
 mod verdicts;
@@ -22,6 +23,7 @@ pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::COLUMNS;
 pub use orders::{CLASS_COLUMNS, OrdersView};
+pub use pairs::PairsView;
 pub use verdicts::{interval, severity};
 
 use by_clients::by_clients;
@@ -62,10 +64,8 @@ pub struct View {
     pub quantities: Vec<RatioView>,
     /// What these are and how sure.
     pub quantities_note: String,
-    /// Every two contenders, level by level; empty for a duel of two.
-    pub pairs: Vec<RatioView>,
-    /// How sure these are, and the order that follows from them.
-    pub pairs_note: String,
+    /// Every two contenders, level by level; absent for a duel of two.
+    pub pairs: Option<PairsView>,
     /// Whether the contest was fair.
     pub fairness: Option<FairnessView>,
     /// What a reader must be told, by section.
@@ -84,10 +84,12 @@ pub struct View {
     pub findings: Vec<FindingView>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
+    /// How many cells were in a steady state; empty when it is not known.
+    pub courses: String,
     /// What moved with each difference.
     pub explanations: Vec<ExplanationView>,
     /// What must be read with the explanations; empty where none compares anything.
-    pub caution: &'static str,
+    pub caution: String,
     /// Throughput over load levels; empty with fewer than two.
     pub by_clients: Vec<ByClientsView>,
     /// What storage made of the changes.
@@ -168,9 +170,9 @@ pub struct RatioView {
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// What is compared, or with whom.
+    /// What is compared.
     pub what: String,
-    /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
+    /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
     pub answer: &'static str,
     /// The answer with its sign.
     pub phrase: String,
@@ -208,6 +210,8 @@ pub struct LevelView {
     pub blocks: String,
     /// One row per contender.
     pub rows: Vec<MeasuresView>,
+    /// Heading of the list below.
+    pub why_without: String,
     /// Why some of the figures have no interval.
     pub without_interval: Vec<String>,
 }
@@ -225,6 +229,8 @@ pub struct MeasuresView {
     pub outcomes: String,
     /// The stall ledger.
     pub stalls: String,
+    /// Whether it was in a steady state.
+    pub course: String,
 }
 
 /// One figure.
@@ -277,6 +283,7 @@ impl View {
             .map(setting)
             .collect();
         let settings_more = settings.split_off(settings.len().min(SETTINGS_SHOWN));
+        let (quantities, quantities_note) = ratios::quantities(summary);
         Self {
             question: summary.question.clone(),
             headlines: words::headlines(summary),
@@ -295,10 +302,9 @@ impl View {
                         .map(|comparison| verdict(summary, duel, comparison))
                 })
                 .collect(),
-            quantities: ratios::quantities(summary),
-            quantities_note: words::quantities_note(summary),
-            pairs: ratios::pairs(summary),
-            pairs_note: ratios::pairs_note(summary),
+            quantities,
+            quantities_note,
+            pairs: pairs::pairs(summary),
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),
@@ -311,6 +317,7 @@ impl View {
                 .count(),
             findings: findings.iter().map(|one| finding(summary, one)).collect(),
             levels: summary.duels.iter().map(level).collect(),
+            courses: words::courses(summary).unwrap_or_default(),
             explanations: views(summary),
             caution: caution(summary),
             by_clients: by_clients(summary),

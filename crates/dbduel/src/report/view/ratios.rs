@@ -1,20 +1,43 @@
-//! Ratios beside the verdict's: latency and cost, and every two contenders.
+//! Latency and cost against the baseline.
 
 use super::{RatioView, interval};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Comparison, Duel, PairComparison, QuantityComparison};
+use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
 use crate::report::words;
 
-pub(super) fn quantities(summary: &Summary) -> Vec<RatioView> {
-    let of_duel = |duel: &Duel| -> Vec<RatioView> {
-        let comparisons = duel.comparisons.iter();
-        let rows = comparisons.flat_map(|comparison| {
-            let quantities = comparison.quantities.iter();
-            quantities.map(|quantity| quantity_row(summary, duel, comparison, quantity))
-        });
-        rows.collect()
+/// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
+pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
+    let compared = || {
+        let duels = summary.duels.iter();
+        duels.flat_map(|duel| {
+            let comparisons = duel.comparisons.iter();
+            comparisons.flat_map(move |comparison| {
+                let quantities = comparison.quantities.iter();
+                quantities.map(move |quantity| (duel, comparison, quantity))
+            })
+        })
     };
-    summary.duels.iter().flat_map(of_duel).collect()
+    let reasons = compared().filter_map(|(_, _, quantity)| match &quantity.ratio {
+        Figure::Bare { why, .. } => Some(why.as_str()),
+        Figure::Estimated { .. } | Figure::NotMeasured { .. } => None,
+    });
+    let reasons: Vec<&str> = reasons.collect();
+    let shared = reasons
+        .first()
+        .filter(|first| reasons.len() > 1 && reasons.iter().all(|reason| reason == *first));
+    let rows = compared().map(|(duel, comparison, quantity)| {
+        let mut row = quantity_row(summary, duel, comparison, quantity);
+        if shared.is_some_and(|reason| row.interval == **reason) {
+            "none yet".clone_into(&mut row.interval);
+        }
+        row
+    });
+    let note = words::quantities_note(summary);
+    let note = match shared {
+        Some(reason) => format!("{note} No interval: {reason}."),
+        None => note,
+    };
+    (rows.collect(), note)
 }
 
 fn quantity_row(
@@ -43,41 +66,8 @@ fn quantity_row(
     }
 }
 
-pub(super) fn pairs(summary: &Summary) -> Vec<RatioView> {
-    let rows = summary.duels.iter().flat_map(|duel| {
-        let pairs = duel.pairs.iter();
-        pairs.map(move |pair| pair_row(summary, duel, pair))
-    });
-    rows.collect()
-}
-
-/// How sure the pairs are, and who is before whom.
-pub(super) fn pairs_note(summary: &Summary) -> String {
-    let rankings = summary.duels.iter().filter_map(|duel| {
-        let ranking = words::ranking(duel);
-        (!ranking.is_empty()).then(|| format!(" At {}: {}.", duel.label, ranking.join("; ")))
-    });
-    words::pairs_note(summary) + &rankings.collect::<String>()
-}
-
-fn pair_row(summary: &Summary, duel: &Duel, pair: &PairComparison) -> RatioView {
-    RatioView {
-        level: duel.label.clone(),
-        contender: pair.contender.clone(),
-        number: number_of(summary, &pair.contender),
-        what: pair.against.clone(),
-        answer: pair.verdict.word(),
-        phrase: format!("{} {}", words::sign(pair.verdict), pair.verdict.word()),
-        ratio: words::ratio_value(&pair.ratio).unwrap_or_else(|| "–".to_owned()),
-        interval: pair
-            .because
-            .clone()
-            .unwrap_or_else(|| interval(&pair.ratio)),
-        block_sd: String::new(),
-    }
-}
-
-fn number_of(summary: &Summary, contender: &str) -> usize {
+/// The number of a contender, for colour and shape.
+pub(super) fn number_of(summary: &Summary, contender: &str) -> usize {
     let position = summary
         .contenders
         .iter()

@@ -48,8 +48,17 @@ pub(super) fn storage(summary: &Summary) -> Vec<StorageView> {
 
 fn cells(one: &Amplification) -> Vec<String> {
     let or_missing = |text: Option<String>| text.unwrap_or_else(|| words::NOT_MEASURED.to_owned());
+    // Nothing can be divided by no rows.
+    let per_row = |text: Option<String>| match one.rows_changed {
+        Some(0.0) => "–".to_owned(),
+        _ => or_missing(text),
+    };
     let growth = one.growth_bytes.map(|bytes| {
-        let sign = if bytes < 0 { "−" } else { "+" };
+        let sign = match bytes {
+            ..0 => "−",
+            0 => "",
+            1.. => "+",
+        };
         format!("{sign}{}", words::bytes(bytes.unsigned_abs()))
     });
     let load = one.load_s.map(|seconds| {
@@ -62,8 +71,8 @@ fn cells(one: &Amplification) -> Vec<String> {
     });
     vec![
         or_missing(one.rows_changed.map(|rows| words::count(rows as u64))),
-        or_missing(one.written_per_row_bytes.map(words::bytes_of)),
-        or_missing(
+        per_row(one.written_per_row_bytes.map(words::bytes_of)),
+        per_row(
             one.write_amplification
                 .map(|times| format!("{}×", words::number(times))),
         ),
@@ -73,4 +82,23 @@ fn cells(one: &Amplification) -> Vec<String> {
         or_missing(growth),
         or_missing(load),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_changed_row_is_a_count_and_a_count_that_does_not_hold_is_none() {
+        let read_only = Amplification {
+            rows_changed: Some(0.0),
+            growth_bytes: Some(0),
+            ..Amplification::default()
+        };
+        let told = cells(&read_only);
+        assert_eq!(told[..3], ["0", "–", "–"]);
+        assert_eq!(told[6], "0 B");
+        let unknown = cells(&Amplification::default());
+        assert_eq!(unknown[..3], [words::NOT_MEASURED; 3]);
+    }
 }

@@ -25,16 +25,20 @@ pub fn ratio_interval(figure: &Figure) -> String {
 
 /// Percentages when all of the figure is near one, multiples for all of it otherwise.
 fn ratio_writer(figure: &Figure) -> fn(f64) -> String {
+    match is_near_one(figure) {
+        true => ratio,
+        false => multiple,
+    }
+}
+
+/// True when the value and both ends of its interval are.
+pub(super) fn is_near_one(figure: &Figure) -> bool {
     let ends = figure
         .interval()
         .into_iter()
         .flat_map(|(low, high)| [low, high]);
     let is_near = |value: f64| NEAR_ONE.contains(&value) || value.is_infinite();
-    if figure.value().into_iter().chain(ends).all(is_near) {
-        ratio
-    } else {
-        multiple
-    }
+    figure.value().into_iter().chain(ends).all(is_near)
 }
 
 fn figure_is_open(figure: &Figure) -> bool {

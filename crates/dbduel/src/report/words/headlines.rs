@@ -2,8 +2,9 @@
 //!
 //! What is decided comes first, with its size; what is not is said last and never hidden.
 
+use super::figures::is_near_one;
 use super::numbers::{NEAR_ONE, multiple, ratio};
-use super::{clients, joined, share};
+use super::{clients, joined, ratio_interval, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 
@@ -120,16 +121,28 @@ impl Outcome<'_> {
             true => format!(", which is less than the horizon of {}", share(horizon)),
             false => String::new(),
         };
+        let interval = self.interval();
         match self.span() {
-            Some(Span::Percent(by)) => format!("{by} {word}{than} {place}{reservation}"),
+            Some(Span::Percent(by)) => format!("{by} {word}{than} {place}{interval}{reservation}"),
             Some(Span::Multiple(times)) => {
-                format!("{word}{than} {place}, with {times} its throughput")
+                format!("{word}{than} {place}, with {times} its throughput{interval}")
             }
             None => format!("{word}{than} {place}{reservation}"),
         }
     }
 
-    /// How much, from the smallest to the largest point estimate.
+    /// The interval of a size that is that of a single duel; those of several stand beside each.
+    fn interval(&self) -> String {
+        match self.duels.as_slice() {
+            [(_, comparison)] => match ratio_interval(&comparison.ratio) {
+                interval if interval.is_empty() => String::new(),
+                interval => format!(" ({interval})"),
+            },
+            _ => String::new(),
+        }
+    }
+
+    /// How much, from the smallest to the largest point estimate; a single one is written like its interval.
     fn span(&self) -> Option<Span> {
         let mut values: Vec<f64> = self
             .duels
@@ -138,7 +151,11 @@ impl Outcome<'_> {
             .collect();
         values.sort_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()));
         let (first, last) = (*values.first()?, *values.last()?);
-        Some(if values.iter().all(|value| NEAR_ONE.contains(value)) {
+        let is_near = match self.duels.as_slice() {
+            [(_, comparison)] => is_near_one(&comparison.ratio),
+            _ => values.iter().all(|value| NEAR_ONE.contains(value)),
+        };
+        Some(if is_near {
             let number = |value: f64| {
                 let text = ratio(value);
                 text.trim_start_matches(['+', '−', '±'])
@@ -355,6 +372,30 @@ mod tests {
         check(
             &[(1, Void, 1.01)],
             "The duel of new against old is void at 1 client",
+        );
+    }
+
+    #[test]
+    fn a_single_size_has_its_interval_and_is_written_like_it() {
+        let estimated = |value, low, high| {
+            let mut summary = contest(&[(16, Faster, value)]);
+            summary.duels[0].comparisons[0].ratio = Figure::Estimated {
+                value,
+                low,
+                high: Some(high),
+                confidence: 0.95,
+                n: 8,
+                how: How::PairedBlocks,
+            };
+            headlines(&summary)
+        };
+        assert_eq!(
+            estimated(1.156, 1.122, 1.181),
+            ["new is 15.6 % faster than old at 16 clients (+12.2 % to +18.1 %)"]
+        );
+        assert_eq!(
+            estimated(1.474, 1.05, 2.004),
+            ["new is faster than old at 16 clients, with 1.47× its throughput (1.05× to 2.00×)"]
         );
     }
 

@@ -2,19 +2,22 @@
 //!
 //! Pure functions from values to words; no layout, no colour.
 
+mod course;
 mod figures;
 mod headlines;
 mod numbers;
 mod verdicts;
 
+pub use crate::counts::of as count;
 pub use crate::percent::of as share;
+pub use course::{course, courses};
 pub use figures::{
     NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
 };
 pub use headlines::headlines;
 pub use numbers::{
-    bytes, bytes_of, bytes_tick, bytes_unit, count, duration, large, latency, latency_tick,
-    latency_unit, number, ratio, trimmed, trimmed_fine,
+    bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency, latency_tick, latency_unit,
+    number, ratio, trimmed, trimmed_fine,
 };
 pub use verdicts::{
     change_sign, own_resolution, pairs_note, quantities_note, ranking, scope, sign, verdict,

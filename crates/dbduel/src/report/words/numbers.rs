@@ -1,23 +1,9 @@
 //! Numbers with their units.
 
-use crate::percent;
+use crate::{counts, percent};
 
 /// Ratios that are written as percentages.
 pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
-
-/// A count with thousands separated: `12,346`.
-#[must_use]
-pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// A number with about three significant digits and separated thousands.
 #[must_use]
@@ -28,10 +14,11 @@ pub fn number(value: f64) -> String {
     let size = value.abs();
     let text = match size {
         0.0 => "0".to_owned(),
-        _ if size >= 100.0 => count(size.round() as u64),
+        _ if size >= 100.0 => counts::of(size.round() as u64),
         _ if size >= 10.0 => format!("{size:.1}"),
         _ if size >= 1.0 => format!("{size:.2}"),
         _ if size >= 0.001 => format!("{size:.3}"),
+        _ if size >= 1e-6 => format!("{size:.6}").trim_end_matches('0').to_owned(),
         _ => format!("{size:.1e}"),
     };
     if value < 0.0 {
@@ -182,6 +169,8 @@ mod tests {
             (12.34, "12.3"),
             (-1.234, "−1.23"),
             (0.01234, "0.012"),
+            (0.000_047, "0.000047"),
+            (0.000_5, "0.0005"),
         ] {
             assert_eq!(number(value), expected);
         }

@@ -75,11 +75,16 @@ pub fn pairs_note(summary: &Summary) -> String {
     let pairs = summary.duels.iter().map(|duel| duel.pairs.len());
     let pairs = pairs.max().unwrap_or(0).max(1);
     let alpha = 1.0 - summary.rule.confidence;
+    let quantities = Quantity::ALL.len();
     format!(
-        "All statements about the {pairs} pairs of a level are right together with {} confidence ({} error probability \
-         each).",
+        "Ratios within blocks, with intervals. All statements about the throughput of the {pairs} pairs of a level are \
+         right together with {} confidence ({} error probability each), and so are those about the {} latencies and \
+         costs beside it ({} each). Where no interval stands, the blocks are too few for that. Latency: the quantile of a typical slice. CPU and \
+         bytes are per transaction.",
         share(summary.rule.confidence),
-        share(alpha / pairs as f64)
+        share(alpha / pairs as f64),
+        pairs * quantities,
+        share(alpha / (pairs * quantities) as f64)
     )
 }
 

@@ -6,7 +6,7 @@ use super::{Hit, Look};
 use crate::judge::audit::server::{Product, Version};
 use crate::judge::audit::table::show_bytes;
 use crate::judge::audit::value::{Value, option_value};
-use crate::percent;
+use crate::{counts, percent};
 
 /// Share of the redo capacity that a server uses before it forces a checkpoint (measured 0.80 to 0.805).
 const REDO_USABLE: f64 = 0.8;
@@ -113,7 +113,8 @@ pub(super) fn waits_for_free_pages(look: &Look<'_>) -> Option<Hit> {
         .server()
         .delta("innodb_buffer_pool_wait_free")
         .filter(|&waits| waits > 0.0)?;
-    let what = format!("waited {waits} times for a free page of the buffer pool");
+    let times = counts::of(waits as u64);
+    let what = format!("waited {times} times for a free page of the buffer pool");
     Some(
         Hit::new(
             what,

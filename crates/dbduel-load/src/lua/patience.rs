@@ -1,0 +1,38 @@
+//! How long whoever drives a client waits for the connections that its script makes.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// An end that may move, and what an attempt may still take after it. Clones are about the same end.
+#[derive(Clone)]
+pub(crate) struct Patience {
+    over_at: Rc<dyn Fn() -> Option<Instant>>,
+    grace: Duration,
+}
+
+impl Patience {
+    /// There is no end; the limits of the script's settings remain.
+    pub(crate) fn endless() -> Self {
+        Self::until(|| None, Duration::ZERO)
+    }
+
+    /// Until `over_at`, as far as that is known; whoever moves it has the client polled. An attempt is waited for at least
+    /// for `grace`, however late it begins.
+    pub(crate) fn until(over_at: impl Fn() -> Option<Instant> + 'static, grace: Duration) -> Self {
+        Patience {
+            over_at: Rc::new(over_at),
+            grace,
+        }
+    }
+
+    /// When an attempt that began at `since` is given up.
+    pub(super) fn end_of(&self, since: Instant) -> Option<Instant> {
+        Some((self.over_at)()?.max(since) + self.grace)
+    }
+
+    /// True when a connection that is not there by now is not to be asked for again.
+    pub(super) fn is_over(&self) -> bool {
+        let over_at = (self.over_at)();
+        over_at.is_some_and(|over_at| Instant::now() >= over_at + self.grace)
+    }
+}

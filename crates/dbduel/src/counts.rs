@@ -1,0 +1,34 @@
+//! Counts as people write them: the one formatter for messages, findings and reports.
+
+/// A count with thousands separated: `12,346`.
+#[must_use]
+pub fn of(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        for (value, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (132_377, "132,377"),
+            (5_089_491, "5,089,491"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(of(value), expected);
+        }
+    }
+}

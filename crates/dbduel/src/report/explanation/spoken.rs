@@ -1,0 +1,163 @@
+//! Which costs get a sentence: few, none that says again what another has said, none that no transaction notices.
+
+use std::collections::BTreeMap;
+
+use super::is_certain;
+use crate::judge::explain::{Cost, Division, Doing, Explanation, Group, Latency, Moved, Unit};
+
+/// Costs that are spoken of; the table has all of them.
+const SPOKEN: usize = 7;
+
+/// Costs of one group that are spoken of.
+const SPOKEN_OF_GROUP: usize = 2;
+
+/// Costs, and those that tell the same from another side: what the server writes is most of what reaches the disk.
+const SAME_TALE: &[(&str, &str)] = &[
+    ("server-cpu-user", "server-cpu"),
+    ("server-cpu-system", "server-cpu"),
+    ("connection-cpu", "server-cpu"),
+    ("server-read-calls", "server-read"),
+    ("server-write-calls", "server-written"),
+    ("disk-read", "server-read"),
+    ("disk-reads", "server-read"),
+    ("disk-written", "server-written"),
+    ("disk-writes", "server-written"),
+    ("pages-flushed-lru", "pages-flushed"),
+    ("pages-flushed-adaptive", "pages-flushed"),
+    ("pages-flushed-background", "pages-flushed"),
+    ("doublewrite-pages", "pages-flushed"),
+    ("doublewrite-batches", "pages-flushed"),
+    ("doublewrite-batches", "doublewrite-pages"),
+    ("row-lock-waits", "row-lock-time"),
+];
+
+/// Costs that a part of the latency tells already, when that part got certainly shorter or longer with them.
+const IN_LATENCY: &[(&str, Doing)] = &[
+    ("connection-cpu", Doing::Running),
+    ("server-run-queue", Doing::Runnable),
+    ("row-lock-time", Doing::RowLock),
+    ("row-lock-waits", Doing::RowLock),
+    ("client-run-queue", Doing::ClientRunnable),
+];
+
+/// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
+/// details of one group mostly repeat each other.
+pub(super) fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
+    let mut by_group: BTreeMap<Group, usize> = BTreeMap::new();
+    let moved: Vec<&Cost> = explanation
+        .moved
+        .iter()
+        .map(|&index| &explanation.costs[index])
+        .filter(|cost| !is_trifle(cost))
+        .collect();
+    let said_by_others = |cost: &Cost| {
+        let mut others = SAME_TALE.iter().filter(|(id, _)| *id == cost.resource);
+        others.any(|(_, other)| {
+            let other = moved.iter().find(|one| one.resource == *other);
+            other.is_some_and(|other| moved_alike(cost, other))
+        })
+    };
+    let said_by_latency = |cost: &Cost| match &explanation.latency {
+        Latency::Divided(division) => IN_LATENCY
+            .iter()
+            .any(|(id, doing)| *id == cost.resource && part_moved(division, *doing, cost.moved)),
+        Latency::NotDivided { .. } => false,
+    };
+    moved
+        .iter()
+        .copied()
+        .filter(|cost| !said_by_others(cost) && !said_by_latency(cost))
+        .filter(|cost| {
+            let told = by_group.entry(cost.group).or_default();
+            *told += 1;
+            *told <= SPOKEN_OF_GROUP
+        })
+        .take(SPOKEN)
+        .collect()
+}
+
+/// True when both moved in one direction, and as far as far as the blocks can tell.
+fn moved_alike(cost: &Cost, other: &Cost) -> bool {
+    let is_as_far = match (cost.ratio.interval(), other.ratio.interval()) {
+        (Some((low, high)), Some((other_low, other_high))) => {
+            low <= other_high && other_low <= high
+        }
+        (None, None) => true,
+        _ => false,
+    };
+    cost.moved == other.moved && is_as_far
+}
+
+fn part_moved(division: &Division, doing: Doing, moved: Moved) -> bool {
+    let part = division.parts.iter().find(|part| part.doing == doing);
+    let difference = part.map(|part| &part.difference_us);
+    difference.filter(|us| is_certain(us)).is_some_and(|us| {
+        let is_less = us.value().is_some_and(|us| us < 0.0);
+        moved == if is_less { Moved::Less } else { Moved::More }
+    })
+}
+
+/// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
+pub(super) fn is_trifle(cost: &Cost) -> bool {
+    let least = match (cost.unit, cost.is_level) {
+        _ if cost.name.starts_with("waits") => return false,
+        (Unit::Microseconds, _) => 1.0,
+        (Unit::Bytes, false) => 256.0,
+        (Unit::Count, false) => 0.02,
+        // Of memory, of dirty pages.
+        (Unit::Bytes, true) => 16e6,
+        (Unit::Count, true) => 100.0,
+    };
+    [&cost.baseline, &cost.contender]
+        .iter()
+        .all(|figure| figure.value().is_some_and(|value| value < least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::summarise;
+    use crate::judge::synthetic::{Observation, Scenario};
+    use dbduel_record::rows::ReadingRow;
+
+    /// What is told of a duel in which the disk sees `factor` times what the server writes, or not at all.
+    fn told(disk_factor: Option<[f64; 2]>) -> Vec<String> {
+        let mut record = Scenario::duel()
+            .observed(Observation::doublewrite())
+            .record();
+        let written = record
+            .readings
+            .iter()
+            .filter(|row| row.metric == "device_write_bytes");
+        let of_disk = written.filter_map(|row| {
+            let [baseline, other] = disk_factor?;
+            let is_baseline = row.contender == "doublewrite";
+            Some(ReadingRow {
+                source: "host".to_owned(),
+                metric: "disk_written_bytes".to_owned(),
+                value: row.value * if is_baseline { baseline } else { other },
+                ..row.clone()
+            })
+        });
+        let of_disk: Vec<ReadingRow> = of_disk.collect();
+        record.readings.extend(of_disk);
+        let (summary, _) = summarise(&record);
+        let spoken = spoken_of(&summary.explanations[0]);
+        spoken.iter().map(|cost| cost.resource.clone()).collect()
+    }
+
+    #[test]
+    fn what_the_disk_sees_is_told_where_it_is_another_tale_than_the_servers() {
+        let alone = told(None);
+        assert!(alone.contains(&"server-written".to_owned()), "{alone:?}");
+        assert_eq!(told(Some([1.0, 1.0])), alone);
+        let apart = told(Some([1.0, 4.0]));
+        assert!(apart.contains(&"disk-written".to_owned()), "{apart:?}");
+    }
+
+    #[test]
+    fn what_the_latency_says_is_not_said_again_as_a_cost() {
+        // Connections run 8 % shorter there, which the latency tells as running in the server.
+        assert!(!told(None).contains(&"connection-cpu".to_owned()));
+    }
+}
