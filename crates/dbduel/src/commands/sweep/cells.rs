@@ -169,7 +169,7 @@ impl Sweep<'_> {
             }
             // A record has its plan last; what was begun without one holds nothing that was measured.
             if record.exists() {
-                fs::remove_dir_all(record)
+                clear(self.dir, record)
                     .with_context(|| format!("could not clear `{}`", record.display()))?;
             }
             run::create_at(self.home, record, self.file.text, &fresh)?;
@@ -205,6 +205,18 @@ impl Sweep<'_> {
     }
 }
 
+/// Removes what is in the way of a cell's record, but nothing that a link in the sweep's directory leads to.
+fn clear(sweep: &Path, record: &Path) -> Result<()> {
+    let real = fs::canonicalize(record)?;
+    if fs::canonicalize(sweep)?.join(record.strip_prefix(sweep)?) != real {
+        bail!(
+            "it leads to `{}`, which is elsewhere; remove the link",
+            real.display()
+        );
+    }
+    Ok(fs::remove_dir_all(record)?)
+}
+
 /// Which of two cells decides the exit code of their sweep.
 fn weight(exit: Exit) -> u8 {
     match exit {
@@ -217,4 +229,36 @@ fn weight(exit: Exit) -> u8 {
 
 fn is_cell_over(record: &Path) -> Result<bool> {
     Ok(record.join(PLAN).is_file() && is_over(&Record::open(record)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_really_in_the_sweep_is_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let [sweep, elsewhere] = ["sweep", "elsewhere"].map(|name| folder.path().join(name));
+        let kept = elsewhere.join("01/kept");
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::write(&kept, "x").unwrap();
+        fs::create_dir(&sweep).unwrap();
+        symlink(&elsewhere, sweep.join("cells")).unwrap();
+        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
+        fs::remove_file(sweep.join("cells")).unwrap();
+
+        fs::create_dir(sweep.join("cells")).unwrap();
+        symlink(elsewhere.join("01"), sweep.join("cells/01")).unwrap();
+        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
+        assert!(kept.is_file());
+
+        // The sweep itself may be named by a link.
+        fs::create_dir(sweep.join("cells/02")).unwrap();
+        let link = folder.path().join("link");
+        symlink(&sweep, &link).unwrap();
+        clear(&link, &link.join("cells/02")).unwrap();
+        assert!(!sweep.join("cells/02").exists());
+    }
 }
