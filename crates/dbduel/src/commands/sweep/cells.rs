@@ -184,7 +184,7 @@ impl Sweep<'_> {
 
     /// Writes and prints the report on all cells; the exit code is that of the worst cell.
     fn show(&self) -> Result<Exit> {
-        let summary = write_reports(self.dir, self.plan)?;
+        let summary = write_reports(self.dir, self.plan)?.summary;
         console::print(&rendered(
             "terminal",
             &summary,
