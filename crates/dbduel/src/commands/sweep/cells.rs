@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Record;
@@ -92,7 +92,7 @@ impl Sweep<'_> {
             // What the cell itself did not use is part of what is left.
             let extra_s = (seconds - cells[number].own_s).max(0.0);
             let dir = cell_dir(self.dir, &self.plan.cells[number]);
-            run::extend(&dir, Duration::from_secs_f64(extra_s))?;
+            run::extend(&dir, extra_s)?;
             if !self.is_conducted(number, used_s)? {
                 return Ok(false);
             }
