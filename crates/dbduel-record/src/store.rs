@@ -22,7 +22,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use read::{ContenderFiles, Record, Stint};
-pub use write::{RecordWriter, SliceResult};
+pub use write::{Held, RecordWriter, SliceResult};
 
 use crate::names::file_name;
 use crate::plan::FormatVersion;

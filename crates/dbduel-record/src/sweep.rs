@@ -7,7 +7,8 @@
 //!
 //! Knows no server and no statistics.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ use crate::store::RecordError;
 pub const SWEEP: &str = "sweep.json";
 /// The directory that holds the records of the cells.
 const CELLS: &str = "cells";
+
+/// No sweep takes longer, seconds: ten years.
+const BUDGET_S_MAX: f64 = 10.0 * 365.0 * 86_400.0;
 
 /// Which cells there are and in which order they run. What a cell does is in its own `plan.json`,
 /// written when its turn comes: cells that are decided early leave their time to those after them.
@@ -115,7 +119,7 @@ impl SweepPlan {
     /// The plan in `dir`.
     ///
     /// # Errors
-    /// When it cannot be read, is not understood, or refers to levels that it does not have.
+    /// When it cannot be read, is not understood, or refers to levels or directories that it does not have.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(SWEEP);
         let text = std::fs::read_to_string(&path).map_err(|source| RecordError::File {
@@ -137,22 +141,44 @@ impl SweepPlan {
             });
         }
         let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        let is_whole = plan.cells.iter().all(|cell| {
-            let levels = cell.levels.iter().zip(&plan.factors);
-            cell.levels.len() == plan.factors.len()
-                && levels
-                    .into_iter()
-                    .all(|(&level, factor)| level < factor.levels.len())
-                && Path::new(&cell.name).components().count() == 1
-                && !cell.name.starts_with('.')
-        });
-        match is_whole {
-            true => Ok(plan),
-            false => Err(broken(
-                "a cell names a level that no factor has, or a directory elsewhere".to_owned(),
-            )),
-        }
+        plan.check().map_err(broken)?;
+        Ok(plan)
     }
+
+    /// What everybody who has a plan relies on: a time that can be counted, levels that there are, and for every cell
+    /// a directory of its own among the cells. Such a directory may be cleared, so it must be no other.
+    fn check(&self) -> Result<(), String> {
+        if !(self.budget_s > 0.0 && self.budget_s <= BUDGET_S_MAX) {
+            return Err(format!(
+                "its budget is {} s, and it must be above 0 s and at most {BUDGET_S_MAX} s",
+                self.budget_s
+            ));
+        }
+        let mut names = BTreeSet::new();
+        for SweepCell { name, levels, .. } in &self.cells {
+            if !is_own_name(name) {
+                return Err(format!("the name of cell {name:?} is no plain file name"));
+            }
+            if !names.insert(name) {
+                return Err(format!("two cells have the name {name:?}"));
+            }
+            let mut known = levels.iter().zip(&self.factors);
+            if levels.len() != self.factors.len()
+                || !known.all(|(&level, factor)| level < factor.levels.len())
+            {
+                return Err(format!("cell {name:?} names a level that no factor has"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True for the name of a directory that is not hidden and, joined to another, is directly below it.
+fn is_own_name(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    // Trailing and doubled separators are not part of a component.
+    let is_one = matches!(components.next(), Some(Component::Normal(only)) if only == name);
+    is_one && components.next().is_none() && !name.starts_with('.')
 }
 
 /// What every version of the plan has.
@@ -217,11 +243,22 @@ mod tests {
         ));
         let mut beyond = plan();
         beyond.cells[0].levels = vec![2];
-        let mut outside = plan();
-        outside.cells[0].name = "../elsewhere".to_owned();
         let mut short = plan();
         short.cells[0].levels = vec![];
-        for broken in [beyond, outside, short] {
+        let mut twice = plan();
+        twice.cells.push(twice.cells[0].clone());
+        let mut broken_plans = vec![beyond, short, twice];
+        for name in [
+            "/", "//", "", ".", "..", ".x", "a/", "a/.", "/a", "a/b", "../a",
+        ] {
+            let mut elsewhere = plan();
+            elsewhere.cells[0].name = name.to_owned();
+            broken_plans.push(elsewhere);
+        }
+        for budget_s in [-1.0, 0.0, 1e30] {
+            broken_plans.push(SweepPlan { budget_s, ..plan() });
+        }
+        for broken in broken_plans {
             std::fs::write(
                 dir.path().join(SWEEP),
                 serde_json::to_string(&broken).unwrap(),
@@ -230,7 +267,7 @@ mod tests {
             let refused = SweepPlan::read(dir.path());
             assert!(
                 matches!(refused, Err(RecordError::Malformed { .. })),
-                "{refused:?}"
+                "{broken:?}: {refused:?}"
             );
         }
         std::fs::write(dir.path().join(SWEEP), "{").unwrap();

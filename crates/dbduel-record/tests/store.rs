@@ -295,6 +295,25 @@ fn a_record_has_one_writer_at_a_time() {
 }
 
 #[test]
+fn a_record_that_is_held_by_many_has_no_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap());
+    let both = [0, 1].map(|_| RecordWriter::hold(dir.path()).unwrap());
+    assert!(both.iter().all(|held| held.dir() == dir.path()));
+    assert!(matches!(
+        RecordWriter::open(dir.path()),
+        Err(RecordError::InUse(_))
+    ));
+    drop(both);
+    let writer = RecordWriter::open(dir.path()).unwrap();
+    assert!(matches!(
+        RecordWriter::hold(dir.path()),
+        Err(RecordError::InUse(_))
+    ));
+    drop(writer);
+}
+
+#[test]
 fn what_a_killed_writer_left_is_cleared_by_the_next_writer_and_by_no_reader() {
     let dir = tempfile::tempdir().unwrap();
     let writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();

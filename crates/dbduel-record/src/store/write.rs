@@ -45,6 +45,23 @@ pub struct SliceResult {
     pub latencies: Vec<Interval>,
 }
 
+/// A record that nobody writes for as long as this lives. Several may hold it at a time; a writer waits for all of them
+/// for a moment only.
+#[derive(Debug)]
+pub struct Held {
+    dir: PathBuf,
+    /// Has the lock; a record without a journal was never written to.
+    _journal: Option<File>,
+}
+
+impl Held {
+    /// The record's directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
 /// Writes one record. It holds a lock on the journal, so a record has one writer at a time.
 #[derive(Debug)]
 pub struct RecordWriter {
@@ -122,14 +139,27 @@ impl RecordWriter {
     /// # Errors
     /// When another process writes it, or the journal cannot be looked at.
     pub fn is_free(dir: &Path) -> Result<(), RecordError> {
+        Self::hold(dir).map(drop)
+    }
+
+    /// Keeps writers away from the record in `dir`, so that what follows from it can be written beside its data. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When another process writes it, or the journal cannot be looked at.
+    pub fn hold(dir: &Path) -> Result<Held, RecordError> {
         let path = dir.join(EVENTS);
+        let held = |journal| Held {
+            dir: dir.to_owned(),
+            _journal: journal,
+        };
         let journal = match File::open(&path) {
             Ok(journal) => journal,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(held(None)),
             Err(source) => return Err(failed("open", &path)(source)),
         };
         match journal.try_lock_shared() {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(held(Some(journal))),
             Err(TryLockError::WouldBlock) => Err(RecordError::InUse(dir.to_owned())),
             Err(TryLockError::Error(source)) => Err(failed("lock", &path)(source)),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::event::Finding;
-use dbduel_record::store::RecordError;
+use dbduel_record::store::{Held, RecordError};
 use dbduel_record::whole::write_whole;
 use dbduel_record::{Record, RecordWriter};
 use serde_json::Value;
@@ -22,25 +22,30 @@ const FILE_MODE: u32 = 0o666;
 /// # Errors
 /// When the record cannot be read or written.
 pub fn write(record: &Path, is_shown: bool) -> Result<Summary> {
-    let evidence = Record::open(record)?;
-    derive(&evidence, &RecordWriter::open(record)?, is_shown)
+    // Locked before it is read, so that no report of somebody who read more is replaced.
+    let writer = RecordWriter::open(record)?;
+    derive(&Record::open(record)?, &writer, is_shown)
 }
 
 /// Writes the record's reports where one is missing, or where they tell of less than the record has, as after a
-/// process was killed before it had written all. A record that somebody writes gets its reports from them.
+/// process was killed before it had written all. A record that somebody writes gets its reports from them. True when
+/// reports were written.
 ///
 /// # Errors
-/// When the record cannot be read or written.
-pub fn write_missing(record: &Path) -> Result<()> {
+/// When the record cannot be read, or a report cannot be written.
+pub fn write_missing(record: &Path) -> Result<bool> {
+    let held = match RecordWriter::hold(record) {
+        Ok(held) => held,
+        Err(RecordError::InUse(_)) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
     let evidence = Record::open(record)?;
     if is_complete(&evidence, record) {
-        return Ok(());
+        return Ok(false);
     }
-    match RecordWriter::open(record) {
-        Ok(writer) => derive(&evidence, &writer, false).map(|_| ()),
-        Err(RecordError::InUse(_)) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    let (summary, findings) = judge::summarise(&evidence);
+    make_again(&held, &summary, &findings)?;
+    Ok(true)
 }
 
 /// True when every report is there, and the one that is written last tells of the journal's last entry.
@@ -63,12 +68,13 @@ fn tells_of_ms(record: &Path) -> Option<u64> {
 const LAST_WRITTEN: &str = "report.json";
 
 /// Makes all reports of a record again from what is in it, and changes nothing else there: not even a torn last
-/// line, which whoever goes on with the record completes. Gives the names of what was written.
+/// line, which whoever goes on with the record completes. The record is held since before it was read. Gives the names
+/// of what was written.
 ///
 /// # Errors
-/// When somebody writes the record at this moment, or a report cannot be written.
-pub fn make_again(record: &Path, summary: &Summary, findings: &[Finding]) -> Result<Vec<String>> {
-    RecordWriter::is_free(record)?;
+/// When a report cannot be written.
+pub fn make_again(held: &Held, summary: &Summary, findings: &[Finding]) -> Result<Vec<String>> {
+    let record = held.dir();
     let files = files(summary, findings, &options());
     for file in &files {
         let path = record.join(&file.name);

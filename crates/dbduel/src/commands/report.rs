@@ -3,11 +3,11 @@
 //! Without another wish it tells the terminal, and makes again the files that a run leaves beside its data.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dbduel_record::Record;
 use dbduel_record::event::Finding;
+use dbduel_record::store::{Held, RecordError};
+use dbduel_record::{Record, RecordWriter};
 
 use super::{fail_if, record_reports, sweep};
 use crate::cli;
@@ -32,6 +32,11 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
             &sweep::report(&arguments.record, name, is_colour_wanted)?,
         );
     }
+    let is_to_terminal = arguments.output.is_none();
+    let are_files_made =
+        is_to_terminal && arguments.format == cli::ReportFormat::Terminal && !arguments.disclosure;
+    // Before it is read, so that no file of somebody who read more is replaced.
+    let held = are_files_made.then(|| RecordWriter::hold(&arguments.record));
     let record = Record::open(&arguments.record)?;
     if arguments.disclosure {
         let items = checklist(&record);
@@ -42,16 +47,17 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
         return put(arguments, &text);
     }
     let (summary, findings) = judge::summarise(&record);
-    let is_to_terminal = arguments.output.is_none();
     let options = report::Options {
         width: console::width(),
         colour: is_to_terminal && console::is_colour_wanted(),
     };
     let format = report::format(arguments.format.name()).context("this format is not built in")?;
     let text = format.render(&summary, &findings, &options).text;
+    // Whoever reads the text may take their time, and the record is not held meanwhile.
+    let made = held.map(|held| made_again(held, &summary, &findings));
     let exit = put(arguments, &text)?;
-    if is_to_terminal && arguments.format == cli::ReportFormat::Terminal {
-        console::complain(&made_again(&arguments.record, &summary, &findings));
+    if let Some(made) = made {
+        console::complain(&made);
     }
     if arguments.fail_if.is_empty() {
         return Ok(exit);
@@ -61,11 +67,16 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
 }
 
 /// Makes the record's files again, and says which, or why not: the report itself was given all the same.
-fn made_again(record: &Path, summary: &Summary, findings: &[Finding]) -> String {
-    match record_reports::make_again(record, summary, findings) {
-        Ok(names) => format!("wrote {} in {}", listed(&names), record.display()),
-        Err(error) => format!("wrote no page beside the data: {error:#}"),
-    }
+fn made_again(held: Result<Held, RecordError>, summary: &Summary, findings: &[Finding]) -> String {
+    let made = held.map_err(anyhow::Error::from).and_then(|held| {
+        let names = record_reports::make_again(&held, summary, findings)?;
+        Ok(format!(
+            "wrote {} in {}",
+            listed(&names),
+            held.dir().display()
+        ))
+    });
+    made.unwrap_or_else(|error| format!("wrote no page beside the data: {error:#}"))
 }
 
 /// The reports by name, and how many charts go with them: `report.html, report.md with 9 charts and report.json`.
@@ -124,6 +135,7 @@ fn disclosure(items: &[Item]) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
 
     use super::*;
     use crate::judge::synthetic::Scenario;
@@ -145,9 +157,10 @@ mod tests {
     }
 
     fn told(dir: &Path) -> String {
+        let held = RecordWriter::hold(dir);
         let record = Record::open(dir).unwrap();
         let (summary, findings) = judge::summarise(&record);
-        made_again(dir, &summary, &findings)
+        made_again(held, &summary, &findings)
     }
 
     #[test]
@@ -191,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = &folder.path().join("record");
         Scenario::duel().write(dir);
-        let writer = dbduel_record::RecordWriter::open(dir).unwrap();
+        let writer = RecordWriter::open(dir).unwrap();
         let said = told(dir);
         assert!(
             said.starts_with("wrote no page beside the data: "),

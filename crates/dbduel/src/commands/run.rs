@@ -32,7 +32,7 @@ pub use conduct::{clear_leftovers, conduct};
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::exit_of;
-use outcome::{finish, show};
+use outcome::{finish, is_undecided, show};
 pub use planning::{plan_of, surroundings};
 
 /// Runs or resumes.
@@ -170,11 +170,15 @@ fn resume(
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
     let mut past = Record::open(record)?;
-    let is_undecided = exit_of(&judge::summarise(&past).0) == Exit::Undecided;
-    if let Some(budget) = budget.filter(|_| is_undecided) {
-        extend(record, budget)?;
-        past = Record::open(record)?;
-    } else if is_over(&past) {
+    if let Some(budget) = budget {
+        if is_undecided(&judge::summarise(&past).0) {
+            extend(record, budget.as_secs_f64())?;
+            past = Record::open(record)?;
+        } else {
+            console::complain("nothing in this record is undecided; it gets no more time");
+        }
+    }
+    if is_over(&past) {
         console::complain("this contest is over; here is its report");
         return show(record, wishes);
     }

@@ -1,7 +1,6 @@
 //! More time for a record, and which records may have it.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use dbduel_record::event::Event;
@@ -18,12 +17,12 @@ pub fn may_be_extended(plan: &Plan) -> bool {
     plan.schedule.epochs.is_none()
 }
 
-/// Gives a record more time and the blocks that fill all that it then has left. The journal says so before
+/// Gives a record `budget_s` more seconds of load and the blocks that fill all that it then has left. The journal says so before
 /// anything runs.
 ///
 /// # Errors
 /// When its plan allows no extension, or the record cannot be written.
-pub fn extend(record: &Path, budget: Duration) -> Result<()> {
+pub fn extend(record: &Path, budget_s: f64) -> Result<()> {
     // Locked before it is read, so that nobody else numbers the same blocks.
     let mut writer = RecordWriter::open(record)?;
     let past = Record::open(record)?;
@@ -34,7 +33,6 @@ pub fn extend(record: &Path, budget: Duration) -> Result<()> {
             record.display()
         );
     }
-    let budget_s = budget.as_secs_f64();
     let left_s = past.plan.schedule.budget_s + budget_s - judge::used_s(&past);
     let blocks = more_blocks(&past.plan, &contest::begun_blocks(&past), left_s);
     writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;

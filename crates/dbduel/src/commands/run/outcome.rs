@@ -46,28 +46,59 @@ pub(super) fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
 /// What the verdicts mean for a script.
 #[must_use]
 pub fn exit_of(summary: &Summary) -> Exit {
-    let has = |verdict| {
-        summary
-            .duels
-            .iter()
-            .flat_map(|duel| &duel.comparisons)
-            .any(|c| c.verdict == verdict)
-    };
-    if has(Verdict::Void) {
+    if has(summary, Verdict::Void) {
         Exit::Void
-    } else if summary.search.is_some() {
+    } else if is_undecided(summary) {
+        Exit::Undecided
+    } else {
+        Exit::Done
+    }
+}
+
+/// True when more time may answer something that was asked, even where another part of the answer is void.
+#[must_use]
+pub(super) fn is_undecided(summary: &Summary) -> bool {
+    if summary.search.is_some() {
         // What was asked is the highest rate, not who is faster at one of them.
         let mut found = summary.objectives.iter().map(|one| one.highest_rate);
         let is_bracketed = |bracket: Option<RateBracket>| {
             bracket.is_some_and(|one| one.met_up_to.is_some() && one.missed_from.is_some())
         };
-        match found.all(is_bracketed) {
-            true => Exit::Done,
-            false => Exit::Undecided,
-        }
-    } else if has(Verdict::Undecided) {
-        Exit::Undecided
+        !found.all(is_bracketed)
     } else {
-        Exit::Done
+        has(summary, Verdict::Undecided)
+    }
+}
+
+fn has(summary: &Summary, verdict: Verdict) -> bool {
+    let mut comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    comparisons.any(|comparison| comparison.verdict == verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge;
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn what_is_void_hides_nothing_that_is_undecided() {
+        let scenario = Scenario {
+            blocks: 3,
+            ..Scenario::duel()
+        };
+        let (mut summary, _) = judge::summarise(&scenario.record());
+        assert_eq!(exit_of(&summary), Exit::Undecided);
+        summary.duels[0].comparisons[0].verdict = Verdict::Void;
+        assert_eq!(exit_of(&summary), Exit::Void);
+        assert!(is_undecided(&summary));
+        for comparison in summary
+            .duels
+            .iter_mut()
+            .flat_map(|duel| &mut duel.comparisons)
+        {
+            comparison.verdict = Verdict::Void;
+        }
+        assert!(!is_undecided(&summary));
     }
 }

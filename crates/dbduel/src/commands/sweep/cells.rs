@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Record;
@@ -44,7 +44,11 @@ impl Sweep<'_> {
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
             if !is_cell_over(&record)? {
-                console::complain(&self.named(number));
+                let named = self.named(number);
+                console::complain(&match record.join(PLAN).is_file() {
+                    true => format!("going on with {named}"),
+                    false => named,
+                });
                 if !self.is_conducted(number, used_s)? {
                     return Ok(Exit::Interrupted);
                 }
@@ -88,7 +92,7 @@ impl Sweep<'_> {
             // What the cell itself did not use is part of what is left.
             let extra_s = (seconds - cells[number].own_s).max(0.0);
             let dir = cell_dir(self.dir, &self.plan.cells[number]);
-            run::extend(&dir, Duration::from_secs_f64(extra_s))?;
+            run::extend(&dir, extra_s)?;
             if !self.is_conducted(number, used_s)? {
                 return Ok(false);
             }
@@ -165,7 +169,7 @@ impl Sweep<'_> {
             }
             // A record has its plan last; what was begun without one holds nothing that was measured.
             if record.exists() {
-                fs::remove_dir_all(record)
+                clear(self.dir, record)
                     .with_context(|| format!("could not clear `{}`", record.display()))?;
             }
             run::create_at(self.home, record, self.file.text, &fresh)?;
@@ -180,7 +184,7 @@ impl Sweep<'_> {
 
     /// Writes and prints the report on all cells; the exit code is that of the worst cell.
     fn show(&self) -> Result<Exit> {
-        let summary = write_reports(self.dir, self.plan)?;
+        let summary = write_reports(self.dir, self.plan)?.summary;
         console::print(&rendered(
             "terminal",
             &summary,
@@ -201,6 +205,18 @@ impl Sweep<'_> {
     }
 }
 
+/// Removes what is in the way of a cell's record, but nothing that a link in the sweep's directory leads to.
+fn clear(sweep: &Path, record: &Path) -> Result<()> {
+    let real = fs::canonicalize(record)?;
+    if fs::canonicalize(sweep)?.join(record.strip_prefix(sweep)?) != real {
+        bail!(
+            "it leads to `{}`, which is elsewhere; remove the link",
+            real.display()
+        );
+    }
+    Ok(fs::remove_dir_all(record)?)
+}
+
 /// Which of two cells decides the exit code of their sweep.
 fn weight(exit: Exit) -> u8 {
     match exit {
@@ -213,4 +229,36 @@ fn weight(exit: Exit) -> u8 {
 
 fn is_cell_over(record: &Path) -> Result<bool> {
     Ok(record.join(PLAN).is_file() && is_over(&Record::open(record)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_really_in_the_sweep_is_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let [sweep, elsewhere] = ["sweep", "elsewhere"].map(|name| folder.path().join(name));
+        let kept = elsewhere.join("01/kept");
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::write(&kept, "x").unwrap();
+        fs::create_dir(&sweep).unwrap();
+        symlink(&elsewhere, sweep.join("cells")).unwrap();
+        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
+        fs::remove_file(sweep.join("cells")).unwrap();
+
+        fs::create_dir(sweep.join("cells")).unwrap();
+        symlink(elsewhere.join("01"), sweep.join("cells/01")).unwrap();
+        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
+        assert!(kept.is_file());
+
+        // The sweep itself may be named by a link.
+        fs::create_dir(sweep.join("cells/02")).unwrap();
+        let link = folder.path().join("link");
+        symlink(&sweep, &link).unwrap();
+        clear(&link, &link.join("cells/02")).unwrap();
+        assert!(!sweep.join("cells/02").exists());
+    }
 }

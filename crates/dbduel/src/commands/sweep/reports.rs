@@ -17,18 +17,24 @@ use crate::report;
 /// The page that people look at, in the sweep's directory.
 pub(super) const PAGE: &str = "report.html";
 
-/// The report on a sweep in the format of this name. Reports that it links to and that are missing are made; where
-/// they cannot be, that is said.
+/// The report on a sweep in the format of this name. Its reports in other formats, and those of cells that are missing,
+/// are made; which, or why they cannot be, is said. No cell's data are changed.
 ///
 /// # Errors
 /// When the sweep cannot be read or there is no such format.
 pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String> {
     let plan = SweepPlan::read(dir)?;
-    let summary = write_reports(dir, &plan).or_else(|error| {
-        let judged = judged(dir, &plan)?;
-        console::complain(&format!("not all reports could be written: {error:#}"));
-        anyhow::Ok(judged)
-    })?;
+    let summary = match write_reports(dir, &plan) {
+        Ok(written) => {
+            console::complain(&told(dir, written.cells));
+            written.summary
+        }
+        Err(error) => {
+            let judged = judged(dir, &plan)?;
+            console::complain(&format!("not all reports could be written: {error:#}"));
+            judged
+        }
+    };
     rendered(format, &summary, is_colour_wanted)
 }
 
@@ -74,10 +80,34 @@ fn begun_record(dir: &Path, cell: &SweepCell) -> Option<PathBuf> {
     record.join(PLAN).is_file().then_some(record)
 }
 
+/// What was written about a sweep.
+pub(super) struct Written {
+    /// What its reports tell.
+    pub summary: SweepSummary,
+    /// How many of its cells got reports that were missing.
+    cells: usize,
+}
+
+/// Says what was written about the sweep in `dir`.
+fn told(dir: &Path, cells: usize) -> String {
+    let names = report::sweep::FORMATS
+        .iter()
+        .filter_map(|format| format.file_name.map(str::to_owned));
+    let names: Vec<String> = names.collect();
+    let cells = match cells {
+        0 => String::new(),
+        1 => ", and the missing reports of 1 cell".to_owned(),
+        cells => format!(", and the missing reports of {cells} cells"),
+    };
+    let names = report::words::joined_texts(&names);
+    format!("wrote {names} in {}{cells}", dir.display())
+}
+
 /// Writes the reports on all cells beside them, and those of single cells that are missing.
-pub(super) fn write_reports(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
+pub(super) fn write_reports(dir: &Path, plan: &SweepPlan) -> Result<Written> {
+    let mut cells = 0;
     for record in plan.cells.iter().filter_map(|cell| begun_record(dir, cell)) {
-        record_reports::write_missing(&record)?;
+        cells += usize::from(record_reports::write_missing(&record)?);
     }
     let summary = judged(dir, plan)?;
     for format in report::sweep::FORMATS {
@@ -88,7 +118,7 @@ pub(super) fn write_reports(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary
                 .with_context(|| format!("could not write `{}`", path.display()))?;
         }
     }
-    Ok(summary)
+    Ok(Written { summary, cells })
 }
 
 #[cfg(test)]
@@ -137,6 +167,32 @@ mod tests {
         assert_eq!(
             fs::read_to_string(second.join("report.html")).unwrap(),
             "kept"
+        );
+    }
+
+    #[test]
+    fn what_killed_writers_left_of_a_cell_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        let plan = write_sweep(dir, &[1_000, 10_000], &[0.9, 1.1]);
+        let cell = cell_dir(dir, &plan.cells[0]);
+        let journal = cell.join("events.jsonl");
+        let torn = [fs::read(&journal).unwrap(), b"{\"at_ms\": 17".to_vec()].concat();
+        fs::write(&journal, &torn).unwrap();
+        // No process has such a number: Linux counts to 4194304.
+        let half = cell.join(".report.html.4194305.part");
+        fs::write(&half, "hal").unwrap();
+
+        let written = write_reports(dir, &plan).unwrap();
+        assert_eq!(written.cells, 2);
+        assert!(cell.join("report.json").is_file());
+        assert_eq!(fs::read(&journal).unwrap(), torn);
+        assert!(half.is_file());
+        assert_eq!(write_reports(dir, &plan).unwrap().cells, 0);
+        let said = told(dir, written.cells);
+        assert!(
+            said.starts_with("wrote report.html, ") && said.ends_with("reports of 2 cells"),
+            "{said}"
         );
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::Record;
 use dbduel_record::event::{Event, SliceId, Stamped};
+use dbduel_record::plan::Block;
 use dbduel_record::rows::ALL_CLASSES;
 
 use super::slice_of;
@@ -24,7 +25,7 @@ pub struct Extensions {
     pub count: usize,
     /// Load since the first time, seconds.
     pub used_s: f64,
-    /// Blocks that were begun since, and are complete.
+    /// Complete blocks that were begun since.
     pub blocks: usize,
 }
 
@@ -33,42 +34,26 @@ pub struct Extensions {
 pub fn extensions(record: &Record) -> Option<Extensions> {
     let is_one = |event: &&Stamped| matches!(event.what, Event::Extended { .. });
     let first = record.events.iter().position(|event| is_one(&event))?;
-    let (before, since) = record.events.split_at(first);
-    let begun = |events: &[Stamped]| -> BTreeSet<u32> {
-        let started = events.iter().filter_map(|event| match event.what {
-            Event::SliceStarted { slice, .. } => Some(slice.block),
-            _ => None,
-        });
-        started.collect()
-    };
-    let earlier = begun(before);
-    let finished: BTreeSet<SliceId> = finished(since).collect();
-    let is_complete = |id: &&u32| {
-        let planned = record.plan.blocks.iter().find(|block| block.id == **id);
-        planned.is_some_and(|block| {
-            let mut positions = 0..block.order.len() as u32;
-            positions.all(|position| {
-                finished.contains(&SliceId {
-                    block: block.id,
-                    position,
-                })
+    let since = &record.events[first..];
+    let finished = since.iter().filter_map(|event| match event.what {
+        Event::SliceFinished { slice } => Some(slice),
+        _ => None,
+    });
+    let finished: BTreeSet<SliceId> = finished.collect();
+    // No block is begun twice, so one with all its slices here was begun here.
+    let is_complete = |block: &&Block| {
+        let mut positions = 0..block.order.len() as u32;
+        positions.all(|position| {
+            finished.contains(&SliceId {
+                block: block.id,
+                position,
             })
         })
     };
     Some(Extensions {
         count: since.iter().filter(is_one).count(),
         used_s: used_in_s(record, since),
-        blocks: begun(since)
-            .difference(&earlier)
-            .filter(is_complete)
-            .count(),
-    })
-}
-
-fn finished(events: &[Stamped]) -> impl Iterator<Item = SliceId> {
-    events.iter().filter_map(|event| match event.what {
-        Event::SliceFinished { slice } => Some(slice),
-        _ => None,
+        blocks: record.plan.blocks.iter().filter(is_complete).count(),
     })
 }
 

@@ -102,21 +102,66 @@ pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
 }
 
 pub(super) fn resumed(case: &Case<'_>) -> Vec<Found> {
-    let epochs = case.summary.run.epochs;
     // Where starts are the units, one more of them is no flaw.
-    if epochs < 2 || case.summary.scope == Scope::TheseServers {
+    if case.summary.scope == Scope::TheseServers {
         return Vec::new();
     }
+    let again = StartsAgain::of(events(case));
+    let (what, remedy) = match again {
+        StartsAgain {
+            extended: 0,
+            interrupted: 0,
+        } => return Vec::new(),
+        StartsAgain { extended: 0, .. } => ("resumed", "Run it again without interruption."),
+        StartsAgain { interrupted: 0, .. } => (
+            "extended",
+            "Run it again with a larger budget from the start.",
+        ),
+        _ => (
+            "extended and resumed",
+            "Run it again with a larger budget from the start, and without interruption.",
+        ),
+    };
     let claim = format!(
-        "The run was resumed: its blocks come from {epochs} starts of all servers, treated as one. If restarts differ, \
-         the interval is too narrow."
+        "The run was {what}: its blocks come from {} starts of all servers, treated as one. If restarts differ, the \
+         interval is too narrow.",
+        1 + again.extended + again.interrupted
     );
-    vec![finding(
-        Severity::Doubt,
-        &[],
-        claim,
-        "Run it again without interruption.",
-    )]
+    vec![finding(Severity::Doubt, &[], claim, remedy)]
+}
+
+/// Why all servers were started again.
+#[derive(Debug, Default, Clone, Copy)]
+struct StartsAgain {
+    /// The run had come to its end and was given more.
+    extended: usize,
+    /// The run had stopped before its end.
+    interrupted: usize,
+}
+
+impl StartsAgain {
+    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+        let mut again = Self::default();
+        // How the last run ended; nothing before the first, and no reason where it was killed.
+        let mut last: Option<Option<EndReason>> = None;
+        for event in events {
+            match (event, last) {
+                (Event::Started { .. }, before) => {
+                    match before {
+                        None => {}
+                        Some(Some(EndReason::Decided | EndReason::BudgetSpent)) => {
+                            again.extended += 1;
+                        }
+                        Some(_) => again.interrupted += 1,
+                    }
+                    last = Some(None);
+                }
+                (Event::Ended { reason }, Some(_)) => last = Some(Some(*reason)),
+                _ => {}
+            }
+        }
+        again
+    }
 }
 
 pub(super) fn extended(case: &Case<'_>) -> Vec<Found> {
@@ -124,8 +169,8 @@ pub(super) fn extended(case: &Case<'_>) -> Vec<Found> {
         return Vec::new();
     };
     let claim = format!(
-        "The run was extended after its plan was made ({}), by {:.0} s of load and {}. Blocks beyond the planned {} are \
-         decided by the reserve of the error probability, which may be used at any time.",
+        "The run was extended after its plan was made ({}); since then it had {:.0} s of load and {}. Blocks beyond the planned {} \
+         are decided by the reserve of the error probability, which may be used at any time.",
         plural(extensions.count, "extension"),
         extensions.used_s,
         plural(extensions.blocks, "block"),

@@ -1,5 +1,7 @@
 //! Runs in which something went wrong: what it costs, and that it is told.
 
+use dbduel_record::{Event, Stamped};
+
 use super::*;
 
 #[test]
@@ -41,6 +43,55 @@ fn a_resumed_run_counts_its_epochs_and_cuts_the_night_out() {
     };
     assert!((pause.length_s - 8.0 * 3600.0).abs() < 60.0, "{pause:?}");
     assert!(summary.timeline.length_s < 2.0 * 3600.0);
+}
+
+#[test]
+fn starts_for_an_extension_are_told_from_those_after_an_interruption() {
+    let scenario = Scenario {
+        resumed_after: Some(20),
+        ..Scenario::duel()
+    };
+    let resumed = scenario.record();
+    let mut starts = resumed
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event.what, Event::Started { .. }));
+    let (second, start) = starts.nth(1).unwrap();
+    let at = |what| Stamped {
+        at_ms: start.at_ms,
+        what,
+    };
+    let more = || Event::Extended {
+        budget_s: 60.0,
+        blocks: Vec::new(),
+    };
+    let spent = || Event::Ended {
+        reason: EndReason::BudgetSpent,
+    };
+    let told = |between: Vec<Event>| {
+        let mut record = resumed.clone();
+        let between = between.into_iter().map(at);
+        record.events.splice(second..second, between);
+        let (_, findings) = summarise(&record);
+        let found = the(&findings, "run.resumed");
+        (found.claim.clone(), found.remedy.clone())
+    };
+
+    let (claim, remedy) = told(vec![spent(), more()]);
+    assert!(claim.starts_with("The run was extended: its blocks come from 2 starts"));
+    assert!(remedy.contains("larger budget") && !remedy.contains("interruption"));
+
+    // Killed right after it had started for the extension.
+    let (claim, remedy) = told(vec![spent(), more(), start.what.clone()]);
+    assert!(claim.starts_with("The run was extended and resumed: its blocks come from 3 starts"));
+    assert!(remedy.contains("larger budget") && remedy.contains("interruption"));
+
+    let (claim, remedy) = told(vec![]);
+    assert!(claim.starts_with("The run was resumed: its blocks come from 2 starts"));
+    assert!(!remedy.contains("larger budget"));
+    // More time on the way does not make the interruption good.
+    assert_eq!(told(vec![more()]), (claim, remedy));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use dbduel_record::Plan;
 use dbduel_record::plan::{Block, Schedule};
 
-use super::schedule::{block_s, load_s, warm_ups_s};
+use super::schedule::{block_load_s, block_s, load_s, warm_ups_s};
 use super::{BLOCKS_CAP, blocks};
 
 /// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
@@ -41,7 +41,7 @@ pub fn more_blocks(plan: &Plan, begun: &BTreeSet<u32>, left_s: f64) -> Vec<Block
         ..schedule.clone()
     };
     // A number that is no count saturates in the conversion.
-    let more = (left_s / block_s(&shortest, plan.contenders.len())).ceil() as u32;
+    let more = (left_s / block_load_s(&shortest, plan.contenders.len())).ceil() as u32;
     let levels = plan.levels.len();
     let rounds = (0..levels).map(known).max().unwrap_or(0);
     let rounds = rounds.saturating_add(more).min(BLOCKS_CAP);
@@ -111,6 +111,20 @@ mod tests {
         }
         assert_eq!(more_blocks(&plan, &begun, 0.0), []);
         assert_eq!(more_blocks(&plan, &begun, -3.0), []);
+    }
+
+    #[test]
+    fn short_slices_of_one_length_fill_a_long_time_too() {
+        let mut plan = plan(&[16]);
+        plan.schedule.slice_s = 1.0;
+        plan.schedule.jitter = 0.0;
+        plan.schedule.guard_s = 0.2;
+        let begun: BTreeSet<u32> = plan.blocks.iter().map(|block| block.id).collect();
+        let block_s = block_load_s(&plan.schedule, plan.contenders.len());
+        let left_s = 200.5 * block_s;
+        let more = more_blocks(&plan, &begun, left_s);
+        assert_eq!(more.len(), 200);
+        assert!(left_s - filled_s(&plan, &more, &begun, 0) < block_s);
     }
 
     #[test]

@@ -100,8 +100,13 @@ pub(super) fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
 
 /// Seconds that a mirrored block takes on average.
 pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
+    block_load_s(schedule, contenders) + 2.0 * contenders as f64 * SWITCH_S
+}
+
+/// Seconds of load that a mirrored block takes on average, as [`load_s`] counts them.
+pub(super) fn block_load_s(schedule: &Schedule, contenders: usize) -> f64 {
     let slices = 2.0 * contenders as f64;
-    slices * (schedule.slice_s + SWITCH_S) + (slices - 1.0) * schedule.guard_s
+    slices * schedule.slice_s + (slices - 1.0) * schedule.guard_s
 }
 
 /// Seconds of load that a block takes.

@@ -84,7 +84,7 @@ fn a_sweep_that_has_not_begun_has_a_report_in_every_format() {
 }
 
 #[test]
-fn every_format_says_at_the_cell_by_how_much_it_was_extended() {
+fn every_format_says_at_the_cell_what_it_had_since_it_was_extended() {
     let (plan, mut records) = sweep(&[1_000, 10_000], &[1.0, 1.0]);
     let record = records[1].as_mut().unwrap();
     let blocks_before = 9;
@@ -110,7 +110,7 @@ fn every_format_says_at_the_cell_by_how_much_it_was_extended() {
     assert_eq!((extension.count, extension.blocks), (1, blocks as usize));
     assert!(summary.cells[0].extension.is_none());
     let said = format!(
-        "over, extended by {} of load, {blocks} blocks",
+        "over, extended, since then {} of load and {blocks} blocks",
         words::duration(extension.used_s)
     );
     for name in ["terminal", "html", "markdown"] {

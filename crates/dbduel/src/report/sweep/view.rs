@@ -45,7 +45,7 @@ pub struct CellView {
     pub label: String,
     /// Name of its directory.
     pub name: String,
-    /// How far it is, and by how much it was extended.
+    /// How far it is, and what it had since it was extended.
     pub state: String,
     /// The verdicts, in words.
     pub verdicts: Vec<String>,
@@ -247,7 +247,7 @@ fn extended(extension: &SweptExtension) -> String {
         count => format!("{count} blocks"),
     };
     let used = words::duration(extension.used_s);
-    format!("extended{times} by {used} of load, {blocks}")
+    format!("extended{times}, since then {used} of load and {blocks}")
 }
 
 fn state(state: CellState) -> &'static str {
