@@ -21,12 +21,13 @@ fn main() -> Result<(), std::num::ParseIntError> {
     let duels = std::env::args().nth(1).map(|duels| duels.parse());
     let duels: u64 = duels.transpose()?.unwrap_or(1000).max(1);
     println!(
-        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, margin {MARGIN}:\n\n\
-         | machine | contenders' own dips, and stalls | blocks | at every look | at the stop | sign flips, last look | Student, last look |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: |"
+        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %:\n\n\
+         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | Student, one look |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        100.0 * MARGIN
     );
     for (name, noise) in MACHINES {
-        for (own, noise) in [("with", noise), ("without", shared_alone(noise))] {
+        for (own, noise) in [("yes", noise), ("no", shared_alone(noise))] {
             for blocks in BLOCKS {
                 let found = of_ratio(noise, blocks, duels);
                 println!(
@@ -42,7 +43,7 @@ fn main() -> Result<(), std::num::ParseIntError> {
     let quantiles = QUANTILES.map(|q| format!("p{:.0}", 100.0 * q)).join(" | ");
     println!(
         "\nOne contender's own figures; in brackets the share of the duels that get an interval:\n\n\
-         | machine | blocks | mean, seconds | mean, slices | slices as independent | {quantiles} |\n\
+         | machine | blocks | throughput, from ticks | throughput, from slices | the same, slices as independent | latency {quantiles} |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     let cell = |coverage: Coverage| {

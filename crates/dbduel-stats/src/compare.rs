@@ -33,7 +33,7 @@ impl MirroredBlock {
     /// # Errors
     /// [`StatsError::Shape`] when a contender is missing, repeated or not mirrored;
     /// [`StatsError::NotPositive`] for a zero, such as a slice in which nothing was completed;
-    /// [`StatsError::NotFinite`] for a NaN or an infinity.
+    /// [`StatsError::OutOfRange`] for a NaN, an infinity or a number too large to compute with.
     pub fn check(&self, contenders: usize) -> Result<(), StatsError> {
         let wrong = |problem: String| {
             Err(StatsError::Shape {
@@ -264,7 +264,7 @@ mod tests {
         let result = block_differences(&[block(&[0, 1, 1, 0], &[5.0, 4.0, f64::NAN, 5.0])], 2, 0);
         assert!(matches!(
             result,
-            Err(StatsError::NotFinite { index: 2, .. })
+            Err(StatsError::OutOfRange { index: 2, .. })
         ));
         assert!(block_differences(&[], 2, 2).is_err());
     }

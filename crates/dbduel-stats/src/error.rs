@@ -22,9 +22,9 @@ pub enum StatsError {
     },
     /// A NaN, an infinity or a number beyond ±[`MAGNITUDE_MAX`] among the observations.
     #[error(
-        "{what}: value {value} at position {index} is not a number within 1e100 of zero; drop or repair it by a rule declared beforehand"
+        "{what}: value {value} at position {index} is not a number within {MAGNITUDE_MAX:e} of zero; drop or repair it by a rule declared beforehand"
     )]
-    NotFinite {
+    OutOfRange {
         /// Which input held the value.
         what: &'static str,
         /// Its position, from 0.
@@ -70,7 +70,7 @@ pub(crate) fn finite(what: &'static str, index: usize, value: f64) -> Result<(),
     if value.abs() <= MAGNITUDE_MAX {
         return Ok(());
     }
-    Err(StatsError::NotFinite { what, index, value })
+    Err(StatsError::OutOfRange { what, index, value })
 }
 
 /// Fails on the first value that [`finite`] refuses.
@@ -140,4 +140,22 @@ pub(crate) fn open_fraction(name: &'static str, value: f64) -> Result<(), StatsE
         value,
         requirement: "strictly between 0 and 1",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_too_large_to_compute_with_are_refused_with_the_bound() {
+        assert!(all_finite("units", &[MAGNITUDE_MAX, -MAGNITUDE_MAX, 0.0]).is_ok());
+        for value in [1e200, f64::NEG_INFINITY, f64::NAN] {
+            let error = all_finite("units", &[1.0, value]).unwrap_err();
+            assert!(matches!(error, StatsError::OutOfRange { index: 1, .. }));
+            assert!(
+                error.to_string().contains("within 1e100 of zero"),
+                "{error}"
+            );
+        }
+    }
 }

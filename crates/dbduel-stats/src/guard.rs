@@ -15,7 +15,7 @@ use crate::steady::mser;
 ///
 /// # Errors
 /// [`StatsError::TooFew`] without a usable slice, or when the shortest one has fewer than six intervals;
-/// [`StatsError::NotFinite`] for a NaN or an infinity.
+/// [`StatsError::OutOfRange`] for a NaN, an infinity or a number too large to compute with.
 pub fn guard_length(slices: &[Vec<f64>], least: usize) -> Result<usize, StatsError> {
     let shortest = slices.iter().map(Vec::len).min().unwrap_or(0);
     at_least("intervals of the shortest slice", 6, shortest)?;

@@ -84,8 +84,9 @@ pub fn series_mean(series: &[f64], alpha: f64) -> Result<SeriesMean, StatsError>
 /// Mean of values in time order that are long stretches each, such as slices, with its `1 − alpha` interval.
 ///
 /// Neighbours resemble each other where the machine moves slowly, so more than ten values are joined to ten
-/// batches (Law & Kelton) and Student's interval is that of the batches. Up to ten values are taken for
-/// independent. Constant values get an interval of width zero.
+/// batches (Law & Kelton) and Student's interval is that of the batches. Batches help from about 30 values on;
+/// with fewer they are of one or two values, and the interval in effect takes the values for independent.
+/// Constant values get an interval of width zero.
 ///
 /// # Errors
 /// Fewer than two values, one that is not finite, or `alpha` outside (0, 1).
@@ -157,7 +158,7 @@ mod tests {
         series[4] = f64::NAN;
         assert!(matches!(
             series_mean(&series, 0.05),
-            Err(StatsError::NotFinite { index: 4, .. })
+            Err(StatsError::OutOfRange { index: 4, .. })
         ));
         assert!(series_mean(&[1.0; 30], 1.0).is_err());
     }

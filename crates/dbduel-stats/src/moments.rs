@@ -46,7 +46,7 @@ pub(crate) fn t_point(degrees: f64, alpha: f64) -> f64 {
 }
 
 /// The point beyond which the upper tail is at most `tail`, by doubling and then halving: found from above,
-/// and infinite where no float is large enough.
+/// and infinite where it is beyond 2⁵⁰⁰, since the search has a bound.
 fn searched_point(t: &StudentsT, tail: f64) -> f64 {
     const DOUBLINGS: usize = 500;
     const HALVINGS: usize = 60;

@@ -31,7 +31,7 @@ pub struct StallCount {
 /// as zero.
 ///
 /// # Errors
-/// [`StatsError::NotFinite`] for a NaN or an infinity.
+/// [`StatsError::OutOfRange`] for a NaN, an infinity or a number too large to compute with.
 pub fn count_stalls(slices: &[Vec<f64>]) -> Result<StallCount, StatsError> {
     let mut count = StallCount::default();
     for slice in slices.iter().filter(|slice| !slice.is_empty()) {

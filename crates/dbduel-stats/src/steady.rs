@@ -117,7 +117,8 @@ impl SteadyDetector {
     /// Adds the next interval's value and looks when a look is due.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`] for a NaN or an infinity; the state is then unchanged.
+    /// [`StatsError::OutOfRange`] for a NaN, an infinity or a number too large to compute with; the state is then
+    /// unchanged.
     pub fn push(&mut self, value: f64) -> Result<SteadyState, StatsError> {
         finite("series", self.series.len(), value)?;
         if self.state != SteadyState::NotYet {

@@ -102,7 +102,7 @@ impl Decider {
     /// Adds the next unit's difference.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`]; the state is then unchanged.
+    /// [`StatsError::OutOfRange`]; the state is then unchanged.
     pub fn push(&mut self, difference: f64) -> Result<(), StatsError> {
         let number = self.differences.len();
         finite("paired differences", number, difference)?;
@@ -211,9 +211,10 @@ impl Decider {
 /// The decision on a whole duel, from its differences in the order they were measured.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without any unit, [`StatsError::NotFinite`] for a NaN or an infinity (a
-/// contender that completed nothing), [`StatsError::Parameter`] for a plan that could never decide.
-/// Fewer units than the first look are no error: the verdict is `Undecided`, the interval unbounded.
+/// [`StatsError::TooFew`] without any unit, [`StatsError::OutOfRange`] for a NaN, an infinity (a contender that
+/// completed nothing) or a number too large to compute with, [`StatsError::Parameter`] for a plan that could
+/// never decide. Fewer units than the first look are no error: the verdict is `Undecided`, the interval
+/// unbounded.
 pub fn decide(differences: &[f64], plan: &SequentialPlan) -> Result<Decision, StatsError> {
     at_least("paired differences", 1, differences.len())?;
     all_finite("paired differences", differences)?;
@@ -316,7 +317,7 @@ mod tests {
         assert!(matches!(decide(&[], &plan), Err(StatsError::TooFew { .. })));
         assert!(matches!(
             decide(&[0.1, f64::NEG_INFINITY], &plan),
-            Err(StatsError::NotFinite { index: 1, .. })
+            Err(StatsError::OutOfRange { index: 1, .. })
         ));
         for bad in [
             SequentialPlan { alpha: 0.0, ..plan },

@@ -240,7 +240,8 @@ mod tests {
 
     const BLOCKS: usize = 56;
 
-    /// True unless coverage is below 95 % by more than happens by chance once in a thousand builds.
+    /// True unless coverage is below 95 % by more than happens by chance for one in a thousand choices of the
+    /// seeds, which are fixed.
     fn is_kept(coverage: Coverage) -> bool {
         let given = coverage.given as f64;
         coverage.held as f64 >= 0.95 * given - 3.1 * (0.95 * 0.05 * given).sqrt()

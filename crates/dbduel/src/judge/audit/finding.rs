@@ -109,7 +109,7 @@ impl AuditFinding {
         let waived = self
             .waived
             .as_ref()
-            .map(|reason| format!(" Waived: {reason}"))
+            .map(|reason| format!(" Waived: {}.", reason.trim_end_matches('.')))
             .unwrap_or_default();
         let class = if self.class.is_empty() {
             String::new()

@@ -125,15 +125,31 @@ impl Audit {
             let comparisons = self.comparisons.iter();
             comparisons.filter(|one| one.outcome == outcome).count()
         };
-        format!(
-            "{} facts are equal, {} equivalent, {} differ, {} exist on one side, {} were not looked at, {} could not be read.",
-            count(Outcome::Equal),
-            count(Outcome::Equivalent),
-            count(Outcome::Differs),
-            count(Outcome::OneSided),
-            count(Outcome::NotSeen),
-            count(Outcome::Unreadable)
-        )
+        let equal = match count(Outcome::Equal) {
+            1 => "1 fact is equal".to_owned(),
+            equal => format!("{equal} facts are equal"),
+        };
+        let others = [
+            (Outcome::Equivalent, "is equivalent", "are equivalent"),
+            (Outcome::Differs, "differs", "differ"),
+            (Outcome::OneSided, "exists on one side", "exist on one side"),
+            (Outcome::NotSeen, "was not looked at", "were not looked at"),
+            (
+                Outcome::Unreadable,
+                "could not be read",
+                "could not be read",
+            ),
+        ];
+        let others =
+            others
+                .into_iter()
+                .filter_map(|(outcome, one, several)| match count(outcome) {
+                    0 => None,
+                    1 => Some(format!("1 {one}")),
+                    count => Some(format!("{count} {several}")),
+                });
+        let parts: Vec<String> = std::iter::once(equal).chain(others).collect();
+        format!("{}.", parts.join(", "))
     }
 
     /// How many open differences favour the contender.

@@ -150,7 +150,7 @@ fn a_waiver_is_applied_printed_and_missed_when_nothing_needs_it() {
         found
             .to_finding()
             .claim
-            .ends_with("Waived: the device writes pages whole")
+            .ends_with(" Waived: the device writes pages whole.")
     );
     assert_eq!(audit.unused_waivers, [waiver("P7")]);
     assert!(audit.passes(false) && !audit.passes(true));

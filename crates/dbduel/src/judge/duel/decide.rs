@@ -4,7 +4,6 @@
 //! that stopping and judging are one piece of code. Knows no file, no clock and no other level.
 
 use dbduel_record::Plan;
-use dbduel_record::plan::DecisionRule;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
@@ -14,7 +13,7 @@ use dbduel_stats::compare::{
 };
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan};
 
-use super::epochs;
+use super::{epochs, paths};
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 use crate::percent;
@@ -24,10 +23,6 @@ use crate::percent;
 const SILENT_SLICE_COUNTS: f64 = 0.5;
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
 const SILENT_BLOCKS: usize = 2;
-
-/// Simulated sign paths per error probability, and their bound.
-const PATHS_PER_ALPHA: f64 = 20.0;
-const PATHS_MAX: u32 = 20_000;
 
 /// What may be said about one level so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +112,8 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// A question with an error probability of its own, and as many simulated paths as that needs.
+    /// A question with an error probability of its own, and as many simulated paths as that needs. They have a
+    /// bound: with so many contenders that it is reached, some questions stay open whatever is measured.
     pub(in crate::judge) fn with_alpha(
         plan: &'a Plan,
         [contender, reference]: [usize; 2],
@@ -129,7 +125,7 @@ impl<'a> Question<'a> {
             contender,
             reference,
             alpha,
-            paths: paths_for(alpha, &plan.decision),
+            paths: paths::needed(alpha, &plan.decision),
             stream,
         }
     }
@@ -230,7 +226,11 @@ impl<'a> Question<'a> {
         if let Some(epochs) = self.plan.schedule.epochs {
             return epochs::conclude(self, epochs, blocks, differences);
         }
-        let decision = sequential::decide(differences, &self.sequential_plan())?;
+        let test = self.sequential_plan();
+        if let Some(open) = paths::conclude_without(&test, differences) {
+            return Ok(open);
+        }
+        let decision = sequential::decide(differences, &test)?;
         Ok(Conclusion {
             verdict: decision.verdict,
             is_within_horizon: decision.within_margin,
@@ -309,12 +309,6 @@ pub(in crate::judge) struct Conclusion {
 
 /// Why a ratio has no interval although there are enough units.
 pub(in crate::judge) const NO_SINGLE_RATIO: &str = "no single ratio fits all blocks";
-
-/// Simulated sign paths that an error probability needs, so that a strict one still has paths to give up.
-fn paths_for(alpha: f64, rule: &DecisionRule) -> u32 {
-    let needed = PATHS_PER_ALPHA / ((1.0 - rule.reserve) * alpha);
-    rule.paths.max((needed.ceil() as u32).min(PATHS_MAX))
-}
 
 /// The ratio before the first block.
 pub(in crate::judge) fn no_block() -> Figure {

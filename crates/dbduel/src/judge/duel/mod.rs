@@ -5,6 +5,7 @@ pub mod epochs;
 pub mod measures;
 pub mod overturn;
 pub mod pairs;
+mod paths;
 pub mod profile;
 pub mod quantities;
 pub mod stalls;

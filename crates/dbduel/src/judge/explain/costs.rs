@@ -53,8 +53,9 @@ pub fn cost(
         (Some(baseline), Some(other)) => {
             let (baseline, other) = (each(baseline), each(other));
             let (ratio, moved) = compare(&baseline, &other, plan.decision.horizon, paired);
-            let is_level = resource.role == Role::Level;
-            match is_level && stood_still(&baseline) && stood_still(&other) {
+            // Of a block or two nobody can say so: one value has none to differ from.
+            let could_move = resource.role == Role::Level && blocks.len() >= paired.blocks_needed;
+            match could_move && stood_still(&baseline) && stood_still(&other) {
                 true => (without_interval(ratio), Moved::Still),
                 false => (ratio, moved),
             }
@@ -142,7 +143,7 @@ fn each(blocks: &[Used]) -> Vec<f64> {
     blocks.iter().map(|block| block.amount / block.by).collect()
 }
 
-/// True when all blocks have the same of it.
+/// True when all blocks have the same of it; so it is with a single block.
 fn stood_still(blocks: &[f64]) -> bool {
     blocks.windows(2).all(|pair| pair[0] == pair[1])
 }

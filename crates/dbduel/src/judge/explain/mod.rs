@@ -17,7 +17,7 @@ mod latency;
 mod paired;
 mod rank;
 mod relevance;
-mod resources;
+pub(crate) mod resources;
 mod rows_changed;
 #[cfg(test)]
 mod tests;

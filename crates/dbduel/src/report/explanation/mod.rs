@@ -100,6 +100,10 @@ fn value(unit: Unit, figure: &Figure) -> String {
 /// The change of a cost with its interval: `−47 % [−50 %, −44 %]`; without one it is not stated.
 #[must_use]
 pub fn change(cost: &Cost) -> String {
+    // Said of a constant zero as well, to which there is no ratio.
+    if cost.moved == Moved::Still {
+        return "stood still".to_owned();
+    }
     let Some(text) = words::ratio_value(&cost.ratio) else {
         return match cost.moved {
             Moved::Less => "less".to_owned(),
@@ -107,9 +111,6 @@ pub fn change(cost: &Cost) -> String {
             _ => "–".to_owned(),
         };
     };
-    if cost.moved == Moved::Still {
-        return "stood still".to_owned();
-    }
     match words::ratio_interval(&cost.ratio) {
         interval if interval.is_empty() => "–".to_owned(),
         interval => format!("{text} [{}]", interval.replace(" to ", ", ")),

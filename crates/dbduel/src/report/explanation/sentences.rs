@@ -31,7 +31,9 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
         }
     }
     let spoken = spoken_of(explanation);
-    if spoken.is_empty() {
+    // What moved and is not spoken of, such as what the latency says already, stands in the table.
+    let has_moved = |cost: &Cost| matches!(cost.moved, Moved::Less | Moved::More);
+    if !explanation.costs.iter().any(has_moved) {
         sentences.push("None of the resources that were observed differs beyond doubt.".to_owned());
     }
     sentences.extend(
@@ -233,10 +235,11 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::explain::Group;
+    use crate::judge::explain::{Group, resources};
     use crate::judge::summarise;
     use crate::judge::synthetic::{Observation, Scenario};
-    use dbduel_record::rows::ReadingRow;
+    use dbduel_record::Record;
+    use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
 
     #[test]
     fn a_difference_is_told_in_sentences_without_a_cause() {
@@ -267,7 +270,8 @@ mod tests {
                 blocks,
                 ..Scenario::duel()
             };
-            let record = scenario.observed(Observation::doublewrite()).record();
+            let mut record = scenario.observed(Observation::doublewrite()).record();
+            add_level(&mut record, [1.0, 435.0]);
             let (summary, _) = summarise(&record);
             for explanation in &summary.explanations {
                 assert_eq!(sentences(&summary, explanation), [said]);
@@ -279,6 +283,59 @@ mod tests {
                 assert_eq!(row.change, "–", "{row:?}");
             }
         }
+    }
+
+    /// Dirty pages that stay as they are, of the baseline and of the other.
+    fn add_level(record: &mut Record, [baseline, other]: [f64; 2]) {
+        let slices = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+        let readings = slices.map(|row| ReadingRow {
+            block: row.block,
+            position: row.position,
+            contender: row.contender.clone(),
+            source: "engine".to_owned(),
+            metric: "dirty_pages_count".to_owned(),
+            value: match row.contender.as_str() {
+                "doublewrite" => baseline,
+                _ => other,
+            },
+        });
+        let readings: Vec<ReadingRow> = readings.collect();
+        record.readings.extend(readings);
+    }
+
+    #[test]
+    fn a_level_that_stands_still_is_said_to_even_at_zero() {
+        for levels in [[1.0, 435.0], [0.0, 435.0]] {
+            let mut record = Scenario::duel()
+                .observed(Observation::doublewrite())
+                .record();
+            add_level(&mut record, levels);
+            let (summary, _) = summarise(&record);
+            let mut costs = summary.explanations[0].costs.iter();
+            let level = costs.find(|cost| cost.resource == "dirty-pages").unwrap();
+            assert_eq!(change(level), "stood still", "{level:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_differs_only_where_no_cost_moved() {
+        const NOTHING: &str = "None of the resources that were observed differs beyond doubt.";
+        let record = Scenario::duel()
+            .observed(Observation::doublewrite())
+            .record();
+        let (summary, _) = summarise(&record);
+        let says_nothing = |moved: Moved| {
+            let mut explanation = summary.explanations[0].clone();
+            // What moved is not spoken of, as if the latency had said it.
+            explanation.moved.clear();
+            for cost in &mut explanation.costs {
+                cost.moved = Moved::Unclear;
+            }
+            explanation.costs[0].moved = moved;
+            sentences(&summary, &explanation).contains(&NOTHING.to_owned())
+        };
+        assert!(says_nothing(Moved::Unclear) && says_nothing(Moved::Same));
+        assert!(!says_nothing(Moved::Less) && !says_nothing(Moved::More));
     }
 
     #[test]
@@ -327,16 +384,8 @@ mod tests {
 
     #[test]
     fn sayings_are_about_resources_that_exist() {
-        let record = Scenario::duel()
-            .observed(Observation::doublewrite())
-            .record();
-        let (summary, _) = summarise(&record);
-        let said = SAYINGS.iter().filter(|(id, ..)| {
-            summary.explanations[0]
-                .costs
-                .iter()
-                .any(|cost| cost.resource == *id)
-        });
-        assert!(said.count() >= 4);
+        for (id, ..) in SAYINGS {
+            assert!(resources::all().any(|one| one.id == *id), "`{id}`");
+        }
     }
 }

@@ -40,40 +40,68 @@ const IN_LATENCY: &[(&str, Doing)] = &[
     ("client-run-queue", Doing::ClientRunnable),
 ];
 
+/// Counts of waits, which are never too rare to be told.
+const WAITS: &[&str] = &["free-page-waits", "redo-waits", "row-lock-waits"];
+
 /// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
 /// details of one group mostly repeat each other.
 pub(super) fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
-    let mut by_group: BTreeMap<Group, usize> = BTreeMap::new();
-    let moved: Vec<&Cost> = explanation
-        .moved
-        .iter()
-        .map(|&index| &explanation.costs[index])
-        .filter(|cost| !is_trifle(cost))
-        .collect();
-    let said_by_others = |cost: &Cost| {
-        let mut others = SAME_TALE.iter().filter(|(id, _)| *id == cost.resource);
-        others.any(|(_, other)| {
-            let other = moved.iter().find(|one| one.resource == *other);
-            other.is_some_and(|other| moved_alike(cost, other))
-        })
-    };
     let said_by_latency = |cost: &Cost| match &explanation.latency {
         Latency::Divided(division) => IN_LATENCY
             .iter()
             .any(|(id, doing)| *id == cost.resource && part_moved(division, *doing, cost.moved)),
         Latency::NotDivided { .. } => false,
     };
-    moved
+    let candidates: Vec<&Cost> = explanation
+        .moved
         .iter()
-        .copied()
-        .filter(|cost| !said_by_others(cost) && !said_by_latency(cost))
-        .filter(|cost| {
-            let told = by_group.entry(cost.group).or_default();
-            *told += 1;
-            *told <= SPOKEN_OF_GROUP
-        })
-        .take(SPOKEN)
-        .collect()
+        .map(|&index| &explanation.costs[index])
+        .filter(|cost| !is_trifle(cost) && !said_by_latency(cost))
+        .collect();
+    let mut spoken = Spoken::default();
+    for cost in &candidates {
+        spoken.add(cost, &candidates);
+    }
+    let is_spoken_of = |cost: &&Cost| spoken.has(cost);
+    candidates.iter().copied().filter(is_spoken_of).collect()
+}
+
+/// The costs that have their sentence.
+#[derive(Default)]
+struct Spoken<'e> {
+    resources: Vec<&'e str>,
+    by_group: BTreeMap<Group, usize>,
+}
+
+impl<'e> Spoken<'e> {
+    fn has(&self, cost: &Cost) -> bool {
+        self.resources.contains(&cost.resource.as_str())
+    }
+
+    /// Adds `cost` if there is room, unless another of `candidates` that is spoken of, or can be, tells the same.
+    fn add(&mut self, cost: &'e Cost, candidates: &[&'e Cost]) {
+        for other in candidates {
+            if tells(other, cost) {
+                self.add(other, candidates);
+                if self.has(other) {
+                    return;
+                }
+            }
+        }
+        let of_group = self.by_group.entry(cost.group).or_default();
+        let is_new = !self.resources.contains(&cost.resource.as_str());
+        if is_new && *of_group < SPOKEN_OF_GROUP && self.resources.len() < SPOKEN {
+            *of_group += 1;
+            self.resources.push(&cost.resource);
+        }
+    }
+}
+
+/// True when `other` tells the tale of `cost`.
+fn tells(other: &Cost, cost: &Cost) -> bool {
+    let is_of_it =
+        |(id, general): &(&str, &str)| *id == cost.resource && *general == other.resource;
+    SAME_TALE.iter().any(is_of_it) && moved_alike(cost, other)
 }
 
 /// True when both moved in one direction, and as far as far as the blocks can tell.
@@ -100,7 +128,7 @@ fn part_moved(division: &Division, doing: Doing, moved: Moved) -> bool {
 /// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
 pub(super) fn is_trifle(cost: &Cost) -> bool {
     let least = match (cost.unit, cost.is_level) {
-        _ if cost.name.starts_with("waits") => return false,
+        _ if WAITS.contains(&cost.resource.as_str()) => return false,
         (Unit::Microseconds, _) => 1.0,
         (Unit::Bytes, false) => 256.0,
         (Unit::Count, false) => 0.02,
@@ -116,6 +144,7 @@ pub(super) fn is_trifle(cost: &Cost) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::explain::resources;
     use crate::judge::summarise;
     use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::rows::ReadingRow;
@@ -159,5 +188,67 @@ mod tests {
     fn what_the_latency_says_is_not_said_again_as_a_cost() {
         // Connections run 8 % shorter there, which the latency tells as running in the server.
         assert!(!told(None).contains(&"connection-cpu".to_owned()));
+    }
+
+    #[test]
+    fn every_name_is_that_of_a_resource() {
+        let named = SAME_TALE.iter().flat_map(|(one, other)| [*one, *other]);
+        let named = named.chain(IN_LATENCY.iter().map(|(id, _)| *id));
+        for id in named.chain(WAITS.iter().copied()) {
+            assert!(resources::all().any(|one| one.id == id), "`{id}`");
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_by_what_it_tells_itself() {
+        for (start, _) in SAME_TALE {
+            let mut tellers = vec![*start];
+            for _ in 0..SAME_TALE.len() {
+                let of_them = |(id, _): &&(&str, &str)| tellers.contains(id);
+                let next = SAME_TALE.iter().filter(of_them).map(|(_, other)| *other);
+                tellers = next.collect();
+            }
+            assert_eq!(tellers, Vec::<&str>::new(), "`{start}`");
+        }
+    }
+
+    #[test]
+    fn what_another_cost_would_tell_is_told_where_that_gets_no_sentence() {
+        let record = Scenario::duel()
+            .observed(Observation::doublewrite())
+            .record();
+        let (summary, _) = summarise(&record);
+        let mut explanation = summary.explanations[0].clone();
+        let template = {
+            let mut costs = explanation.costs.iter();
+            let written = costs.find(|cost| cost.resource == "server-written");
+            written.unwrap().clone()
+        };
+        let of = |id: &str, group: Group| Cost {
+            resource: id.to_owned(),
+            group,
+            ..template.clone()
+        };
+        let mut told_of = |costs: Vec<Cost>| -> Vec<String> {
+            explanation.moved = (0..costs.len()).collect();
+            explanation.costs = costs;
+            let spoken = spoken_of(&explanation);
+            spoken.iter().map(|cost| cost.resource.clone()).collect()
+        };
+        let (written, disk) = (
+            of("server-written", Group::Storage),
+            of("disk-written", Group::Disk),
+        );
+        assert_eq!(
+            told_of(vec![disk.clone(), written.clone()]),
+            ["server-written"]
+        );
+        // Two of its group are told before it.
+        let others = ["server-read", "server-read-syncs"].map(|id| of(id, Group::Storage));
+        let [one, two] = others;
+        assert_eq!(
+            told_of(vec![one, two, written, disk]),
+            ["server-read", "server-read-syncs", "disk-written"]
+        );
     }
 }

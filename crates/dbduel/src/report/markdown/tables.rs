@@ -120,6 +120,13 @@ pub(super) fn pairs(text: &mut String, part: &PairsView) {
             text.push('\n');
         }
     }
+    if !part.without_interval.is_empty() {
+        text.push_str("<details><summary>Where there is no interval, and why</summary>\n\n");
+        for reason in &part.without_interval {
+            let _ = writeln!(text, "- {}", prose(reason));
+        }
+        text.push_str("\n</details>\n\n");
+    }
     let _ = writeln!(text, "{}\n", plain(&part.note));
 }
 

@@ -94,14 +94,17 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
     note(page, &words::pairs_note(summary));
 }
 
-/// What is decided of a pair beside throughput, without intervals: the page has them.
+/// What is decided of a pair beside throughput.
 fn decided_beside(pair: &PairComparison) -> String {
     let decided = pair.quantities.iter().filter_map(|one| {
         let ratio = words::ratio_value(&one.ratio)?;
         let is_decided = !matches!(one.change, Change::Undecided | Change::NotCompared);
         is_decided.then(|| {
-            let sign = words::change_sign(one.change);
-            format!("{} {sign} {ratio}", one.quantity.label())
+            let (sign, interval) = (
+                words::change_sign(one.change),
+                words::ratio_interval(&one.ratio),
+            );
+            format!("{} {sign} {ratio} ({interval})", one.quantity.label())
         })
     });
     let decided: Vec<String> = decided.collect();

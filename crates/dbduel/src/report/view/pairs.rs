@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use super::interval;
-use super::ratios::number_of;
+use super::ratios::{NOT_COMPARED, number_of};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Duel, Figure, PairComparison, Quantity, QuantityComparison};
 use crate::report::words;
+
+/// Pairs that are named where several share a reason; more are counted.
+const NAMED: usize = 3;
 
 /// The pairs of all levels.
 #[derive(Debug, Clone, Serialize)]
@@ -15,6 +17,8 @@ pub struct PairsView {
     pub heads: Vec<&'static str>,
     /// The levels that have pairs.
     pub levels: Vec<PairLevelView>,
+    /// Why some of the answers have no interval.
+    pub without_interval: Vec<String>,
     /// How sure the answers are.
     pub note: String,
 }
@@ -66,9 +70,58 @@ pub(super) fn pairs(summary: &Summary) -> Option<PairsView> {
         heads: std::iter::once("throughput")
             .chain(Quantity::ALL.map(head))
             .collect(),
+        without_interval: without_interval(summary),
         levels,
         note: words::pairs_note(summary),
     })
+}
+
+/// The reasons, column by column, each of them once.
+fn without_interval(summary: &Summary) -> Vec<String> {
+    let pairs: Vec<(&Duel, &PairComparison)> = summary
+        .duels
+        .iter()
+        .flat_map(|duel| duel.pairs.iter().map(move |pair| (duel, pair)))
+        .collect();
+    let mut lines = Vec::new();
+    let mut list = |head: &str, why_of: &dyn Fn(&PairComparison) -> Option<String>| {
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for (duel, pair) in &pairs {
+            let Some(why) = why_of(pair) else { continue };
+            let name = format!(
+                "{} against {}, {}",
+                pair.contender, pair.against, duel.label
+            );
+            match reasons.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((why, vec![name])),
+            }
+        }
+        let lines_of_it = reasons.iter().map(|(why, names)| match names.len() {
+            all if all == pairs.len() => format!("{head}, all pairs: {why}"),
+            0..=NAMED => format!("{head}, {}: {why}", names.join("; ")),
+            some => format!("{head}, {some} of {} pairs: {why}", pairs.len()),
+        });
+        lines.extend(lines_of_it);
+    };
+    list("throughput", &|pair| {
+        pair.because.clone().or_else(|| why_bare(&pair.ratio))
+    });
+    for quantity in Quantity::ALL {
+        list(head(quantity), &|pair| {
+            let mut own = pair.quantities.iter();
+            why_bare(&own.find(|one| one.quantity == quantity)?.ratio)
+        });
+    }
+    lines
+}
+
+/// Why a ratio has no interval; `None` when it has one.
+fn why_bare(ratio: &Figure) -> Option<String> {
+    match ratio {
+        Figure::Bare { why, .. } | Figure::NotMeasured { why } => Some(why.clone()),
+        Figure::Estimated { .. } => None,
+    }
 }
 
 /// Headings shorter than the quantities' names; the note below the table has the units.
@@ -121,19 +174,17 @@ fn throughput_cell(pair: &PairComparison) -> PairCellView {
             Some(_) => pair.verdict.word().to_owned(),
             None => doubt(&pair.ratio),
         },
-        how: match (&pair.because, &pair.ratio) {
-            (Some(why), _) | (None, Figure::Bare { why, .. } | Figure::NotMeasured { why }) => {
-                format!("{}: {why}", pair.verdict.word())
-            }
-            (None, Figure::Estimated { .. }) => pair.verdict.word().to_owned(),
-        },
+        how: how(
+            pair.verdict.word(),
+            pair.because.clone().or_else(|| why_bare(&pair.ratio)),
+        ),
     }
 }
 
 fn quantity_cell(one: &QuantityComparison) -> PairCellView {
     if one.change == Change::NotCompared {
         return PairCellView {
-            how: format!("not compared: {}", interval(&one.ratio)),
+            how: how(one.change.word(), why_bare(&one.ratio)),
             ..PairCellView::absent()
         };
     }
@@ -142,10 +193,14 @@ fn quantity_cell(one: &QuantityComparison) -> PairCellView {
         answer: one.change.word(),
         ratio: format!("{} {ratio}", words::change_sign(one.change)),
         interval: doubt(&one.ratio),
-        how: match &one.ratio {
-            Figure::Bare { why, .. } => format!("{}: {why}", one.change.word()),
-            _ => one.change.word().to_owned(),
-        },
+        how: how(one.change.word(), why_bare(&one.ratio)),
+    }
+}
+
+fn how(answer: &str, why: Option<String>) -> String {
+    match why {
+        Some(why) => format!("{answer}: {why}"),
+        None => answer.to_owned(),
     }
 }
 
@@ -161,10 +216,49 @@ fn doubt(ratio: &Figure) -> String {
 impl PairCellView {
     fn absent() -> Self {
         Self {
-            answer: "undecided",
+            answer: NOT_COMPARED,
             ratio: words::change_sign(Change::NotCompared).to_owned(),
             interval: String::new(),
             how: Change::NotCompared.word().to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::summarise;
+    use crate::judge::summary::Verdict;
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn reasons_for_missing_intervals_are_those_of_the_pairs() {
+        let (mut summary, _) = summarise(&Scenario::four().record());
+        let view = pairs(&summary).unwrap();
+        let view_has = |line: &str| view.without_interval.contains(&line.to_owned());
+        // Nothing was observed of what the servers write; whose reading is missed first differs by pair.
+        assert!(
+            view_has(
+                "bytes written, mariadb-11.8 against mariadb-10.11, 1 client; mariadb-11.8 against mariadb-10.11, \
+                 16 clients; mariadb-11.8 against mariadb-10.11, 64 clients: a slice of `mariadb-11.8` has no reading \
+                 of bytes written"
+            ) && view_has(
+                "bytes written, 9 of 18 pairs: a slice of `mysql-9.7` has no reading of bytes written"
+            ),
+            "{:?}",
+            view.without_interval
+        );
+        for row in view.levels.iter().flat_map(|level| &level.rows) {
+            let cell = row.cells.last().unwrap();
+            assert_eq!(cell.answer, NOT_COMPARED);
+            assert!(cell.how.starts_with("not compared: "), "{cell:?}");
+        }
+        let pair = &mut summary.duels[1].pairs[0];
+        pair.verdict = Verdict::Void;
+        pair.because = Some("`mariadb-11.8` committed nothing".to_owned());
+        assert_eq!(
+            pairs(&summary).unwrap().without_interval[0],
+            "throughput, mariadb-11.8 against mariadb-10.11, 16 clients: `mariadb-11.8` committed nothing"
+        );
     }
 }

@@ -5,6 +5,9 @@ use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
 use crate::report::words;
 
+/// The class of looks of what was not compared.
+pub(super) const NOT_COMPARED: &str = "not-compared";
+
 /// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
 pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
     let compared = || {
@@ -52,7 +55,7 @@ fn quantity_row(
         number: number_of(summary, &comparison.contender),
         what: quantity.quantity.label().to_owned(),
         answer: match quantity.change {
-            Change::NotCompared => "undecided",
+            Change::NotCompared => NOT_COMPARED,
             other => other.word(),
         },
         phrase: format!(

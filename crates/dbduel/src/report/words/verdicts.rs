@@ -79,8 +79,9 @@ pub fn pairs_note(summary: &Summary) -> String {
     format!(
         "Ratios within blocks, with intervals. All statements about the throughput of the {pairs} pairs of a level are \
          right together with {} confidence ({} error probability each), and so are those about the {} latencies and \
-         costs beside it ({} each). Where no interval stands, the blocks are too few for that. Latency: the quantile of a typical slice. CPU and \
-         bytes are per transaction.",
+         costs beside it ({} each). A pair with the baseline has a smaller share of the error probability here than in the \
+         verdicts, so it may be decided there and open here. Latency: the quantile of a typical slice. CPU and bytes \
+         are per transaction.",
         share(summary.rule.confidence),
         share(alpha / pairs as f64),
         pairs * quantities,
