@@ -8,9 +8,9 @@
 use crate::autocorrelation::{
     autocovariances, batch_means, long_run_variance_lugsail, root_length,
 };
-use crate::error::{StatsError, all_finite, at_least, finite, open_fraction};
+use crate::error::{MAGNITUDE_MAX, StatsError, all_finite, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_point};
+use crate::moments::{mean, t_half_width};
 
 /// Two one-sided tests of the halves at half of this. Student's t instead of the normal point keeps
 /// short retained parts, with their few batches, from passing by luck.
@@ -195,8 +195,8 @@ pub fn mser(values: &[f64]) -> Option<usize> {
 /// Mean of the second half ÷ mean of the first half of a series in the order of time.
 ///
 /// Batches of about √n within each half, with the lugsail correction (Vats & Flegal 2022), carry the
-/// autocorrelation; the interval is Student's with the batches' degrees of freedom. An interval within
-/// a tolerance shows a steady series (two one-sided tests, Schuirmann 1987), one beyond it a series
+/// autocorrelation; the interval is Student's with the batches' degrees of freedom and the error of a ratio to
+/// first order, (v₂ + r²·v₁) ÷ m₁² for variances v of the means m. An interval within a tolerance shows a steady series (two one-sided tests, Schuirmann 1987), one beyond it a series
 /// that is on its way; what straddles it shows neither.
 ///
 /// # Errors
@@ -208,20 +208,20 @@ pub fn halves_ratio(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> 
     open_fraction("alpha", alpha)?;
     let (first, second) = values.split_at(values.len() / 2);
     for half in [mean(first), mean(second)] {
-        if half <= 0.0 {
+        if half < MAGNITUDE_MAX.recip() {
             return Err(StatsError::Parameter {
                 name: "mean of a half",
                 value: half,
-                requirement: "positive",
+                requirement: "positive and at least 1e-100",
             });
         }
     }
-    let square_error = |half: &[f64]| long_run_variance_lugsail(half) / half.len() as f64;
+    let error = |half: &[f64]| (long_run_variance_lugsail(half) / half.len() as f64).sqrt();
     let degrees = |half: &[f64]| (half.len() / root_length(half.len())) as f64 - 1.0;
-    let margin = t_point(degrees(first) + degrees(second), alpha)
-        * (square_error(first) + square_error(second)).sqrt()
-        / mean(values);
     let value = mean(second) / mean(first);
+    // Delta method; `hypot` because squares of a large ratio have no place in a float.
+    let ratio_error = error(second).hypot(value * error(first)) / mean(first);
+    let margin = t_half_width(degrees(first) + degrees(second), alpha, ratio_error);
     Ok(Estimate {
         value,
         low: value - margin,
@@ -290,6 +290,11 @@ mod tests {
         let ratio = halves_ratio(&series, 0.05).unwrap();
         assert!((ratio.value - 99.5 / 90.5).abs() < 1e-12);
         assert!(ratio.low > 1.05 && ratio.high < 1.15, "{ratio:?}");
+        // Turned in time, the ratio is turned, and to first order its interval is scaled by the same square.
+        let turned: Vec<f64> = series.iter().rev().copied().collect();
+        let back = halves_ratio(&turned, 0.05).unwrap();
+        let scaled = (ratio.high - ratio.value) / ratio.value.powi(2);
+        assert!(((back.high - back.value) / scaled - 1.0).abs() < 1e-9);
         assert!(halves_ratio(&series[..7], 0.05).is_err());
         assert!(halves_ratio(&[0.0; 16], 0.05).is_err());
     }

@@ -1,5 +1,5 @@
-//! Garbage in: an error or a result without NaN, never a panic and never an endless loop. Every public
-//! function of the library is called here with numbers that no measurement should give.
+//! Garbage in: an error or a result without NaN, never a panic and never an endless loop. Everything that the
+//! library computes from measured numbers is called here with numbers that no measurement should give.
 
 use dbduel_stats::compare::{
     MirroredBlock, SliceValue, block_differences, fewest_pairs, hodges_lehmann,
@@ -19,12 +19,12 @@ use dbduel_stats::sequential::{SequentialPlan, decide, flip_spend, sign_e_proces
 use dbduel_stats::stalls::{
     StallCount, compare_stalls, count_stalls, unseen_cost_bound, unseen_rate_bound,
 };
-use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
+use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState, halves_ratio, mser};
 use dbduel_stats::trend::linear_trend;
 use dbduel_stats::{Estimate, StatsError};
 
 const ROUNDS: u64 = 600;
-const ALPHAS: [f64; 5] = [0.05, 1e-12, 1e-300, 0.999, f64::NAN];
+const ALPHAS: [f64; 6] = [0.05, 1e-12, 1e-300, 1e-320, 0.999, f64::NAN];
 
 /// One number of a kind; kinds from [`TAME`] on are not even finite or have no square.
 fn number(kind: usize, random: &mut RandomStream) -> f64 {
@@ -101,10 +101,15 @@ fn means_and_trends_of_anything_are_ordered_or_refused() {
                 .ok()
                 .and_then(|mean| mean.estimate),
             linear_trend(series, alpha).ok().map(|trend| trend.slope),
+            halves_ratio(series, alpha).ok(),
         ];
         for estimate in means.iter().flatten() {
             check_estimate(estimate, &series);
+            assert!(estimate.contains(estimate.value) && !estimate.contains(f64::NAN));
+            check_estimate(&estimate.map_increasing(f64::exp), &series);
         }
+        let dropped = mser(series);
+        assert!(dropped.map_or(series.len() < 5, |dropped| dropped + 5 <= series.len()));
         if let Ok(trend) = linear_trend(series, alpha) {
             assert!((0.0..=1.0).contains(&trend.p_value), "{series:?} {trend:?}");
         }
