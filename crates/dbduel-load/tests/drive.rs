@@ -262,7 +262,7 @@ fn the_end_of_the_input_ends_everything_promptly() {
 #[test]
 fn two_contenders_are_driven_in_turn_over_their_own_connections() {
     let (_directory, a) = stand_in(Role::Null);
-    let (_other, b) = scripted(vec![act(3, Reply::Proper)]);
+    let (_other, b) = scripted(vec![act(40, Reply::Proper)]);
     let mut load = Load::start(1);
     for (name, server) in [("a", &a), ("b", &b)] {
         let mut order = open_order(&server.address(), "oltp-point-select", 2);
@@ -273,9 +273,10 @@ fn two_contenders_are_driven_in_turn_over_their_own_connections() {
     for name in ["a", "b", "b", "a"] {
         let slice = load.slice(&SliceOrder {
             contender: name.to_owned(),
-            ..slice_order(2, 0.2)
+            ..slice_order(2, 0.5)
         });
-        let is_slow = quantile_ms(&slice, 0.5) > 2.9;
+        // Far from what the null server takes, also on a machine that has other things to do.
+        let is_slow = quantile_ms(&slice, 0.5) > 39.0;
         assert_eq!(
             is_slow,
             name == "b",
