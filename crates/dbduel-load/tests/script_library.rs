@@ -96,6 +96,8 @@ const CASES: &[&str] = &[
     "return dofile(DIR .. '/failing.lua')",
     "return (dofile({}))",
     "local ok, why = pcall(dofile, DIR .. '/absent.lua') return type(why)",
+    // Not in UTF-8, and what it looks like is another file.
+    "local ok, why = pcall(dofile, DIR .. '/\\255.lua') return ok, type(why)",
 ];
 
 /// The files that they load.
@@ -108,6 +110,7 @@ const FILES: &[(&str, &str)] = &[
     ("broken.lua", "return return"),
     ("failing.lua", "error('no luck')"),
     ("three.lua", "return 1, nil, 3"),
+    ("\u{fffd}.lua", "return 'another'"),
     ("5.lua", "return type(...)"),
 ];
 
