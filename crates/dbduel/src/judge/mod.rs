@@ -7,7 +7,6 @@
 pub mod audit;
 #[cfg(test)]
 mod bad_input;
-mod course;
 mod duel;
 mod evidence;
 pub mod explain;
@@ -16,6 +15,7 @@ pub mod levels;
 pub mod order_entry;
 pub mod records;
 mod rules;
+mod seconds;
 mod settings;
 pub mod summary;
 #[cfg(test)]
@@ -32,12 +32,12 @@ pub use evidence::used::{extensions, used_s};
 pub use rules::why;
 pub use summary::{Summary, Verdict};
 
-use course::{stacks, timeline, watched};
 use duel::decide::Question;
 use duel::{decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
 use levels::{objective, scaling};
 use rules::Found;
+use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
 /// Judges a record. Never fails: what is missing is left out and said so.

@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
 use super::audit::disclosure::Item;
-pub use super::course::stacks::{Flame, Frame};
-pub use super::course::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
-pub use super::course::tracks::{Track, TrackQuantity};
-pub use super::course::watched::Watched;
 pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
 use super::order_entry::OrderEntry;
+pub use super::seconds::stacks::{Flame, Frame};
+pub use super::seconds::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
+pub use super::seconds::tracks::{Track, TrackQuantity};
+pub use super::seconds::watched::Watched;
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
