@@ -94,7 +94,8 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             format!(
                 "Of the slices of a contender at a load level: where a transient ends by MSER, and whether the halves of \
                  the rest are shown to agree within {} ({} interval from lugsail batch means), to differ by more, or \
-                 neither. No slice is left out for it.",
+                 neither; where servers were started several times, the longest run of blocks between two starts. No slice \
+                 is left out for it.",
                 words::share(CellCourse::TOLERANCE),
                 words::share(rule.confidence)
             ),

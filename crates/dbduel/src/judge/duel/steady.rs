@@ -4,8 +4,9 @@
 //! a level may still be warming up in its first blocks, drift until its last, or lose at every visit what
 //! the level before it left in the caches. Three looks, none of which leaves out a slice:
 //!
-//! * where the slices' transient ends: MSER (White 1997), taken for one when the slices before are off
-//!   the rest by more than the tolerance and the margin of error together;
+//! * where the slices' transient ends: MSER (White 1997), taken for one when at least three slices before
+//!   are off the rest by more than the tolerance and the margin of error together. MSER chooses among many
+//!   places, so the margin is that of all of them jointly;
 //! * whether the halves of the rest agree: two one-sided tests (Schuirmann 1987) with lugsail batch means
 //!   (Vats and Flegal 2022), as at the end of a warm-up. Noise alone makes a cell neither steady nor
 //!   unsteady, and a cell never settled only when the whole interval is beyond the tolerance;
@@ -13,7 +14,10 @@
 //!
 //! A machine that slows down moves all contenders, as servers that warm up together do. One cell cannot
 //! tell the two apart; the same ratio of halves, taken of throughput relative to the other contenders of
-//! the block, tells what is the contender's own. Knows no verdict.
+//! the block, tells what is the contender's own.
+//!
+//! Servers that were started anew are warmed up anew, and may be a little faster or slower than before for
+//! good: the first two looks are at the longest run of blocks between two starts. Knows no verdict.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +34,9 @@ use crate::judge::summary::{CellCourse, Figure, How, SteadyState, Transient};
 /// Probability that a run whose levels cost nothing to enter is told of one that does.
 const ENTERED_ALPHA: f64 = 0.01;
 
+/// Fewer slices apart from the rest are outliers, which have a rule of their own.
+const TRANSIENT_MIN: usize = 3;
+
 /// The course of `contender` at `level`; `None` without a counted slice.
 #[must_use]
 pub fn course(evidence: &Evidence<'_>, level: usize, contender: usize) -> Option<CellCourse> {
@@ -39,13 +46,21 @@ pub fn course(evidence: &Evidence<'_>, level: usize, contender: usize) -> Option
         return None;
     }
     let alpha = 1.0 - plan.decision.confidence;
-    let mut course = of_slices(&cell(blocks, contender, plan.contenders.len()), alpha);
+    let start = longest_start(blocks);
+    let mut course = of_slices(&cell(start, contender, plan.contenders.len()), alpha);
     if plan.levels.len() > 1 {
         let cells = plan.levels.len() * plan.contenders.len();
         let alpha = ENTERED_ALPHA / cells as f64;
         course.entered = Some(entered(evidence, level, contender, alpha));
     }
     Some(course)
+}
+
+/// The longest run of blocks between two starts of the servers; of equal ones the last.
+fn longest_start<'b, 'a>(blocks: &'b [CompleteBlock<'a>]) -> &'b [CompleteBlock<'a>] {
+    let epoch = |block: &CompleteBlock<'_>| block.rows.first().map(|row| row.epoch);
+    let starts = blocks.chunk_by(|one, next| epoch(one) == epoch(next));
+    starts.max_by_key(|start| start.len()).unwrap_or_default()
 }
 
 /// The slices of a cell in the order in which they ran.
@@ -99,29 +114,56 @@ pub(super) fn of_slices(slices: &CellSlices, alpha: f64) -> CellCourse {
 /// The slices before the point that MSER proposes, if it lies in the first half and they are off the rest
 /// by more than the tolerance and the margin of error.
 fn transient(own: &[f64], alpha: f64) -> Option<Transient> {
-    let dropped = mser(own).filter(|&dropped| dropped > 0 && 2 * dropped <= own.len())?;
+    let places = TRANSIENT_MIN..=own.len() / 2;
+    let dropped = mser(own).filter(|dropped| places.contains(dropped))?;
     let (before, rest) = own.split_at(dropped);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let ratio = mean(before) / mean(rest);
-    // The margin of two halves of n values, t·√(4V/n), gives that of m values against the n.
-    let halves = halves_ratio(rest, alpha).ok()?;
+    let settled = mean(rest);
+    let ratio = mean(before) / settled;
+    let is_apart = |value: &&f64| {
+        let off = (**value / settled - 1.0) * (ratio - 1.0).signum();
+        off > CellCourse::TOLERANCE
+    };
+    if before.iter().filter(is_apart).count() < TRANSIENT_MIN {
+        return None;
+    }
+    let halves = halves_ratio(rest, alpha / places.count() as f64).ok()?;
+    // Where halves of n values in all agree, their margin is t·√(4V/n); that of m values against the n is
+    // t·√(V/m + ratio²·V/n).
     let parts = rest.len() as f64 / before.len() as f64;
-    let margin = 0.5 * (halves.high - halves.value) * (parts + 1.0).sqrt();
+    let margin = 0.5 * (halves.high - halves.value) * (parts + ratio * ratio).sqrt();
     ((ratio - 1.0).abs() > CellCourse::TOLERANCE + margin).then_some(Transient {
         slices: dropped as u32,
         ratio,
+        margin,
     })
 }
 
-/// What an interval of a ratio shows.
-pub(in crate::judge) fn state(ratio: &Figure) -> SteadyState {
-    let most = 1.0 + CellCourse::TOLERANCE;
-    let least = 1.0 / most;
-    match ratio.interval() {
-        Some((low, high)) if low > least && high < most => SteadyState::Steady,
-        Some((low, high)) if low > most || high < least => SteadyState::NeverSettled,
-        _ => SteadyState::NotShown,
+/// What an interval of a ratio shows about parts that are to agree within the tolerance of a cell.
+fn state(ratio: &Figure) -> SteadyState {
+    if is_within(ratio, CellCourse::TOLERANCE) {
+        SteadyState::Steady
+    } else if is_beyond(ratio, CellCourse::TOLERANCE) {
+        SteadyState::NeverSettled
+    } else {
+        SteadyState::NotShown
     }
+}
+
+/// True when all of the interval is within `tolerance` of 1, the same one way and the other.
+pub(in crate::judge) fn is_within(ratio: &Figure, tolerance: f64) -> bool {
+    let most = 1.0 + tolerance;
+    ratio
+        .interval()
+        .is_some_and(|(low, high)| low > 1.0 / most && high < most)
+}
+
+/// True when all of the interval is further than `tolerance` from 1, on one side of it.
+pub(in crate::judge) fn is_beyond(ratio: &Figure, tolerance: f64) -> bool {
+    let most = 1.0 + tolerance;
+    ratio
+        .interval()
+        .is_some_and(|(low, high)| low > most || high < 1.0 / most)
 }
 
 /// What entering the level costs, over blocks in which both slices of the contender follow a switch, so

@@ -121,7 +121,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "steady.settled-late",
-        why: "A level that was not warmed up by itself may settle only in its own slices.",
+        why: "Slices of a cell that still settles are part of its figures.",
         check: steady::settled_late,
     },
     Rule {

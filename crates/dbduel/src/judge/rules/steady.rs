@@ -2,8 +2,9 @@
 
 use dbduel_record::event::Severity;
 
+use super::verdict::has_changed;
 use super::{Case, Found, finding};
-use crate::judge::duel::steady::state;
+use crate::judge::duel::steady::{is_beyond, is_within};
 use crate::judge::summary::{CellCourse, Duel, Figure, SteadyState};
 use crate::percent;
 
@@ -13,84 +14,123 @@ fn courses(duel: &Duel) -> impl Iterator<Item = (&str, &CellCourse)> {
     measures.filter_map(|one| Some((one.contender.as_str(), one.course.as_ref()?)))
 }
 
+/// Movement that a verdict cannot bear, and less than which is of no interest.
+fn tolerance(case: &Case<'_>) -> f64 {
+    CellCourse::TOLERANCE.max(case.summary.rule.horizon)
+}
+
+/// Which slices are spoken of, after a comma, where servers were started several times.
+fn which_start(case: &Case<'_>) -> String {
+    match case.summary.run.epochs {
+        ..=1 => String::new(),
+        starts => format!(", in the longest of {starts} starts,"),
+    }
+}
+
 /// Cells whose throughput changed from the first half of their slices to the second.
 pub(super) fn never_settled(case: &Case<'_>) -> Vec<Found> {
+    let tolerance = tolerance(case);
+    let within = percent::of(tolerance);
     let told = case.summary.duels.iter().filter_map(|duel| {
         let unsettled: Vec<(&str, &CellCourse)> = courses(duel)
             .filter(|(_, course)| course.state == SteadyState::NeverSettled)
             .collect();
-        let (names, changes): (Vec<&str>, Vec<String>) = unsettled
+        if unsettled.is_empty() {
+            return None;
+        }
+        let (cells, severity, meaning) = match whose(unsettled, tolerance) {
+            Whose::Own(cells) if is_told_of_a_ratio(case, duel, &cells) => (
+                cells,
+                Severity::Note,
+                "It moved against the other contenders too, which is why the ratio changed.".to_owned(),
+            ),
+            Whose::Own(cells) => (
+                cells,
+                Severity::Doubt,
+                "It moved against the other contenders too, so the ratio is one of servers on their way.".to_owned(),
+            ),
+            Whose::Common(cells) => (
+                cells,
+                Severity::Note,
+                format!(
+                    "Contenders moved alike within {within}, as when the machine does: so far ratios hold, but the figures \
+                     of single contenders are means over a state that moved."
+                ),
+            ),
+            Whose::NotShown(cells) => (
+                cells,
+                Severity::Note,
+                format!(
+                    "Whether contenders moved alike within {within} is not shown; the figures of single contenders are \
+                     means over a state that moved."
+                ),
+            ),
+        };
+        let (names, changes): (Vec<&str>, Vec<String>) = cells
             .iter()
             .map(|(name, course)| (*name, format!("`{name}` by {}", change(&course.change))))
             .unzip();
-        if names.is_empty() {
-            return None;
-        }
-        let (severity, meaning) = match whose(&unsettled) {
-            Whose::Own => (
-                Severity::Doubt,
-                "It moved against the other contenders too, so the ratio is one of servers on their way.",
-            ),
-            Whose::Common => (
-                Severity::Note,
-                "All contenders moved alike, as when the machine does: ratios hold, but the figures of single contenders \
-                 are means over a state that moved.",
-            ),
-            Whose::NotShown => (
-                Severity::Note,
-                "Whether all contenders moved alike is not shown; the figures of single contenders are means over a state \
-                 that moved.",
-            ),
-        };
         let claim = format!(
-            "Never settled at {}: throughput changed from the first half of the slices to the second, of {}. {meaning}",
+            "Never settled at {}: throughput changed from the first half of the slices{} to the second, of {}. {meaning}",
             duel.label,
+            which_start(case),
             changes.join(", of ")
         );
-        let remedy = "Look at throughput over time; give a longer warm-up or fewer load levels, or a machine without other work.";
-        Some(finding(severity, &names, claim, remedy).at(duel.level))
+        let fewer_levels = match case.evidence.plan().levels.len() {
+            1 => "",
+            _ => " or fewer load levels",
+        };
+        let remedy = format!(
+            "Look at throughput over time; give a longer warm-up{fewer_levels}, or a machine without other work."
+        );
+        Some(finding(severity, &names, claim, &remedy).at(duel.level))
     });
     told.collect()
 }
 
-/// Whose the change of a level's unsettled cells is.
-enum Whose {
-    /// That of one of them at least, relative to the other contenders.
-    Own,
+/// Whose the change of a level's unsettled cells is, and the cells to speak of.
+enum Whose<'a> {
+    /// That of these cells, relative to the other contenders.
+    Own(Vec<(&'a str, &'a CellCourse)>),
     /// That of all contenders alike.
-    Common,
+    Common(Vec<(&'a str, &'a CellCourse)>),
     /// The scatter does not tell.
-    NotShown,
+    NotShown(Vec<(&'a str, &'a CellCourse)>),
 }
 
-fn whose(unsettled: &[(&str, &CellCourse)]) -> Whose {
-    let changes = || unsettled.iter().map(|(_, course)| &course.own_change);
-    if changes().any(is_off_one) {
-        Whose::Own
-    } else if changes().all(|change| state(change) == SteadyState::Steady) {
-        Whose::Common
+fn whose<'a>(unsettled: Vec<(&'a str, &'a CellCourse)>, tolerance: f64) -> Whose<'a> {
+    let movers: Vec<(&str, &CellCourse)> = (unsettled.iter().copied())
+        .filter(|(_, course)| is_beyond(&course.own_change, tolerance))
+        .collect();
+    if !movers.is_empty() {
+        Whose::Own(movers)
+    } else if (unsettled.iter()).all(|(_, course)| is_within(&course.own_change, tolerance)) {
+        Whose::Common(unsettled)
     } else {
-        Whose::NotShown
+        Whose::NotShown(unsettled)
     }
 }
 
-/// True when the interval does not hold 1.
-fn is_off_one(ratio: &Figure) -> bool {
-    ratio
-        .interval()
-        .is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+/// True when a ratio of one of these contenders is in doubt already because it changed.
+fn is_told_of_a_ratio(case: &Case<'_>, duel: &Duel, cells: &[(&str, &CellCourse)]) -> bool {
+    let is_one_of_them = |name: &str| cells.iter().any(|(cell, _)| *cell == name);
+    let mut changed = (duel.comparisons.iter()).filter(|one| has_changed(one));
+    changed.any(|one| is_one_of_them(&one.contender) || is_one_of_them(&case.summary.baseline))
 }
 
 /// Cells whose first slices lie apart from the rest.
 pub(super) fn settled_late(case: &Case<'_>) -> Vec<Found> {
+    let levels = &case.evidence.plan().levels;
+    let heaviest = levels.iter().map(|level| level.clients).max();
     let told = case.summary.duels.iter().filter_map(|duel| {
         let late = courses(duel).filter_map(|(name, course)| Some((name, course.transient?)));
         let (names, parts): (Vec<&str>, Vec<String>) = late
             .map(|(name, transient)| {
                 let part = format!(
-                    "the first {} of `{name}` by {}",
+                    "the first {} of `{name}` by {} ± {}",
                     transient.slices,
-                    percent::signed(transient.ratio - 1.0)
+                    percent::signed(transient.ratio - 1.0),
+                    percent::of(transient.margin)
                 );
                 (name, part)
             })
@@ -99,12 +139,18 @@ pub(super) fn settled_late(case: &Case<'_>) -> Vec<Found> {
             return None;
         }
         let claim = format!(
-            "Slices at the beginning of {} lie apart from the later ones: {}. They count like all others; a machine \
+            "Slices at the beginning of {}{} lie apart from the later ones: {}. They count like all others; a machine \
                  that was busy then looks the same.",
             duel.label,
+            which_start(case),
             parts.join(", ")
         );
-        let remedy = "The warm-up ran under the heaviest load only; give a longer one, or this load level an experiment of its own.";
+        let remedy = match Some(levels[duel.level].clients) == heaviest {
+            true => "Give a longer warm-up.",
+            false => {
+                "The warm-up ran under the heaviest load only; give a longer one, or this load level an experiment of its own."
+            }
+        };
         Some(finding(Severity::Note, &names, claim, remedy).at(duel.level))
     });
     told.collect()
@@ -112,17 +158,23 @@ pub(super) fn settled_late(case: &Case<'_>) -> Vec<Found> {
 
 /// Cells that commit less, or more, whenever another load level was before them.
 pub(super) fn level_entered(case: &Case<'_>) -> Vec<Found> {
+    let tolerance = tolerance(case);
     let told = case.summary.duels.iter().filter_map(|duel| {
-        let moved = courses(duel).filter_map(|(name, course)| {
-            let entered = course.entered.as_ref().filter(|entered| is_off_one(entered))?;
-            Some((name, entered))
-        });
+        let moved: Vec<(&str, &Figure)> = courses(duel)
+            .filter_map(|(name, course)| Some((name, course.entered.as_ref()?)))
+            .filter(|(_, entered)| is_beyond(entered, 0.0) && !is_within(entered, tolerance))
+            .collect();
         let (names, parts): (Vec<&str>, Vec<String>) = moved
-            .map(|(name, entered)| (name, format!("of `{name}` by {}", change(entered))))
+            .iter()
+            .map(|(name, entered)| (*name, format!("of `{name}` by {}", change(entered))))
             .unzip();
         if names.is_empty() {
             return None;
         }
+        let severity = match moved.iter().any(|(_, entered)| is_beyond(entered, tolerance)) {
+            true => Severity::Doubt,
+            false => Severity::Note,
+        };
         let claim = format!(
             "At {} the first slice after another load level differs from the next one in the same block: {}. The state \
              that one level leaves is part of the figures of the other.",
@@ -130,7 +182,7 @@ pub(super) fn level_entered(case: &Case<'_>) -> Vec<Found> {
             parts.join(", ")
         );
         let remedy = "Give longer slices, or every load level an experiment of its own.";
-        Some(finding(Severity::Doubt, &names, claim, remedy).at(duel.level))
+        Some(finding(severity, &names, claim, remedy).at(duel.level))
     });
     told.collect()
 }

@@ -101,24 +101,12 @@ pub(super) fn ratio_changed(case: &Case<'_>) -> Vec<Found> {
     for (duel, comparison) in comparisons(case) {
         let name = comparison.contender.as_str();
         let remedy = "Look at the ratio of every block; warm up longer.";
-        if let (Verdict::Undecided, false, Some(why)) = (
-            comparison.verdict,
-            comparison.blocks.is_empty(),
-            &comparison.because,
-        ) {
+        if let Some(why) = no_single_ratio(comparison) {
             let claim = format!("At {} there is no verdict on `{name}`: {why}.", duel.label);
             found.push(finding(Severity::Doubt, &[name], claim, remedy));
             continue;
         }
-        let logs: Vec<f64> = comparison
-            .blocks
-            .iter()
-            .map(|block| block.ratio.ln())
-            .collect();
-        if let Some(trend) = linear_trend(&logs, DRIFT_ALPHA)
-            .ok()
-            .filter(Trend::is_drifting)
-        {
+        if let Some(trend) = drift(comparison) {
             let claim = format!(
                 "At {} the ratio of `{name}` drifted by {} from the first block to the last ({}).",
                 duel.label,
@@ -129,6 +117,24 @@ pub(super) fn ratio_changed(case: &Case<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// True when [`ratio_changed`] speaks of this comparison.
+pub(super) fn has_changed(comparison: &Comparison) -> bool {
+    no_single_ratio(comparison).is_some() || drift(comparison).is_some()
+}
+
+/// Why there is no verdict although there are blocks.
+fn no_single_ratio(comparison: &Comparison) -> Option<&str> {
+    let is_undecided = comparison.verdict == Verdict::Undecided && !comparison.blocks.is_empty();
+    comparison.because.as_deref().filter(|_| is_undecided)
+}
+
+/// The trend of the ratio over the blocks, if it has one.
+fn drift(comparison: &Comparison) -> Option<Trend> {
+    let blocks = comparison.blocks.iter();
+    let logs: Vec<f64> = blocks.map(|block| block.ratio.ln()).collect();
+    (linear_trend(&logs, DRIFT_ALPHA).ok()).filter(Trend::is_drifting)
 }
 
 pub(super) fn uneven_stalls(case: &Case<'_>) -> Vec<Found> {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
-/// One contender at one load level over the course of its slices.
+/// One contender at one load level over the course of its slices; where all servers were started several times,
+/// `transient`, `change` and `own_change` are of the longest run of blocks between two starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellCourse {
     /// What may be said.
@@ -50,4 +51,6 @@ pub struct Transient {
     pub slices: u32,
     /// Their mean throughput ÷ that of the rest.
     pub ratio: f64,
+    /// Half of the ratio's interval, which holds for all places where a transient could have ended jointly.
+    pub margin: f64,
 }

@@ -34,11 +34,13 @@ pub(super) fn figures(text: &mut String, view: &View) {
         text.push('\n');
         for measures in &level.rows {
             let (name, outcomes) = (plain(&measures.contender), plain(&measures.outcomes));
+            let course = measures.course.as_ref();
+            let course = course.map(|course| format!("; {}", plain(course)));
             let _ = writeln!(
                 text,
-                "- {name}: {outcomes}; stalls: {}; {}",
+                "- {name}: {outcomes}; stalls: {}{}",
                 plain(&measures.stalls),
-                plain(&measures.course)
+                course.unwrap_or_default()
             );
         }
         if !level.without_interval.is_empty() {

@@ -80,7 +80,9 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
          contenders by the ratio above.",
         words::share(summary.rule.confidence)
     );
-    let courses = words::courses(summary).unwrap_or_default();
+    let courses = words::courses(summary)
+        .filter(|_| words::is_unsettled(summary))
+        .unwrap_or_default();
     for line in wrap(&format!("{note} {courses}"), page.width, 0, 0) {
         let line = page.inked(Ink::Dim, &line);
         page.line(&line);

@@ -105,10 +105,7 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
             words::count(outcomes.failed),
             words::count(outcomes.retries)
         ),
-        course: match &measures.course {
-            None => words::NOT_MEASURED.to_owned(),
-            Some(course) => words::course(course),
-        },
+        course: measures.course.as_ref().and_then(words::course),
         stalls: match &measures.stalls {
             None => words::NOT_MEASURED.to_owned(),
             Some(stalls) if stalls.count == 0 => {

@@ -229,8 +229,8 @@ pub struct MeasuresView {
     pub outcomes: String,
     /// The stall ledger.
     pub stalls: String,
-    /// Whether it was in a steady state.
-    pub course: String,
+    /// Whether it was in a steady state; absent where nothing is shown.
+    pub course: Option<String>,
 }
 
 /// One figure.

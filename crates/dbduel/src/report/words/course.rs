@@ -1,54 +1,146 @@
 //! Whether cells were in a steady state, in words.
 
+use std::collections::BTreeSet;
+
 use super::figures::{ratio_interval, ratio_value};
-use super::numbers::ratio;
 use super::share;
 use crate::judge::Summary;
-use crate::judge::summary::{CellCourse, Figure, SteadyState};
+use crate::judge::summary::{CellCourse, Figure, SteadyState, Transient};
+use crate::percent;
 
-/// The course of one cell: `steady: second half of its slices +0.4 % (−1.2 % to +2.0 %)`.
+/// The course of one cell: `steady: second half of the slices +0.4 % (−1.2 % to +2.0 %)`; `None` where nothing
+/// is shown, as [`courses`] says once for all of them.
 #[must_use]
-pub fn course(course: &CellCourse) -> String {
-    let state = match course.state {
-        SteadyState::Steady => "steady",
-        SteadyState::NeverSettled => "never settled",
-        SteadyState::NotShown => "steady state not shown",
-    };
-    let change = match &course.change {
-        Figure::NotMeasured { why } => why.clone(),
-        change => format!(
-            "second half of the slices {} ({})",
-            ratio_value(change).unwrap_or_default(),
-            ratio_interval(change)
-        ),
-    };
-    let transient = course.transient.map_or_else(String::new, |transient| {
+pub fn course(course: &CellCourse) -> Option<String> {
+    let change = || {
         format!(
-            ", without the first {} at {}",
-            transient.slices,
-            ratio(transient.ratio)
+            "second half of the slices {} ({})",
+            ratio_value(&course.change).unwrap_or_default(),
+            ratio_interval(&course.change)
         )
-    });
-    format!("{state}: {change}{transient}")
+    };
+    let late = course.transient.map(apart);
+    let left_out = || {
+        let late = late.as_ref();
+        late.map_or_else(String::new, |late| format!("; {late}, left out of this"))
+    };
+    match course.state {
+        SteadyState::Steady => Some(format!("steady: {}{}", change(), left_out())),
+        SteadyState::NeverSettled => Some(format!("never settled: {}{}", change(), left_out())),
+        SteadyState::NotShown => late.map(|late| format!("settled late: {late} than the rest")),
+    }
 }
 
-/// How many cells were steady; `None` where nothing was asked.
+/// `the first 4 slices, 33 % ± 4 % lower`.
+fn apart(transient: Transient) -> String {
+    let difference = transient.ratio - 1.0;
+    format!(
+        "the first {} slices, {} ± {} {}",
+        transient.slices,
+        percent::of(difference.abs()),
+        percent::of(transient.margin),
+        if difference < 0.0 { "lower" } else { "higher" }
+    )
+}
+
+/// How many cells were steady, and why of some nothing is shown; `None` where nothing was asked.
 #[must_use]
 pub fn courses(summary: &Summary) -> Option<String> {
-    let measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
-    let states: Vec<SteadyState> = measures
-        .filter_map(|one| Some(one.course.as_ref()?.state))
+    let cells: Vec<&CellCourse> = cells(summary).collect();
+    let count = |state| cells.iter().filter(|one| one.state == state).count();
+    let mut text = format!(
+        "Steady, the halves of their slices shown to agree within {}: {} of {} cells",
+        share(CellCourse::TOLERANCE),
+        count(SteadyState::Steady),
+        cells.len(),
+    );
+    let late = cells.iter().filter(|one| one.transient.is_some()).count();
+    for (what, count) in [
+        ("settled late", late),
+        ("never settled", count(SteadyState::NeverSettled)),
+        ("neither is shown", count(SteadyState::NotShown)),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("; {what}: {count}"));
+        }
+    }
+    let not_shown = (cells.iter()).filter(|one| one.state == SteadyState::NotShown);
+    let reasons: BTreeSet<&str> = not_shown
+        .map(|one| match &one.change {
+            Figure::NotMeasured { why } => why.as_str(),
+            _ => "the scatter leaves it open",
+        })
         .collect();
-    let count = |state| states.iter().filter(|&&one| one == state).count();
-    (!states.is_empty()).then(|| {
-        format!(
-            "A cell is steady when the halves of its slices are shown to agree within {}: {} of {} are, {} never settled, of \
-             {} neither is shown.",
-            share(CellCourse::TOLERANCE),
-            count(SteadyState::Steady),
-            states.len(),
-            count(SteadyState::NeverSettled),
-            count(SteadyState::NotShown)
-        )
-    })
+    if !reasons.is_empty() {
+        let reasons: Vec<&str> = reasons.into_iter().collect();
+        text.push_str(&format!(" ({})", reasons.join("; ")));
+    }
+    (!cells.is_empty()).then(|| format!("{text}."))
+}
+
+/// True when a cell never settled, or settled late.
+#[must_use]
+pub fn is_unsettled(summary: &Summary) -> bool {
+    cells(summary).any(|one| one.state == SteadyState::NeverSettled || one.transient.is_some())
+}
+
+fn cells(summary: &Summary) -> impl Iterator<Item = &CellCourse> {
+    let measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
+    measures.filter_map(|one| one.course.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(low: f64, high: f64) -> Figure {
+        Figure::Estimated {
+            value: (low + high) / 2.0,
+            low,
+            high: Some(high),
+            confidence: 0.95,
+            n: 24,
+            how: crate::judge::summary::How::Halves,
+        }
+    }
+
+    fn cell(state: SteadyState, change: Figure, transient: Option<Transient>) -> CellCourse {
+        CellCourse {
+            state,
+            transient,
+            own_change: change.clone(),
+            change,
+            entered: None,
+        }
+    }
+
+    #[test]
+    fn a_cell_is_spoken_of_where_something_is_shown() {
+        let late = Some(Transient {
+            slices: 4,
+            ratio: 0.67,
+            margin: 0.04,
+        });
+        let scattered = || change(0.9, 1.12);
+        for (cell, expected) in [
+            (cell(SteadyState::NotShown, scattered(), None), None),
+            (
+                cell(SteadyState::NotShown, scattered(), late),
+                Some("settled late: the first 4 slices, 33 % ± 4 % lower than the rest"),
+            ),
+            (
+                cell(SteadyState::Steady, change(0.98, 1.02), late),
+                Some(
+                    "steady: second half of the slices ±0.00 % (−2.0 % to +2.0 %); \
+                     the first 4 slices, 33 % ± 4 % lower, left out of this",
+                ),
+            ),
+            (
+                cell(SteadyState::NeverSettled, change(1.1, 1.2), None),
+                Some("never settled: second half of the slices +15.0 % (+10.0 % to +20.0 %)"),
+            ),
+        ] {
+            assert_eq!(course(&cell).as_deref(), expected);
+        }
+    }
 }

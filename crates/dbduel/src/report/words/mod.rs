@@ -10,7 +10,7 @@ mod verdicts;
 
 pub use crate::counts::of as count;
 pub use crate::percent::of as share;
-pub use course::{course, courses};
+pub use course::{course, courses, is_unsettled};
 pub use figures::{
     NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
 };
