@@ -67,13 +67,13 @@ pub fn courses(summary: &Summary) -> Option<String> {
     let not_shown = (cells.iter()).filter(|one| one.state == SteadyState::NotShown);
     let reasons: BTreeSet<&str> = not_shown
         .map(|one| match &one.change {
-            Figure::NotMeasured { why } => why.as_str(),
+            Figure::NotMeasured { .. } => "too few slices",
             _ => "the scatter leaves it open",
         })
         .collect();
     if !reasons.is_empty() {
         let reasons: Vec<&str> = reasons.into_iter().collect();
-        text.push_str(&format!(" ({})", reasons.join("; ")));
+        text.push_str(&format!(" ({})", reasons.join(", or ")));
     }
     (!cells.is_empty()).then(|| format!("{text}."))
 }
