@@ -7,8 +7,8 @@
 #   benches/verdicts.sh [DUELS] [BUDGET] [DIRECTORY]
 #   DBDUEL_WORKLOAD=oltp-read-write benches/verdicts.sh     # one that writes, for bytes per transaction
 #
-# 40 duels of 45 s each by default, which is about a minute per duel with the starts of the servers: one and
-# a half hours for both series. Duels that are decided early take less. The exit code is that of the first
+# 40 duels of at most 45 s each by default, which is about three quarters of an hour for both series. Duels that
+# are decided early take less. The exit code is that of the first
 # series that says more false things than its confidence allows (4), or 0.
 set -eu
 
