@@ -50,19 +50,25 @@ fn given_text(text: &str, folder: &tempfile::TempDir, more: &[(&str, &str)]) -> 
     given
 }
 
-#[test]
-fn functions_that_are_named_are_classes_of_their_own() {
+/// A load of one thread whose clients run the script.
+fn opened(address: &Address, given: &Parameters, clients: u32) -> Load {
     let workload = workloads::find("script").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let given = given(&folder, &[("classes", "reading, writing")]);
-    let (_directory, server) = stand_in(Role::Null);
-    let mut order = open_order(&server.address(), "oltp-read-only", 2);
+    let mut order = open_order(address, "oltp-read-only", clients);
     workload.name().clone_into(&mut order.workload.name);
-    order.workload.parameters = parameters::resolve(workload, &given).unwrap();
+    order.workload.parameters = parameters::resolve(workload, given).unwrap();
     let mut load = Load::start(1);
     load.order(&Order::Open(order));
     let answer = load.answer();
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    load
+}
+
+#[test]
+fn functions_that_are_named_are_classes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let given = given(&folder, &[("classes", "reading, writing")]);
+    let (_directory, server) = stand_in(Role::Null);
+    let mut load = opened(&server.address(), &given, 2);
     let slice = load.slice(&slice_order(2, 0.5));
     load.end();
     let classes: BTreeMap<&str, (u64, u64)> = slice
@@ -119,15 +125,8 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                 function event() con:query('SELECT 1') end";
     let given = given_text(text, &folder, &[("ignore_errors", "2006,2013")]);
-    let workload = workloads::find("script").unwrap();
     let (_directory, server) = stand_in(Role::Null);
-    let mut order = open_order(&server.address(), "oltp-read-only", 1);
-    workload.name().clone_into(&mut order.workload.name);
-    order.workload.parameters = parameters::resolve(workload, &given).unwrap();
-    let mut load = Load::start(1);
-    load.order(&Order::Open(order));
-    let answer = load.answer();
-    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    let mut load = opened(&server.address(), &given, 1);
     let slice = Order::Slice(SliceOrder {
         drain_s: 0.2,
         ..slice_order(1, 0.5)

@@ -70,9 +70,9 @@ pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
         // The interval is what the tests have not rejected, so it holds the truth unless they reject it.
         let is_held_after = |looks: usize| {
             let plan = SequentialPlan::new(blocks, ALPHA, 0.0, seed);
-            !fed(&from_truth[..looks], plan).has_verdict()
+            !feed(&from_truth[..looks], plan).has_verdict()
         };
-        let stop = fed(&units, SequentialPlan::new(blocks, ALPHA, MARGIN, seed)).n();
+        let stop = feed(&units, SequentialPlan::new(blocks, ALPHA, MARGIN, seed)).n();
         found.at_every_look.count(is_held_after(blocks));
         found.at_the_stop.count(is_held_after(stop));
         let once = SequentialPlan {
@@ -87,8 +87,8 @@ pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
     found
 }
 
-/// Looks after every unit and stops at the first verdict.
-fn fed(units: &[f64], plan: SequentialPlan) -> Decider {
+/// Looks after every unit and stops at the first verdict, as a duel does.
+pub fn feed(units: &[f64], plan: SequentialPlan) -> Decider {
     let mut decider = Decider::new(plan).unwrap();
     for unit in units {
         decider.push(*unit).unwrap();

@@ -1,5 +1,6 @@
 //! Error rates, power and coverage of the sequential verdicts.
 
+use crate::coverage::feed;
 use crate::simulate::{
     DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, autoregressive_series,
     mirrored_blocks, mirrored_duel, pair,
@@ -7,25 +8,13 @@ use crate::simulate::{
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
-    Decider, Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
+    Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
 };
 
 const BUDGET: usize = 56;
 
 fn plan(seed: u64, margin: f64) -> SequentialPlan {
     SequentialPlan::new(BUDGET, 0.05, margin, seed)
-}
-
-/// Looks after every unit and stops at the first verdict, as a duel does.
-fn feed(units: &[f64], plan: SequentialPlan) -> Decider {
-    let mut decider = Decider::new(plan).unwrap();
-    for unit in units {
-        decider.push(*unit).unwrap();
-        if decider.has_verdict() {
-            break;
-        }
-    }
-    decider
 }
 
 fn run(units: &[f64], plan: SequentialPlan) -> Decision {
