@@ -39,7 +39,7 @@ pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let mut svg = titled(width, &title, "");
     let top = legend(&mut svg, &names(summary)) - 6.0;
     let all = Plot {
-        left: 52.0,
+        left: 66.0,
         top,
         right: width - 8.0,
         bottom: top + STRIP * shown.len() as f64,

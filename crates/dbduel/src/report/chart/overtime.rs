@@ -31,7 +31,7 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
     );
     let top = legend(&mut svg, &names(summary));
     let plot = Plot {
-        left: 52.0,
+        left: 66.0,
         top: top + 6.0,
         right: width - 8.0,
         bottom: top + 196.0,
