@@ -391,7 +391,7 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
             decision.n, plan.decision.blocks_min
         )),
         Some(_) => bare(format!(
-            "{} blocks are too few for an interval of {} confidence",
+            "the {} blocks of this run leave an interval of {} confidence open at both ends",
             decision.n,
             percent::of(1.0 - alpha)
         )),

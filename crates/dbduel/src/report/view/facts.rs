@@ -36,10 +36,7 @@ fn loading(load: &LoadTime) -> [Entry; 3] {
         words::count(load.rows),
         words::duration(load.rows_s),
         words::number(per_second),
-        match load.connections {
-            1 => "1 connection".to_owned(),
-            count => format!("{count} connections"),
-        },
+        words::things(load.connections.into(), "connection"),
     );
     [
         entry("loading its tables", rows),
@@ -323,11 +320,7 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             "load process",
             format!(
                 "{}, {}",
-                if load.threads == 1 {
-                    "1 thread".to_owned()
-                } else {
-                    format!("{} threads", load.threads)
-                },
+                words::things(load.threads as u64, "thread"),
                 cores(&load.cores)
             ),
         ),
@@ -355,12 +348,8 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         entry(
             "course",
             format!(
-                "{} of all servers, {} slices finished, {} lost, {} blocks complete, {} incomplete",
-                if run.epochs == 1 {
-                    "one start".to_owned()
-                } else {
-                    format!("{} starts", run.epochs)
-                },
+                "{} of all servers; slices: {} finished, {} lost; blocks: {} complete, {} incomplete",
+                words::things(run.epochs.into(), "start"),
                 run.slices_finished,
                 run.slices_lost,
                 run.blocks_complete,

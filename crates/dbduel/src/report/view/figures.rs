@@ -1,6 +1,6 @@
 //! The tables of figures: throughput, latency, processor time, outcomes and stalls.
 
-use super::{FigureView, LevelView, MeasuresView, blocks};
+use super::{FigureView, LevelView, MeasuresView};
 use crate::judge::summary::{Duel, Figure, How, Measures};
 use crate::report::words;
 
@@ -49,7 +49,7 @@ pub const COLUMNS: [Column; 9] = [
 ];
 
 pub(super) fn level(duel: &Duel) -> LevelView {
-    let mut complete = blocks(duel.blocks_complete);
+    let mut complete = words::things(duel.blocks_complete.into(), "block");
     if duel.blocks_incomplete > 0 {
         complete.push_str(&format!(
             ", {} left out as incomplete",

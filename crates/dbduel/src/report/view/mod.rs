@@ -409,11 +409,3 @@ fn entry(label: &str, text: impl Into<String>) -> Entry {
         text: text.into(),
     }
 }
-
-fn blocks(count: u32) -> String {
-    if count == 1 {
-        "1 block".to_owned()
-    } else {
-        format!("{count} blocks")
-    }
-}

@@ -2,7 +2,7 @@
 
 use dbduel_record::event::{Finding, Severity};
 
-use super::{FindingView, VerdictView, blocks};
+use super::{FindingView, VerdictView};
 use crate::judge::summary::{Comparison, Duel, Figure, PaidBy, Verdict};
 use crate::judge::{self, Summary};
 use crate::report::words;
@@ -22,7 +22,7 @@ pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -
         sign: words::sign(comparison.verdict),
         ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
         interval: interval(&comparison.ratio),
-        blocks: blocks(duel.blocks_complete),
+        blocks: words::things(duel.blocks_complete.into(), "block"),
         how: how_decided(summary, duel, comparison),
         checks: checks(comparison),
         overturned_by: comparison.overturned_by.clone(),
