@@ -5,11 +5,40 @@ use std::collections::BTreeMap;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::Host;
 use dbduel_record::plan::Parameters;
+use serde::Serialize;
 
-use super::{ContenderView, Entry, SettingView, entry};
+use super::{Entry, entry};
 use crate::judge::Summary;
 use crate::judge::summary::{ContenderFacts, SettingDifference};
 use crate::report::words;
+
+/// One contender.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContenderView {
+    /// Name.
+    pub name: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// True for the baseline.
+    pub is_baseline: bool,
+    /// Product and version as found.
+    pub version: String,
+    /// Facts about it.
+    pub facts: Vec<Entry>,
+    /// Settings asked for.
+    pub settings: Vec<Entry>,
+}
+
+/// One setting that differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingView {
+    /// Name of the variable.
+    pub name: String,
+    /// True when the experiment set it.
+    pub is_asked_for: bool,
+    /// Value per contender.
+    pub values: Vec<String>,
+}
 
 pub(super) fn when(summary: &Summary) -> String {
     let run = &summary.run;
