@@ -74,6 +74,7 @@ fn go_on(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
         return sweep::resume(&home::find(home)?, target, wishes);
     }
     if arguments.plan {
+        Record::open(target)?;
         bail!(
             "`{}` is a record; its plan is `{}`",
             target.display(),
