@@ -17,12 +17,14 @@ mod entry;
 mod gate;
 mod ignored;
 mod ledger;
+mod limits;
 mod stretch;
 
 pub use arrivals::Queue;
 pub use counts::{Counts, Meter};
 pub(crate) use entry::{Entry, pause};
-pub use gate::{Gate, Limits, Ticket};
+pub use gate::{Gate, Ticket};
 pub use ignored::IgnoredErrors;
 pub use ledger::Ledger;
+pub use limits::Limits;
 pub use stretch::{Share, Stretch};

@@ -211,7 +211,9 @@ pub const WORKLOADS: &[&dyn Workload] = &[
 
 /// There is no workload of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no workload `{name}`{}", parameters::suggestion(*nearest))]
+#[error(
+    "there is no workload `{name}`{}; `dbduel workloads` lists what there is", parameters::suggestion(*nearest)
+)]
 pub struct UnknownWorkload {
     /// What was asked for.
     pub name: String,
@@ -232,9 +234,14 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
         return Ok(&script::Script);
     }
     let names = WORKLOADS.iter().map(|workload| workload.name());
+    let is_tpcc = wanted.replace('-', "").to_lowercase().starts_with("tpcc");
     Err(UnknownWorkload {
         name: name.to_owned(),
-        nearest: parameters::nearest(&wanted, names),
+        nearest: match is_tpcc {
+            // What it is derived from, and people look for.
+            true => Some(order_entry::OrderEntry.name()),
+            false => parameters::nearest(&wanted, names),
+        },
     })
 }
 

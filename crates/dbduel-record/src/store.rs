@@ -110,9 +110,24 @@ pub enum RecordError {
     /// Another process writes this record.
     #[error("`{0}` is being written by another dbduel; wait for it, or stop it with Ctrl-C")]
     InUse(PathBuf),
+    /// There is nothing where a record was looked for.
+    #[error(
+        "there is no directory `{0}`; a record is a directory that `dbduel run` made, below `results` unless told otherwise"
+    )]
+    Nowhere(PathBuf),
     /// There is no plan, so this is not a record.
-    #[error("`{0}` is not a record: it has no `plan.json`")]
+    #[error(
+        "`{0}` is not a record: it has no `plan.json`; name a directory that `dbduel run` made"
+    )]
     NotARecord(PathBuf),
+    /// The directory has records in it and is none itself.
+    #[error("`{dir}` is not a record but holds some; name one of them, such as `{last}`")]
+    HoldsRecords {
+        /// The directory.
+        dir: PathBuf,
+        /// The record in it whose name comes last, which is the youngest where `dbduel run` named them.
+        last: PathBuf,
+    },
     /// A file that must be whole is not.
     #[error("`{path}` cannot be understood: {why}")]
     Malformed {
@@ -133,6 +148,17 @@ pub enum RecordError {
         /// Its version.
         found: FormatVersion,
     },
+}
+
+impl RecordError {
+    /// True when there is no record in the place that was named.
+    #[must_use]
+    pub fn is_of_place(&self) -> bool {
+        matches!(
+            self,
+            Self::Nowhere(_) | Self::NotARecord(_) | Self::HoldsRecords { .. }
+        )
+    }
 }
 
 /// Something that could not be read and was left out.

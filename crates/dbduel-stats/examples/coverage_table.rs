@@ -6,9 +6,6 @@
 #[path = "../tests/acceptance/coverage.rs"]
 #[expect(clippy::unwrap_used, reason = "simulated data are never refused")]
 mod coverage;
-#[path = "../tests/acceptance/simulate.rs"]
-#[expect(dead_code, reason = "the acceptance suite uses the rest")]
-mod simulate;
 
 use coverage::{
     Coverage, MACHINES, MARGIN, QUANTILES, TRUE_RATIO, of_figures, of_ratio, shared_alone,

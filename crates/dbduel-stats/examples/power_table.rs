@@ -10,9 +10,6 @@
 
 #[path = "../tests/acceptance/competitors.rs"]
 mod competitors;
-#[path = "../tests/acceptance/simulate.rs"]
-#[expect(dead_code, reason = "the acceptance suite uses the rest")]
-mod simulate;
 
 use std::process::ExitCode;
 
@@ -21,7 +18,7 @@ use dbduel_stats::StatsError;
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::proportion::proportion;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Verdict};
-use simulate::{DEFAULT_DESIGN, NASTY, Noise, QUIET, TYPICAL, mirrored_duel};
+use dbduel_stats::simulate::{DEFAULT_DESIGN, NASTY, Noise, QUIET, TYPICAL, mirrored_duel};
 
 const MARGIN: f64 = 0.02;
 const ALPHA: f64 = 0.05;

@@ -15,6 +15,7 @@
 //! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
 //! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
 //!   over runs.
+//! * [`simulate`]: machines and contenders whose truth is known, to check a method on.
 //!
 //! ```
 //! use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
@@ -61,6 +62,7 @@ pub mod quantile;
 pub mod random;
 pub mod scaling;
 pub mod sequential;
+pub mod simulate;
 pub mod stalls;
 pub mod steady;
 pub mod trend;

@@ -14,6 +14,15 @@ pub fn of(value: u64) -> String {
     text
 }
 
+/// A count with what it counts: `1 block`, `12,346 blocks`. For nouns whose plural is an s.
+#[must_use]
+pub fn things(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {one}s", of(count)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,5 +39,12 @@ mod tests {
         ] {
             assert_eq!(of(value), expected);
         }
+    }
+
+    #[test]
+    fn one_thing_is_no_several() {
+        assert_eq!(things(0, "slice"), "0 slices");
+        assert_eq!(things(1, "slice"), "1 slice");
+        assert_eq!(things(1_200, "slice"), "1,200 slices");
     }
 }

@@ -20,6 +20,7 @@ use dbduel_load::address::AddressError;
 use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
+use dbduel_record::store::RecordError;
 
 use cli::{Cli, Verb};
 use commands::run::{NotARecord, Unreadable};
@@ -75,6 +76,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<CompletionError>()
         || error.is::<UnfitInjection>()
         || error.is::<NotARecord>()
+        || error.downcast_ref().is_some_and(RecordError::is_of_place)
         || error.is::<Unreadable>()
         || error.is::<NameError>()
 }

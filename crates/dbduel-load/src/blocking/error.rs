@@ -15,7 +15,7 @@ pub(super) const EXCERPT: usize = 120;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nobody answers at the address, or the connection broke.
-    #[error("cannot connect to `{address}`; is the server running and listening there?")]
+    #[error("cannot connect to `{address}` (is the server running and listening there?)")]
     Unreachable {
         /// Where.
         address: Address,

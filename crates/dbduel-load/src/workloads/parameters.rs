@@ -101,7 +101,7 @@ pub struct ParameterError {
 /// The end of a message that names something similar to what was asked for; empty without.
 pub(super) fn suggestion(nearest: Option<&'static str>) -> String {
     nearest
-        .map(|name| format!("; did you mean `{name}`?"))
+        .map(|name| format!(" (did you mean `{name}`?)"))
         .unwrap_or_default()
 }
 
@@ -296,7 +296,7 @@ mod tests {
         let error = resolve_one("table-sise", 1).unwrap_err().to_string();
         assert_eq!(
             error,
-            "parameter `table-sise` is unknown to workload `oltp-read-write`; did you mean `table_size`?"
+            "parameter `table-sise` is unknown to workload `oltp-read-write` (did you mean `table_size`?)"
         );
         let error = resolve_one("tables", 0).unwrap_err().to_string();
         assert_eq!(

@@ -179,6 +179,24 @@ fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
     })
 }
 
+/// Why there is no plan in `dir`.
+fn not_a_record(dir: &Path) -> RecordError {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return RecordError::Nowhere(dir.to_owned());
+    };
+    let records = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join(PLAN).is_file());
+    match records.max() {
+        Some(last) => RecordError::HoldsRecords {
+            dir: dir.to_owned(),
+            last,
+        },
+        None => RecordError::NotARecord(dir.to_owned()),
+    }
+}
+
 fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let path = dir.join(PLAN);
     let malformed = |why: String| RecordError::Malformed {
@@ -188,7 +206,7 @@ fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(RecordError::NotARecord(dir.to_owned()));
+            return Err(not_a_record(dir));
         }
         Err(source) => {
             return Err(RecordError::File {

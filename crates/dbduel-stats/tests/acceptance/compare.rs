@@ -1,14 +1,14 @@
 //! Designs of the running order: why random mirrored blocks, and what weaker orders do.
 
 use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
-use crate::simulate::{
-    Contender, DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_blocks,
-    mirrored_duel, pair,
-};
 use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences, paired_mean};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan};
+use dbduel_stats::simulate::{
+    Contender, DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_blocks,
+    mirrored_duel, pair,
+};
 use dbduel_stats::trend::linear_trend;
 
 fn rejections(duels: u64, units: impl Fn(u64) -> Vec<f64>) -> usize {

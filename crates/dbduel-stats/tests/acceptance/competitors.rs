@@ -3,7 +3,7 @@
 //! Rules of thumb and methods from the field, written from their published descriptions. They exist to
 //! be compared with in tables and tests; nothing of the library uses them.
 
-use crate::simulate::{Contender, Machine, Noise, pair};
+use dbduel_stats::simulate::{Contender, Machine, Noise, pair};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// What a method says of B against A.

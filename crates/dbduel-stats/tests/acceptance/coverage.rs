@@ -4,14 +4,14 @@
 //! than one that was to be looked at once, and one contender's figures have no pairing to lean on. The
 //! same numbers are printed as tables by `examples/coverage_table.rs`.
 
-use crate::simulate::{
-    DEFAULT_DESIGN, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_duel, mirrored_seconds, pair,
-};
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::{batched_mean, series_mean};
 use dbduel_stats::quantile::{BatchCount, IntervalLatency, quantile_estimate};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan, flip_spend};
+use dbduel_stats::simulate::{
+    DEFAULT_DESIGN, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_duel, mirrored_seconds, pair,
+};
 
 const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.02;

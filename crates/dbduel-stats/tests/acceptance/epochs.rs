@@ -1,9 +1,9 @@
 //! Restarts as units: what the scope "these servers" costs and what the other scope hides.
 
-use crate::simulate::{DEFAULT_DESIGN, Machine, TYPICAL, mirrored_blocks, pair};
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::epochs::{EpochBoundaries, decide_epochs};
 use dbduel_stats::sequential::Verdict;
+use dbduel_stats::simulate::{DEFAULT_DESIGN, Machine, TYPICAL, mirrored_blocks, pair};
 
 const RESTART_DEVIATION: f64 = 0.01;
 

@@ -2,10 +2,10 @@
 //! queue with shared noise and shared stalls.
 
 use crate::queue::{Latencies, Stalls, draw_stalls, serve};
-use crate::simulate::autoregressive_series;
 use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{SequentialPlan, Side, flip_spend};
+use dbduel_stats::simulate::autoregressive_series;
 
 const BLOCKS: usize = 12;
 const SLICE: f64 = 15.0;

@@ -20,5 +20,4 @@ mod robustness;
 mod scaling;
 mod sequential;
 mod series;
-mod simulate;
 mod steady;

@@ -1,14 +1,14 @@
 //! Error rates, power and coverage of the sequential verdicts.
 
 use crate::coverage::feed;
-use crate::simulate::{
-    DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, autoregressive_series,
-    mirrored_blocks, mirrored_duel, pair,
-};
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
     Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
+};
+use dbduel_stats::simulate::{
+    DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, autoregressive_series,
+    mirrored_blocks, mirrored_duel, pair,
 };
 
 const BUDGET: usize = 56;

@@ -1,10 +1,10 @@
 //! Intervals of one run's mean and quantiles under autocorrelation and stalls.
 
 use crate::queue::{Latencies, draw_stalls, serve};
-use crate::simulate::autoregressive_series;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, IntervalLatency, QuantileEstimate, quantile_estimate};
 use dbduel_stats::random::RandomStream;
+use dbduel_stats::simulate::autoregressive_series;
 
 /// Of 1000 series: how many got an interval, and how many of these intervals held the truth.
 fn coverage(correlation: f64, n: usize) -> (usize, usize) {

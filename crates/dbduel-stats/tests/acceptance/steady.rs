@@ -1,6 +1,6 @@
 //! Certification of the steady state on machines with known warm-ups.
 
-use crate::simulate::{Contender, Machine, Noise, QUIET, TYPICAL};
+use dbduel_stats::simulate::{Contender, Machine, Noise, QUIET, TYPICAL};
 use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
 #[derive(Debug, Clone, Copy)]

@@ -135,7 +135,8 @@ fn single(
     }
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!(
-            "`{target}` is one server; name the other too, or give a record, a directory of results or an experiment file (.toml)"
+            "`{target}` is no directory, so it is taken for a server; name the other server too, or give a record, a \
+             directory of results or an experiment file (.toml)"
         );
     }
     let text = inspect::text::whole(path)?;

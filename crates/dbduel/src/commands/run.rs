@@ -31,8 +31,8 @@ use crate::lab::server::Home;
 pub use conduct::{clear_leftovers, conduct};
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
-pub use outcome::exit_of;
-use outcome::{finish, is_undecided, show};
+pub use outcome::{exit_of, is_undecided};
+use outcome::{finish, show};
 pub use planning::{plan_of, surroundings};
 
 /// Runs or resumes.
@@ -74,6 +74,7 @@ fn go_on(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
         return sweep::resume(&home::find(home)?, target, wishes);
     }
     if arguments.plan {
+        Record::open(target)?;
         bail!(
             "`{}` is a record; its plan is `{}`",
             target.display(),

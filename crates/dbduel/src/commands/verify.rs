@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use dbduel_record::event::SliceId;
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::store::RecordError;
 use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
 use serde::Serialize;
@@ -92,6 +93,9 @@ pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
 }
 
 fn examine(dir: &Path, width: usize) -> Result<Verification> {
+    if !dir.is_dir() {
+        return Err(RecordError::Nowhere(dir.to_owned()).into());
+    }
     // A record that grows while it is looked at would seem changed. Others may look at the same time.
     RecordWriter::is_free(dir)?;
     let check = manifest::check(dir)?;

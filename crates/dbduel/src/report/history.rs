@@ -17,11 +17,11 @@ pub fn history(history: &History) -> String {
     for series in &history.series {
         let _ = writeln!(
             text,
-            "{} at {}: {} against the baseline, {} runs",
+            "{} at {}: {} against the baseline, {}",
             series.contender,
             series.level,
             history.quantity,
-            series.points.len()
+            words::things(series.points.len() as u64, "run")
         );
         for change in &series.changes {
             let _ = writeln!(text, "  changed  {}", told(history, change));

@@ -150,7 +150,11 @@ fn every_format_renders_every_run_the_same_twice() {
 
 #[test]
 fn a_terminal_line_never_exceeds_the_width() {
-    for (summary, findings) in [judged(&Scenario::four()), judged(&hostile())] {
+    for (summary, findings) in [
+        judged(&Scenario::four()),
+        judged(&hostile()),
+        summarise(&order_entry_record()),
+    ] {
         for width in [40, 60, 80, 200] {
             let text = super::terminal::Terminal
                 .render(

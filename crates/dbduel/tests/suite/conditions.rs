@@ -23,7 +23,7 @@ fn experiment(servers: &[BareServer; 2], workload: &str) -> String {
 fn voided(servers: &[BareServer; 2], workload: &str, damage: &str, condition: &str) {
     let lab = Lab::new(&experiment(servers, workload));
     let mut run = lab.spawn();
-    lab.wait_for_slices(2);
+    lab.wait_for_slices(&mut run, 2);
     servers[1].query(damage);
     let status = run.wait().unwrap();
     assert_eq!(status.code(), Some(4), "{}", lab.said());

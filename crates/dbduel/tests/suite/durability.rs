@@ -32,7 +32,7 @@ fn orders(flush: u32) -> String {
 fn killed_in_a_slice(flush: u32) -> (Lab, Record) {
     let lab = Lab::new(&orders(flush));
     let mut run = lab.spawn();
-    lab.wait_for_slices(3);
+    lab.wait_for_slices(&mut run, 3);
     // The awake one is the contender whose slice began last; servers stand in the order of contenders.
     let record = lab.record();
     let awake = record

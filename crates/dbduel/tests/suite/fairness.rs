@@ -190,7 +190,7 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
     };
     let lab = Lab::new(&short_experiment(servers, ""));
     let mut child = lab.spawn();
-    lab.wait_for_slices(4);
+    lab.wait_for_slices(&mut child, 4);
     signal(&child, nix::sys::signal::Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     lab.resume();

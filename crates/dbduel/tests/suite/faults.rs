@@ -20,7 +20,7 @@ fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
     };
     let lab = Lab::new(&self_duel(""));
     let mut run = lab.spawn();
-    lab.wait_for_slices(9);
+    lab.wait_for_slices(&mut run, 9);
     signal(&run, Signal::SIGKILL);
     assert_eq!(run.wait().unwrap().signal(), Some(9));
     let before = lab.record().finished_slices().count();
@@ -61,7 +61,7 @@ fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
     };
     let lab = Lab::new(&self_duel("").replace("26 s", "36 s"));
     let mut run = lab.spawn();
-    lab.wait_for_slices(2);
+    lab.wait_for_slices(&mut run, 2);
     let victim = servers_left()[0].0;
     kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
     let code = lab.exit_code(&mut run, Duration::from_secs(120));
@@ -94,7 +94,7 @@ fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
     };
     let lab = Lab::new(&self_duel(""));
     let mut run = lab.spawn();
-    lab.wait_for_slices(3);
+    lab.wait_for_slices(&mut run, 3);
     signal(&run, Signal::SIGINT);
     assert_eq!(
         lab.exit_code(&mut run, Duration::from_secs(60)),
@@ -145,17 +145,11 @@ fn two_interrupts_end_it_at_once_without_leaving_a_server() {
             .replace("26 s", "20 min"),
     );
     let mut run = lab.spawn();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let is_measuring = || {
-        lab.path().join("results").is_dir()
-            && count(&lab.record(), |event| {
-                matches!(event, Event::SliceStarted { .. })
-            }) > 0
-    };
-    while !is_measuring() {
-        assert!(Instant::now() < deadline, "no slice began: {}", lab.said());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    lab.wait_until(&mut run, "slice that began", || {
+        let is_start = |event: &Event| matches!(event, Event::SliceStarted { .. });
+        lab.begun()
+            .is_some_and(|record| count(&record, is_start) > 0)
+    });
     signal(&run, Signal::SIGINT);
     std::thread::sleep(Duration::from_millis(300));
     signal(&run, Signal::SIGINT);
@@ -202,7 +196,7 @@ fn a_record_that_is_being_written_is_left_alone() {
     };
     let lab = Lab::new(&self_duel(""));
     let mut run = lab.spawn();
-    lab.wait_for_slices(2);
+    lab.wait_for_slices(&mut run, 2);
     let second = lab.resume();
     let said = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{said}");

@@ -16,6 +16,9 @@ use serde_json::Value;
 /// One contest at a time: they would disturb each other, and the machine may be small.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// How long a run may take to come to what a test waits for: servers start and load their data before.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 /// A home that outlives the test, so that servers are fetched once.
 pub fn home() -> PathBuf {
     let shared = std::env::var_os("DBDUEL_TEST_HOME").map(PathBuf::from);
@@ -162,10 +165,20 @@ impl Lab {
         output
     }
 
-    /// Starts the run and leaves it running; what it says goes to a file.
+    /// Starts the run and leaves it running.
     pub fn spawn(&self) -> Child {
+        self.spawn_command(self.run_command())
+    }
+
+    /// Goes on with the record and leaves that running.
+    pub fn spawn_resumed(&self) -> Child {
+        self.spawn_command(self.resume_command())
+    }
+
+    /// What it says goes to a file.
+    fn spawn_command(&self, mut command: Command) -> Child {
         let said = std::fs::File::create(self.path().join("said.txt")).unwrap();
-        self.run_command()
+        command
             .stdout(said.try_clone().unwrap())
             .stderr(said)
             .spawn()
@@ -194,12 +207,14 @@ impl Lab {
         );
     }
 
+    fn resume_command(&self) -> Command {
+        let mut command = program();
+        command.arg("run").arg(self.record_dir());
+        command
+    }
+
     pub fn resume(&self) -> Output {
-        program()
-            .arg("run")
-            .arg(self.record_dir())
-            .output()
-            .unwrap()
+        self.resume_command().output().unwrap()
     }
 
     fn results(&self) -> PathBuf {
@@ -220,23 +235,43 @@ impl Lab {
         Record::open(&self.record_dir()).unwrap()
     }
 
-    /// Waits until the journal has `count` finished slices.
-    pub fn wait_for_slices(&self, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(180);
-        while Instant::now() < deadline {
-            let is_there = self.has_results()
-                && std::fs::read_dir(self.results()).unwrap().next().is_some()
-                && Record::open(&self.record_dir())
-                    .is_ok_and(|record| record.finished_slices().count() >= count);
-            if is_there {
+    /// Waits for what a run does; it is killed and the test fails when that takes longer than [`PATIENCE`], and the
+    /// test fails at once when the run has ended before.
+    #[track_caller]
+    pub fn wait_until(&self, run: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        let why = loop {
+            // Asked first: what an ended run has done, it did before this.
+            let ended = run.try_wait().unwrap();
+            if is_there() {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!(
-            "no {count} slices within three minutes; the run said:\n{}",
-            self.said()
-        );
+            if let Some(status) = ended {
+                break format!("the run ended before, {status}");
+            }
+            if Instant::now() >= deadline {
+                run.kill().unwrap();
+                run.wait().unwrap();
+                break format!("not within {PATIENCE:?}");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        panic!("no {what}: {why}; it said:\n{}", self.said());
+    }
+
+    /// Waits until the journal of a run has `count` finished slices.
+    #[track_caller]
+    pub fn wait_for_slices(&self, run: &mut Child, count: usize) {
+        self.wait_until(run, &format!("{count} slices"), || {
+            let record = self.begun();
+            record.is_some_and(|record| record.finished_slices().count() >= count)
+        });
+    }
+
+    /// The record of a run that may not have made it yet.
+    pub fn begun(&self) -> Option<Record> {
+        let mut entries = std::fs::read_dir(self.results()).ok()?;
+        Record::open(&entries.next()?.ok()?.path()).ok()
     }
 }
 

@@ -122,6 +122,9 @@ fn what_is_typed_wrong_is_told_from_what_is_broken() {
     let nowhere = format!("unix:{}", directory.path().join("nowhere").display());
     let (status, said) = code(2, &nowhere, &[]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("is the server running"), "{said}");
+    assert!(
+        said.contains("(is the server running and listening there?): "),
+        "{said}"
+    );
     assert_eq!(said.matches("os error").count(), 1, "{said}");
 }

@@ -109,8 +109,21 @@ fn what_is_not_there_is_said() {
     assert!(said.contains("no-such-file.toml"), "{said}");
 
     let dir = tempfile::tempdir().unwrap();
-    let output = program().arg("report").arg(dir.path()).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a record"));
+    let check = |arguments: [&str; 2], part: &str| {
+        let mut command = program();
+        let output = command.args(arguments).arg(dir.path().join("sub"));
+        let output = output.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(part), "{said}");
+    };
+    check(["report", "--disclosure"], "there is no directory");
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    check(["run", "--plan"], "is not a record");
+    let record = dir.path().join("sub/20261120-143000-duel");
+    std::fs::create_dir(&record).unwrap();
+    std::fs::write(record.join("plan.json"), "").unwrap();
+    check(["run", "--keep"], "20261120-143000-duel`");
 }
 
 #[test]

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
@@ -13,8 +11,7 @@ use dbduel_record::{Event, Record};
 use nix::sys::signal::Signal;
 
 use super::lab::{
-    self, Lab, count, plan_of, program, published, servers_left, short_experiment, signal,
-    with_servers,
+    self, Lab, count, plan_of, published, servers_left, short_experiment, signal, with_servers,
 };
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
@@ -78,11 +75,9 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     };
     let lab = Lab::new(&swept());
     let mut run = lab.spawn();
-    let deadline = Instant::now() + Duration::from_secs(180);
-    while !lab.said().contains("cell 2 of 2") {
-        assert!(Instant::now() < deadline, "{}", lab.said());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    lab.wait_until(&mut run, "second cell", || {
+        lab.said().contains("cell 2 of 2")
+    });
     signal(&run, Signal::SIGINT);
     assert_eq!(run.wait().unwrap().code(), Some(130), "{}", lab.said());
     let dir = lab.record_dir();
@@ -126,22 +121,13 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     let mut longer = plan.clone();
     longer.budget_s += 10.0;
     std::fs::write(dir.join(SWEEP), serde_json::to_vec(&longer).unwrap()).unwrap();
-    let mut run = program()
-        .arg("run")
-        .arg(&dir)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let extended = loop {
-        if let Some(cell) = is_going_on(&records(&dir, &plan), &before) {
-            break cell;
-        }
-        assert!(Instant::now() < deadline, "no cell was extended");
-        assert_eq!(run.try_wait().unwrap(), None, "no cell was extended");
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let mut run = lab.spawn_resumed();
+    let mut extended = None;
+    lab.wait_until(&mut run, "cell that was extended", || {
+        extended = is_going_on(&records(&dir, &plan), &before);
+        extended.is_some()
+    });
+    let extended = extended.unwrap();
     signal(&run, Signal::SIGKILL);
     assert_eq!(run.wait().unwrap().signal(), Some(9));
     let killed = &records(&dir, &plan)[extended];

@@ -91,7 +91,7 @@ pub(super) fn import(text: &str) -> Result<Import, ImportError> {
                 let others = ["workload_file", "requesters", "requestrate"];
                 let meant = nearest(key, specs.iter().map(|spec| spec.name).chain(others));
                 let meant = meant
-                    .map(|name| format!("; did you mean `{name}`?"))
+                    .map(|name| format!(" (did you mean `{name}`?)"))
                     .unwrap_or_default();
                 return Err(wrong(format!("`{key}` is no key of LinkBench{meant}")));
             }

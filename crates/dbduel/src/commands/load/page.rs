@@ -7,7 +7,7 @@ use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
 
 use super::outcome::{Counts, Document, Latency};
-use crate::report::words::{count, duration, latency, number, sentence, share};
+use crate::report::words::{count, duration, latency, number, sentence, share, things};
 use crate::report::wrap;
 
 /// Columns of a terminal that nobody has made wider.
@@ -117,9 +117,8 @@ fn title(document: &Document) -> String {
         setup.workload.name, setup.server, setup.version
     );
     let how = format!(
-        "{} client{}, {}, {} after {} of warm-up{}",
-        setup.clients,
-        if setup.clients == 1 { "" } else { "s" },
+        "{}, {}, {} after {} of warm-up{}",
+        things(setup.clients.into(), "client"),
         arrival(setup.arrival),
         duration(document.measured_s),
         duration(setup.warm_up_s),
@@ -186,10 +185,9 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
         rows.push(("client CPU", what));
     }
     let mut what = format!(
-        "{} of {} thread{}; lag p99 {}",
+        "{} of {}; lag p99 {}",
         share(client.cpu_share),
-        setup.threads,
-        if setup.threads == 1 { "" } else { "s" },
+        things(setup.threads.into(), "thread"),
         latency(client.lag_us_p99)
     );
     if client.cpu_share > SATURATED {

@@ -57,7 +57,7 @@ pub fn exit_of(summary: &Summary) -> Exit {
 
 /// True when more time may answer something that was asked, even where another part of the answer is void.
 #[must_use]
-pub(super) fn is_undecided(summary: &Summary) -> bool {
+pub fn is_undecided(summary: &Summary) -> bool {
     if summary.search.is_some() {
         // What was asked is the highest rate, not who is faster at one of them.
         let mut found = summary.objectives.iter().map(|one| one.highest_rate);

@@ -81,6 +81,9 @@ impl Sweep<'_> {
             let used_s: f64 = cells.iter().map(|cell| cell.used_s).sum();
             let left_s = self.plan.budget_s - used_s;
             let Some((number, seconds)) = rest::next(left_s, &cells) else {
+                if let Some(said) = rest::left_over(left_s, &cells) {
+                    console::complain(&said);
+                }
                 return Ok(true);
             };
             console::complain(&format!(

@@ -3,14 +3,19 @@
 //! Cells run one after the other, so what a cell leaves goes to those after it, and what the last one leaves
 //! to those before it that are undecided. Such a cell is extended like any other record: blocks beyond those
 //! of its plan are decided by the reserve of the error probability, which may be spent at any time, so that
-//! no choice of cells made here can raise the error rate. Knows no server.
+//! no choice of cells made here can raise the error rate.
+//!
+//! What is void gets nothing: unequal settings or data, a broken promise of the tables, a contender that
+//! commits nothing or fails are no clearer after more of them. But they take nothing from what is undecided
+//! beside them in the same cell. Knows no server.
 
 use dbduel_record::Record;
 
 use crate::commands::run;
 use crate::exit::Exit;
-use crate::judge::{self, Verdict};
+use crate::judge::{self, Summary, Verdict};
 use crate::lab::expand::least_extension_s;
+use crate::report::words;
 
 /// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep
 /// whose cells use nothing of what they get.
@@ -26,30 +31,34 @@ pub(super) struct Standing {
     pub used_s: f64,
     /// What its plan gave it beyond that, seconds; negative when lost slices took more than was planned.
     pub own_s: f64,
-    /// The least time that it could make use of, seconds; nothing when it is decided or may not be extended.
+    /// The least time that it could make use of, seconds; nothing when all of it is decided or void, or when
+    /// it may not be extended.
     pub least_s: Option<f64>,
+    /// True when a part of its answer is void.
+    pub is_void: bool,
 }
 
 impl Standing {
     /// Judges the record of a cell.
     pub(super) fn of(record: &Record) -> Self {
         let used_s = judge::used_s(record);
+        let summary = judge::summarise(record).0;
         Self {
             used_s,
             own_s: record.plan.schedule.budget_s - used_s,
-            least_s: least_s(record),
+            least_s: least_s(record, &summary),
+            is_void: run::exit_of(&summary) == Exit::Void,
         }
     }
 }
 
-fn least_s(record: &Record) -> Option<f64> {
+fn least_s(record: &Record, summary: &Summary) -> Option<f64> {
     let plan = &record.plan;
     let extensions = judge::extensions(record).map_or(0, |all| all.count);
     if extensions >= EXTENSIONS_MAX || !run::may_be_extended(plan) {
         return None;
     }
-    let summary = judge::summarise(record).0;
-    if run::exit_of(&summary) != Exit::Undecided {
+    if !run::is_undecided(summary) {
         return None;
     }
     // A ratio that changed during the run is no clearer after more of it.
@@ -99,6 +108,30 @@ pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
     gets.map(|(cell, seconds)| (cell, seconds.min(left_s)))
 }
 
+/// Why time is left over although not every cell has an answer; nothing when there is no such time or cell.
+pub(super) fn left_over(left_s: f64, cells: &[Standing]) -> Option<String> {
+    if left_s < 1.0 {
+        return None;
+    }
+    let undecided = cells.iter().filter(|cell| cell.least_s.is_some()).count();
+    let void = cells.iter().filter(|cell| cell.is_void).count();
+    let all = cells.len();
+    let reasons = [
+        (undecided > 0).then(|| format!("too little to help the undecided ({undecided} of {all} cells)")),
+        (void > 0).then(|| {
+            format!("more time does not cure what is void ({void} of {all} cells); their reports name the cause")
+        }),
+    ];
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    (!reasons.is_empty()).then(|| {
+        let left = words::duration(left_s);
+        format!(
+            "{left} of the budget are left over: {}",
+            reasons.join(", and ")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use dbduel_record::Event;
@@ -111,6 +144,7 @@ mod tests {
             used_s,
             own_s: 0.0,
             least_s: Some(least_s),
+            is_void: false,
         }
     }
 
@@ -119,6 +153,7 @@ mod tests {
             used_s,
             own_s: 0.0,
             least_s: None,
+            is_void: false,
         }
     }
 
@@ -179,6 +214,51 @@ mod tests {
         assert_eq!(next(36.0, &cells), Some((1, 36.0)));
         cells[1] = decided(50.0);
         assert_eq!(next(16.0, &cells), None);
+    }
+
+    #[test]
+    fn what_is_void_wants_nothing_and_hides_nothing_that_is_undecided() {
+        let three_blocks = Scenario {
+            clients: vec![16],
+            blocks: 3,
+            ..Scenario::four()
+        };
+        let all = Standing::of(&three_blocks.record());
+        assert!(all.least_s.is_some() && !all.is_void);
+
+        // One of three comparisons is void.
+        let mut unequal = three_blocks.clone();
+        unequal.sides[2].digest = "another".to_owned();
+        let one = Standing::of(&unequal.record());
+        assert_eq!(one.least_s, all.least_s);
+        assert!(one.is_void);
+
+        // All of them.
+        let mut unequal = three_blocks;
+        unequal.sides[0].digest = "another".to_owned();
+        let none = Standing::of(&unequal.record());
+        assert_eq!(none.least_s, None);
+        assert!(none.is_void);
+    }
+
+    #[test]
+    fn time_that_helps_nobody_is_told_with_the_reason() {
+        let void = Standing {
+            is_void: true,
+            ..decided(10.0)
+        };
+        assert_eq!(left_over(60.0, &[decided(30.0), decided(10.0)]), None);
+        assert_eq!(left_over(0.4, &[void]), None);
+        assert_eq!(
+            left_over(60.0, &[decided(30.0), void]).unwrap(),
+            "60 s of the budget are left over: more time does not cure what is void (1 of 2 cells); their reports \
+             name the cause"
+        );
+        let said = left_over(60.0, &[undecided(30.0, 90.0), void]).unwrap();
+        assert!(
+            said.contains("too little to help the undecided (1 of 2 cells), and more time"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -8,19 +8,16 @@ use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::{
-    MirroredBlock, SliceValue, block_differences, hodges_lehmann, log_ratio_of_totals,
-    minimum_detectable_effect,
+    MirroredBlock, hodges_lehmann, log_ratio_of_totals, minimum_detectable_effect,
 };
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan};
 
+use super::log_ratios::{self, CONTENDER, REFERENCE, differences, sample_deviation, throughput};
 use super::{epochs, paths};
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
 use crate::percent;
 
-/// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
-/// it is not left out; half a transaction keeps its sign and size, where zero has no logarithm.
-const SILENT_SLICE_COUNTS: f64 = 0.5;
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
 const SILENT_BLOCKS: usize = 2;
 
@@ -183,7 +180,7 @@ impl<'a> Question<'a> {
             .collect();
         comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());
         comparison.ratio_total_work =
-            Some(log_ratio_of_totals(&pairs, 2, BASELINE, CONTENDER)?.exp());
+            Some(log_ratio_of_totals(&pairs, 2, REFERENCE, CONTENDER)?.exp());
         comparison.block_sd = sample_deviation(&differences);
         let blocks_max = self.plan.decision.blocks_max as usize;
         comparison.detectable_difference = comparison
@@ -252,7 +249,7 @@ impl<'a> Question<'a> {
     ) -> Vec<MirroredBlock> {
         let pairs = blocks
             .iter()
-            .map(|block| pair(block, self.contender, self.reference, &value));
+            .map(|block| log_ratios::pair(block, self.contender, self.reference, &value));
         pairs.collect()
     }
 
@@ -317,58 +314,6 @@ pub(in crate::judge) fn no_block() -> Figure {
     }
 }
 
-/// Log ratios of the blocks of a pair.
-pub(in crate::judge) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsError> {
-    let mut differences = block_differences(pairs, 2, BASELINE)?;
-    Ok(differences.swap_remove(CONTENDER))
-}
-
-/// Committed transactions per second.
-pub(in crate::judge) fn throughput(row: &SliceRow) -> f64 {
-    (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s
-}
-
-/// Numbers of the two in a block that is reduced to a pair.
-const BASELINE: usize = 0;
-const CONTENDER: usize = 1;
-
-/// The block with the slices of two contenders only; what is left of a mirrored block is mirrored.
-fn pair(
-    block: &CompleteBlock<'_>,
-    contender: usize,
-    baseline: usize,
-    value: impl Fn(&SliceRow) -> f64,
-) -> MirroredBlock {
-    let slices = block
-        .block
-        .order
-        .iter()
-        .zip(&block.rows)
-        .filter_map(|(&who, row)| {
-            let number = match who {
-                who if who == baseline => BASELINE,
-                who if who == contender => CONTENDER,
-                _ => return None,
-            };
-            Some(SliceValue {
-                contender: number,
-                value: value(row),
-            })
-        });
-    MirroredBlock {
-        length: block.block.slice_s,
-        slices: slices.collect(),
-    }
-}
-
-/// Sample standard deviation; `None` below two values.
-pub(in crate::judge) fn sample_deviation(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
-}
-
 fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
     let value = decision.estimate.exp();
     let bare = |why: String| Figure::Bare {
@@ -391,7 +336,7 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
             decision.n, plan.decision.blocks_min
         )),
         Some(_) => bare(format!(
-            "{} blocks are too few for an interval of {} confidence",
+            "the {} blocks of this run leave an interval of {} confidence open at both ends",
             decision.n,
             percent::of(1.0 - alpha)
         )),

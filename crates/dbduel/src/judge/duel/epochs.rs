@@ -72,7 +72,7 @@ pub(in crate::judge) fn conclude(
             how,
         },
         Some(_) => bare(format!(
-            "{n} epochs, too few for an interval; the first comes with epoch {FIRST_LOOK} at the earliest"
+            "{n} of at least {FIRST_LOOK} epochs, too few for an interval"
         )),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     };

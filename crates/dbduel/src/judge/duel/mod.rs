@@ -2,6 +2,7 @@
 
 pub mod decide;
 pub mod epochs;
+pub mod log_ratios;
 pub mod measures;
 pub mod overturn;
 pub mod pairs;

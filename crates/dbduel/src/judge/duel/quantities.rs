@@ -10,7 +10,8 @@ use dbduel_stats::StatsError;
 use dbduel_stats::quantile::requests_per_slice;
 use dbduel_stats::sequential;
 
-use super::decide::{Question, differences, no_block, sample_deviation};
+use super::decide::{Question, no_block};
+use super::log_ratios::{differences, sample_deviation};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Change, Figure, Quantity, QuantityComparison};

@@ -26,7 +26,7 @@ use dbduel_stats::compare::paired_mean;
 use dbduel_stats::steady::{halves_ratio, mser};
 use dbduel_stats::{Estimate, StatsError};
 
-use super::decide::throughput;
+use super::log_ratios::throughput;
 use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::summary::{CellCourse, Figure, How, SteadyState, Transient};

@@ -164,9 +164,13 @@ pub(super) fn outlying(case: &Case<'_>) -> Vec<Found> {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
+            let (lie, they_count) = match far.len() {
+                1 => ("lies", "it counts"),
+                _ => ("lie", "they count"),
+            };
             let claim = format!(
-                "{} of {} slices of `{}` at {} lie far from the others (slice {}{more} of the median); they count like \
-                 all others.",
+                "{} of {} slices of `{}` at {} {lie} far from the others (slice {}{more} of the median); {they_count} \
+                 like all others.",
                 far.len(),
                 rows.len(),
                 facts.name,

@@ -43,7 +43,8 @@ pub(super) fn nothing_committed(case: &Case<'_>) -> Vec<Found> {
                 "`{name}` committed no transaction at {} in {:.0} s under load.",
                 duel.label, measures.active_s
             );
-            let remedy = "Look into errors.csv and the server's log in the record.";
+            let remedy = "Look into errors.csv and the server's log in the record; where one transaction takes longer than a \
+                          slice, give longer ones (`slice` in `[schedule]`).";
             finding(Severity::Void, &[name], claim, remedy).at(duel.level)
         })
         .collect()
@@ -70,8 +71,9 @@ pub(super) fn silent_slices(case: &Case<'_>) -> Vec<Found> {
             let count = silent.count();
             if count > 0 {
                 let claim = format!(
-                    "`{name}` committed nothing in {count} slices at {}; each counts as half a transaction, so their \
-                     weight in the ratio is arbitrary.",
+                    "`{name}` committed nothing in {} at {}; each counts as half a transaction, so their weight in \
+                     the ratio is arbitrary.",
+                    counts::things(count as u64, "slice"),
                     duel.label
                 );
                 let remedy =

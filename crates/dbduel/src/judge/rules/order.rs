@@ -6,7 +6,7 @@ use dbduel_stats::guard::guard_length;
 use dbduel_stats::order::carry_over;
 
 use super::{Case, Found, finding};
-use crate::judge::duel::decide::throughput;
+use crate::judge::duel::log_ratios::throughput;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::slice_of;
 use crate::percent;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dbduel_record::event::{EndReason, Event, Severity};
 
 use super::{Case, Found, finding};
+use crate::counts;
 use crate::judge::evidence::used::extensions;
 use crate::judge::summary::Scope;
 
@@ -91,7 +92,7 @@ pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
     };
     let claim = format!(
         "{} brought no result ({slice}: {why}); {} left out.",
-        plural(lost.len(), "slice"),
+        counts::things(lost.len() as u64, "slice"),
         match run.blocks_incomplete {
             1 => "1 block was".to_owned(),
             count => format!("{count} blocks were"),
@@ -171,9 +172,9 @@ pub(super) fn extended(case: &Case<'_>) -> Vec<Found> {
     let claim = format!(
         "The run was extended after its plan was made ({}); since then it had {:.0} s of load and {}. Blocks beyond the planned {} \
          are decided by the reserve of the error probability, which may be used at any time.",
-        plural(extensions.count, "extension"),
+        counts::things(extensions.count as u64, "extension"),
         extensions.used_s,
-        plural(extensions.blocks, "block"),
+        counts::things(extensions.blocks as u64, "block"),
         case.summary.rule.blocks_max
     );
     vec![finding(
@@ -223,7 +224,7 @@ pub(super) fn complaints(case: &Case<'_>) -> Vec<Found> {
         .collect();
     let claim = format!(
         "{} of the record could not be read and {} left out: {}{}.",
-        plural(complaints.len(), "part"),
+        counts::things(complaints.len() as u64, "part"),
         if complaints.len() == 1 { "was" } else { "were" },
         quoted.join("; "),
         match complaints.len().saturating_sub(COMPLAINTS_QUOTED) {
@@ -243,12 +244,4 @@ pub(super) fn complaints(case: &Case<'_>) -> Vec<Found> {
         claim,
         "A torn last line is what a crash leaves; anything else is damage to the record.",
     )]
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{count} {noun}s")
-    }
 }

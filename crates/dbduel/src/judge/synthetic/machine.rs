@@ -1,18 +1,15 @@
-//! Slices on noisy machines with known truth: the models of the statistics' own acceptance tests, second by
-//! second, laid out by a plan. Has throughput and its latencies and nothing else, so that many runs are cheap.
+//! Slices on noisy machines with known truth: the machines that the statistics are checked on
+//! ([`dbduel_stats::simulate`]), laid out by a plan. Has throughput and its latencies and nothing else, so
+//! that many runs are cheap.
 
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
+use dbduel_stats::simulate::{Contender, Machine};
 
 use super::{START_MS, Scenario};
 
-#[path = "../../../../dbduel-stats/tests/acceptance/simulate.rs"]
-#[expect(dead_code, reason = "the acceptance tests use the rest")]
-mod simulate;
-
-use simulate::{Contender, Machine};
-pub use simulate::{NASTY, Noise, QUIET, TYPICAL};
+pub use dbduel_stats::simulate::{NASTY, Noise, QUIET, TYPICAL};
 
 /// Transactions per second of every contender without noise; large, so that counting adds no noise.
 const USUAL_PER_S: f64 = 1e6;

@@ -189,7 +189,7 @@ fn a_slice_without_a_commit_counts_and_is_told() {
     assert!(
         the(&findings, "load.silent-slices")
             .claim
-            .contains("committed nothing in 1 slices")
+            .contains("committed nothing in 1 slice at")
     );
 }
 

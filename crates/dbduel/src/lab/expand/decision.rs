@@ -8,7 +8,7 @@ use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment};
 use super::extras::check_epochs;
 use super::schedule::{block_s, rounds_within, warm_ups_s};
-use crate::percent;
+use crate::{counts, percent};
 
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
@@ -48,10 +48,11 @@ pub(super) fn complete_decision(
         report.add(
             &span,
             format!(
-                "the budget of {:.0} s holds {blocks_max} blocks per load level; a verdict at {} confidence between \
+                "the budget of {:.0} s holds {} per load level; a verdict at {} confidence between \
                  {contenders} contenders needs at least {needed}: give it {:.0} s or more, fewer load levels, or shorter \
                  slices",
                 schedule.budget_s,
+                counts::things(blocks_max as u64, "block"),
                 percent::of(confidence),
                 enough_s.ceil(),
             ),

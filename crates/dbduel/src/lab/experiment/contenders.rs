@@ -114,7 +114,11 @@ fn read_contender(
     let is_nowhere = section.value("like").is_none() && section.value("server").is_none();
     // A misspelt key was reported already and is probably the one that is missing.
     if section.refuse_unknown_keys() && is_nowhere {
-        let message = format!("contender `{}` has neither `server` nor `like`", name.value);
+        let message = format!(
+            "contender `{}` has neither `server` nor `like`: give it a server, such as `server = \"mariadb-10.11\"`, or the \
+             name of the contender that it is like",
+            name.value
+        );
         report.add(&name.span, message);
     }
     Contender {

@@ -110,6 +110,8 @@ impl<'t> Report<'t> {
             return Ok(value);
         }
         troubles.sort();
+        // Contenders that are like another one would repeat what is wrong with it.
+        troubles.dedup();
         let list = troubles
             .into_iter()
             .map(|(offset, message)| Trouble::at(self.text, offset, message))

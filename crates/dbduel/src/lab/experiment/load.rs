@@ -137,7 +137,13 @@ fn objective(value: &DeValue<'_>) -> Result<Objective, String> {
 fn clients(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
     let levels = match value {
         DeValue::Integer(_) => vec![integer(value, 1..=CLIENTS_MAX)? as u32],
-        _ => integers(value, 1..=CLIENTS_MAX)?,
+        DeValue::Array(_) => integers(value, 1..=CLIENTS_MAX)?,
+        _ => {
+            let found = describe(value);
+            return Err(format!(
+                "expected a number of clients or a list of them, found {found}"
+            ));
+        }
     };
     if levels.is_empty() {
         return Err("expected at least one number of clients".to_owned());

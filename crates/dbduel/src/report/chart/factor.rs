@@ -5,12 +5,9 @@ use crate::report::words;
 
 use super::curve::{aside, curve};
 use super::frame::{Plot, titled};
-use super::scale::{Scale, logarithmic_ticks, nice_end, ticks};
+use super::scale::{Scale, nice_end, ratio_ticks, ticks};
 use super::style::{colour, legend};
 use super::svg::{Anchor, Svg};
-
-/// From this ratio of its ends on, an axis of ratios has ticks at equal ratios.
-const WIDE_RATIO: f64 = 3.0;
 
 /// What a chart over a factor shows.
 pub struct FactorChart<'a> {
@@ -60,10 +57,7 @@ impl FactorChart<'_> {
             // A ratio and its inverse are equally far from equality.
             Some(_) => (
                 Scale::logarithmic((low, high), plot.upwards()),
-                match high / low > WIDE_RATIO {
-                    true => logarithmic_ticks(low, high, 6),
-                    false => ticks(low, high, 5),
-                },
+                ratio_ticks(low, high, 5),
             ),
         };
         if let Some(reference) = self.reference {

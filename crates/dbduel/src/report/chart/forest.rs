@@ -192,12 +192,12 @@ impl<'a> Forest<'a> {
             "mark"
         };
         let title = format!(
-            "{} at {}: {}, {} after {} blocks",
+            "{} at {}: {}, {} after {}",
             comparison.contender,
             duel.label,
             result(comparison),
             comparison.verdict.word(),
-            comparison.blocks.len()
+            words::things(comparison.blocks.len() as u64, "block")
         );
         let mark = marker(contender, at(value), 6.0);
         svg.path(&mark, &format!("{shape} {class}"), &title);

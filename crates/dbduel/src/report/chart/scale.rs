@@ -96,51 +96,82 @@ pub fn nice_end(value: f64, count: usize) -> f64 {
     (value / step).ceil() * step
 }
 
-/// 1, 2 and 5 times powers of ten between positive ends; powers of ten alone when there are many.
+/// Labels that an axis has at least, since one or two do not tell how wide it is.
+const TICKS_MIN: usize = 3;
+
+/// Powers of ten that an axis may have at either end; beyond them nothing was measured.
+const POWER_MAX: i32 = 300;
+
+/// 1, 2 and 5 times powers of ten between positive ends, at most `count`; fewer of a power where there are
+/// many powers. More than `count` where the next coarser ones would be too few to read, and equal steps where
+/// the axis is short.
 #[must_use]
 pub fn logarithmic_ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
-    let (first, last) = (from.log10().floor() as i32, to.log10().ceil() as i32);
+    let power = |end: f64| (end.log10() as i32).clamp(-POWER_MAX, POWER_MAX);
+    let (first, last) = (power(from) - 1, power(to) + 1);
     let within = |tick: &f64| *tick >= from * 0.999 && *tick <= to * 1.001;
-    for factors in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]] {
-        let powers = (first..=last).flat_map(|power| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(power))
+    let of = |factors: &'static [f64], stride: i32| -> Vec<f64> {
+        let powers = (first..=last).filter(|power| power % stride == 0);
+        let ticks = powers.flat_map(|power| {
+            let factors = factors.iter();
+            factors.map(move |factor| factor * 10_f64.powi(power))
         });
-        let ticks: Vec<f64> = powers.filter(within).collect();
-        if ticks.len() <= count || factors.len() == 1 {
-            return ticks;
-        }
+        ticks.filter(within).collect()
+    };
+    let finest: &[f64] = &[1.0, 2.0, 5.0];
+    let coarser: [(&[f64], i32); 6] = [
+        (&[1.0, 3.0], 1),
+        (&[1.0], 1),
+        (&[1.0], 2),
+        (&[1.0], 5),
+        (&[1.0], 10),
+        (&[1.0], 50),
+    ];
+    let mut ticks = of(finest, 1);
+    if ticks.len() < TICKS_MIN {
+        return equal_steps(from, to, count);
     }
-    Vec::new()
+    for (factors, stride) in coarser {
+        if ticks.len() <= count {
+            break;
+        }
+        let fewer = of(factors, stride);
+        if fewer.len() < TICKS_MIN {
+            break;
+        }
+        ticks = fewer;
+    }
+    ticks
 }
 
-/// Ratios that are worth a line on an axis of ratios: round percentages near one, round multiples far
-/// from it.
+/// [`ticks`] in steps so short that there are enough of them: of 1, 2 and 5, the next one up may be more than
+/// twice what was asked for.
+fn equal_steps(from: f64, to: f64, count: usize) -> Vec<f64> {
+    (count..=count.max(3 * TICKS_MIN))
+        .map(|count| ticks(from, to, count))
+        .find(|steps| steps.len() >= TICKS_MIN)
+        .unwrap_or_else(|| ticks(from, to, count))
+}
+
+/// Ratios that are worth a line on an axis of ratios, at most about `count` and at least three: round percentages
+/// near one, round multiples far from it.
 #[must_use]
 pub fn ratio_ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
     if to / from < 2.5 && from > 0.5 && to < 2.0 {
-        return ticks(100.0 * (from - 1.0), 100.0 * (to - 1.0), count)
-            .into_iter()
-            .map(|percent| 1.0 + percent / 100.0)
-            .collect();
+        let percents = equal_steps(100.0 * (from - 1.0), 100.0 * (to - 1.0), count).into_iter();
+        return percents.map(|percent| 1.0 + percent / 100.0).collect();
     }
     let multiples = [
-        0.01, 0.02, 0.05, 0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0,
-        20.0, 50.0, 100.0,
+        0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0,
     ];
     let within: Vec<f64> = multiples
         .into_iter()
         .filter(|tick| (from..=to).contains(tick))
         .collect();
-    if within.len() <= count {
+    if (TICKS_MIN..=count).contains(&within.len()) {
         return within;
     }
-    let round = [0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0];
-    round
-        .into_iter()
-        .filter(|tick| (from..=to).contains(tick))
-        .collect()
+    logarithmic_ticks(from, to, count)
 }
 
 #[cfg(test)]
@@ -149,17 +180,49 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
+        let shown = |ticks: &[f64]| -> Vec<String> {
+            let texts = ticks.iter().map(|tick| format!("{tick:.2}"));
+            texts.collect()
+        };
         assert_eq!(ticks(0.0, 10.0, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(ticks(-3.0, 3.0, 4), [-2.0, 0.0, 2.0]);
         assert_eq!(
             logarithmic_ticks(0.9, 60.0, 8),
             [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
         );
+        let short = shown(&logarithmic_ticks(1.1, 1.9, 4));
+        assert_eq!(short, ["1.20", "1.40", "1.60", "1.80"]);
         assert_eq!(nice_end(8731.0, 5), 10_000.0);
         assert_eq!(
             ratio_ticks(0.4, 4.0, 9),
             [0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0]
         );
+        let narrow = shown(&ratio_ticks(0.958, 1.042, 4));
+        assert_eq!(narrow, ["0.96", "0.98", "1.00", "1.02", "1.04"]);
+        let wide = shown(&ratio_ticks(0.3, 35.0, 4));
+        assert_eq!(wide, ["0.30", "1.00", "3.00", "10.00", "30.00"]);
+        let very_wide = shown(&ratio_ticks(1e-9, 1e9, 5));
+        assert_eq!(very_wide, ["0.00", "1.00", "100000.00"]);
+    }
+
+    #[test]
+    fn an_axis_of_ratios_has_at_least_three_labels_and_never_a_crowd() {
+        for count in 3..10 {
+            for below in 1..400 {
+                for above in [1, 2, 5, 20, 100, 399] {
+                    let end = |steps: i32| 10_f64.powf(f64::from(steps) / 60.0);
+                    let (from, to) = (1.0 / end(below), end(above));
+                    if to / from < 1.02 {
+                        continue;
+                    }
+                    let ticks = ratio_ticks(from, to, count);
+                    assert!(
+                        (3..=count + 3).contains(&ticks.len()),
+                        "{from}..{to}, {count}: {ticks:?}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
@@ -171,6 +234,7 @@ mod tests {
                 .is_finite()
         );
         assert_eq!(ticks(1.0, 1.0, 5), [1.0]);
+        assert!(logarithmic_ticks(0.0, f64::INFINITY, 5).len() < 20);
         assert_eq!(nice_end(0.0, 5), 1.0);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::text::{head, plain, prose, row};
 use crate::report::view::{Entry, SettingView, View};
+use crate::report::words;
 
 /// Whether the contest was fair.
 pub(super) fn fairness(text: &mut String, view: &View) {
@@ -43,8 +44,8 @@ pub(super) fn fairness(text: &mut String, view: &View) {
         }
     }
     if !fairness.notes.is_empty() {
-        let count = fairness.notes.len();
-        let _ = writeln!(text, "\n<details><summary>{count} notes</summary>\n");
+        let notes = words::things(fairness.notes.len() as u64, "note");
+        let _ = writeln!(text, "\n<details><summary>{notes}</summary>\n");
         for one in &fairness.notes {
             let _ = writeln!(text, "- {} ({})", prose(&one.claim), plain(&one.rule));
         }

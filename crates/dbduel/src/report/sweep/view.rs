@@ -242,10 +242,7 @@ fn extended(extension: &SweptExtension) -> String {
         1 => String::new(),
         count => format!(" {count} times"),
     };
-    let blocks = match extension.blocks {
-        1 => "1 block".to_owned(),
-        count => format!("{count} blocks"),
-    };
+    let blocks = words::things(extension.blocks as u64, "block");
     let used = words::duration(extension.used_s);
     format!("extended{times}, since then {used} of load and {blocks}")
 }

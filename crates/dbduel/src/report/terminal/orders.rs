@@ -3,17 +3,14 @@
 use super::page::{Ink, Page, clean, wrap};
 use crate::report::view::{CLASS_COLUMNS, OrdersView};
 
-/// Width of a column of numbers.
-const CELL: usize = 9;
-/// Width of the names of classes.
-const CLASS: usize = 14;
-/// Columns of the table of classes that a terminal shows: without the interval of the 90 % quantile.
-const SHOWN: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+/// What a table of classes is moved to the right by.
+const INDENT: usize = 4;
 
 /// NOPM and classes, after the disclaimer.
 pub(super) fn orders(page: &mut Page, view: &OrdersView) {
     page.blank();
     page.wrapped(&view.disclaimer);
+    let columns = columns(view, page.width);
     for level in &view.levels {
         let label = page.inked(Ink::Bold, &clean(&level.label));
         page.line(&label);
@@ -34,21 +31,55 @@ pub(super) fn orders(page: &mut Page, view: &OrdersView) {
             {
                 page.line(&format!("{}{line}", if index == 0 { "  " } else { "    " }));
             }
-            let heads: String = SHOWN
-                .iter()
-                .map(|column| format!(" {:>CELL$}", CLASS_COLUMNS[*column]))
-                .collect();
-            let heads = page.inked(Ink::Dim, &format!("    {:CLASS$}{heads}", ""));
+            let heads = page.inked(
+                Ink::Dim,
+                &row(&columns, |column| match column {
+                    0 => "",
+                    column => CLASS_COLUMNS[column],
+                }),
+            );
             page.line(&heads);
             for class in &cell.classes {
-                let cells: String = SHOWN
-                    .iter()
-                    .map(|column| format!(" {:>CELL$}", without_interval(&class[*column])))
-                    .collect();
-                page.line(&format!("    {:CLASS$}{cells}", class[0]));
+                page.line(&row(&columns, |column| &class[column]));
             }
         }
     }
+}
+
+/// Widths of the first columns of the tables of classes, of so many as the page has room for. All tables have the
+/// same, each as wide as its widest cell.
+fn columns(view: &OrdersView, page_width: usize) -> Vec<usize> {
+    let cells = view.levels.iter().flat_map(|level| &level.cells);
+    let classes: Vec<&Vec<String>> = cells.flat_map(|cell| &cell.classes).collect();
+    let width = |column: usize| {
+        let head = CLASS_COLUMNS[column].chars().count();
+        let widths = classes
+            .iter()
+            .map(|class| without_interval(&class[column]).chars().count());
+        widths.chain([head]).max().unwrap_or(head)
+    };
+    let mut free = page_width.saturating_sub(INDENT);
+    (0..CLASS_COLUMNS.len())
+        .map(width)
+        .take_while(|width| {
+            let fits = *width < free;
+            free = free.saturating_sub(width + 1);
+            fits
+        })
+        .collect()
+}
+
+/// One row of a table of classes: the name to the left, figures to the right.
+fn row<'t>(columns: &[usize], text: impl Fn(usize) -> &'t str) -> String {
+    let mut row = " ".repeat(INDENT);
+    for (column, width) in columns.iter().enumerate() {
+        let text = without_interval(text(column));
+        match column {
+            0 => row.push_str(&format!("{text:<width$}")),
+            _ => row.push_str(&format!(" {text:>width$}")),
+        }
+    }
+    row
 }
 
 fn without_interval(text: &str) -> &str {

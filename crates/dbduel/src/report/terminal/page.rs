@@ -87,12 +87,17 @@ pub(in crate::report) fn clean(text: &str) -> String {
         .collect()
 }
 
+/// What belongs to the number before it.
+const UNITS: [&str; 13] = [
+    "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "×",
+];
+
 /// Words into lines: the first starts at column `first`, the others at `indent`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut column = first;
-    for word in text.split_whitespace() {
+    for word in units_kept(text) {
         let length = word.chars().count();
         let is_empty = lines.last().is_none_or(String::is_empty);
         if !is_empty && column + 1 + length > width {
@@ -104,9 +109,41 @@ pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String
                 line.push(' ');
                 column += 1;
             }
-            line.push_str(word);
+            line.push_str(&word);
             column += length;
         }
     }
     lines
+}
+
+/// The words of a text, each number with its unit as one.
+fn units_kept(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = word.trim_end_matches(|end: char| !end.is_alphanumeric() && end != '%');
+        match words.last_mut() {
+            Some(last)
+                if UNITS.contains(&unit) && last.ends_with(|end: char| end.is_ascii_digit()) =>
+            {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            wrap("between 15 ms, and 20 % (of 9 s).", 12, 0, 0),
+            ["between", "15 ms, and", "20 % (of", "9 s)."]
+        );
+        assert_eq!(wrap("a b", 2, 0, 0), ["a", "b"]);
+    }
 }

@@ -81,8 +81,7 @@ fn reservations(findings: &[Finding]) -> String {
     };
     match (count(Severity::Void), count(Severity::Doubt)) {
         (0, 0) => String::new(),
-        (0, 1) => "; 1 doubt, see below".to_owned(),
-        (0, doubts) => format!("; {doubts} doubts, see below"),
+        (0, doubts) => format!("; {}, see below", words::things(doubts as u64, "doubt")),
         (_, _) => "; not valid as it stands, see below".to_owned(),
     }
 }
@@ -166,11 +165,7 @@ fn row(label: String, comparison: &Comparison, blocks: u32) -> Row {
             Figure::Bare { .. } => "no interval".to_owned(),
             Figure::NotMeasured { .. } => words::NOT_MEASURED.to_owned(),
         },
-        blocks: if blocks == 1 {
-            "1 block".to_owned()
-        } else {
-            format!("{blocks} blocks")
-        },
+        blocks: words::things(blocks.into(), "block"),
         because: comparison.because.clone(),
     }
 }

@@ -5,11 +5,40 @@ use std::collections::BTreeMap;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::Host;
 use dbduel_record::plan::Parameters;
+use serde::Serialize;
 
-use super::{ContenderView, Entry, SettingView, entry};
+use super::{Entry, entry};
 use crate::judge::Summary;
 use crate::judge::summary::{ContenderFacts, SettingDifference};
 use crate::report::words;
+
+/// One contender.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContenderView {
+    /// Name.
+    pub name: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// True for the baseline.
+    pub is_baseline: bool,
+    /// Product and version as found.
+    pub version: String,
+    /// Facts about it.
+    pub facts: Vec<Entry>,
+    /// Settings asked for.
+    pub settings: Vec<Entry>,
+}
+
+/// One setting that differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingView {
+    /// Name of the variable.
+    pub name: String,
+    /// True when the experiment set it.
+    pub is_asked_for: bool,
+    /// Value per contender.
+    pub values: Vec<String>,
+}
 
 pub(super) fn when(summary: &Summary) -> String {
     let run = &summary.run;
@@ -36,10 +65,7 @@ fn loading(load: &LoadTime) -> [Entry; 3] {
         words::count(load.rows),
         words::duration(load.rows_s),
         words::number(per_second),
-        match load.connections {
-            1 => "1 connection".to_owned(),
-            count => format!("{count} connections"),
-        },
+        words::things(load.connections.into(), "connection"),
     );
     [
         entry("loading its tables", rows),
@@ -323,11 +349,7 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             "load process",
             format!(
                 "{}, {}",
-                if load.threads == 1 {
-                    "1 thread".to_owned()
-                } else {
-                    format!("{} threads", load.threads)
-                },
+                words::things(load.threads as u64, "thread"),
                 cores(&load.cores)
             ),
         ),
@@ -355,12 +377,8 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         entry(
             "course",
             format!(
-                "{} of all servers, {} slices finished, {} lost, {} blocks complete, {} incomplete",
-                if run.epochs == 1 {
-                    "one start".to_owned()
-                } else {
-                    format!("{} starts", run.epochs)
-                },
+                "{} of all servers; slices: {} finished, {} lost; blocks: {} complete, {} incomplete",
+                words::things(run.epochs.into(), "start"),
                 run.slices_finished,
                 run.slices_lost,
                 run.blocks_complete,

@@ -1,8 +1,52 @@
 //! The tables of figures: throughput, latency, processor time, outcomes and stalls.
 
-use super::{FigureView, LevelView, MeasuresView, blocks};
+use serde::Serialize;
+
 use crate::judge::summary::{Duel, Figure, How, Measures};
 use crate::report::words;
+
+/// The figures of one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct LevelView {
+    /// Name of the level.
+    pub label: String,
+    /// Blocks that count and those that do not.
+    pub blocks: String,
+    /// One row per contender.
+    pub rows: Vec<MeasuresView>,
+    /// Heading of the list below.
+    pub why_without: String,
+    /// Why some of the figures have no interval.
+    pub without_interval: Vec<String>,
+}
+
+/// The figures of one contender at one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct MeasuresView {
+    /// Name.
+    pub contender: String,
+    /// Number, for colour and shape.
+    pub number: usize,
+    /// Figures in the order of [`COLUMNS`].
+    pub figures: Vec<FigureView>,
+    /// Committed, failed, retried.
+    pub outcomes: String,
+    /// The stall ledger.
+    pub stalls: String,
+    /// Whether it was in a steady state; absent where nothing is shown.
+    pub course: Option<String>,
+}
+
+/// One figure.
+#[derive(Debug, Clone, Serialize)]
+pub struct FigureView {
+    /// Value, or that there is none.
+    pub value: String,
+    /// Interval, or that there is none.
+    pub doubt: String,
+    /// How it was obtained and why there is no interval.
+    pub how: String,
+}
 
 /// A column of the tables of figures.
 pub struct Column {
@@ -49,7 +93,7 @@ pub const COLUMNS: [Column; 9] = [
 ];
 
 pub(super) fn level(duel: &Duel) -> LevelView {
-    let mut complete = blocks(duel.blocks_complete);
+    let mut complete = words::things(duel.blocks_complete.into(), "block");
     if duel.blocks_incomplete > 0 {
         complete.push_str(&format!(
             ", {} left out as incomplete",

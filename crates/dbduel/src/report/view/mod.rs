@@ -10,9 +10,11 @@ use super::{method, scaling, words};
 use crate::judge::Summary;
 
 mod by_clients;
+mod disclosure;
 mod facts;
 mod fairness;
 mod figures;
+mod findings;
 mod orders;
 mod pairs;
 mod ratios;
@@ -20,19 +22,25 @@ mod storage;
 mod verdicts;
 
 pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
+pub use disclosure::DisclosureView;
+pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
-pub use figures::COLUMNS;
+pub use figures::{COLUMNS, LevelView};
+pub use findings::{FindingView, audit_doubts_left, caveats, severity};
 pub use orders::{CLASS_COLUMNS, OrdersView};
 pub use pairs::PairsView;
-pub use verdicts::{interval, severity};
+pub use ratios::RatioView;
+pub use verdicts::{VerdictView, interval};
 
 use by_clients::by_clients;
+use disclosure::{disclosed, disclosure};
 use facts::{contender, host, reproduce, setting, when};
 use fairness::fairness;
 use figures::level;
+use findings::finding;
 use storage::storage;
 pub use storage::{HEADS as STORAGE_HEADS, StorageView};
-use verdicts::{finding, verdict};
+use verdicts::verdict;
 
 /// Differing settings that are shown at once; the rest is one click away.
 const SETTINGS_SHOWN: usize = 24;
@@ -121,157 +129,6 @@ pub struct Entry {
     pub text: String,
 }
 
-/// A section of the disclosure checklist.
-#[derive(Debug, Clone, Serialize)]
-pub struct DisclosureView {
-    /// Its heading.
-    pub section: String,
-    /// Items that the record has.
-    pub present: Vec<String>,
-    /// Items that it lacks, each with the place where it would be.
-    pub missing: Vec<Entry>,
-}
-
-/// One verdict.
-#[derive(Debug, Clone, Serialize)]
-pub struct VerdictView {
-    /// Name of the level.
-    pub level: String,
-    /// Name of the contender.
-    pub contender: String,
-    /// Its number, for colour and shape.
-    pub number: usize,
-    /// `faster`, `slower`, `equivalent`, `undecided` or `void`.
-    pub verdict: &'static str,
-    /// The verdict with its restriction.
-    pub phrase: String,
-    /// A sign for the verdict.
-    pub sign: &'static str,
-    /// The ratio.
-    pub ratio: String,
-    /// Its interval, or why there is none.
-    pub interval: String,
-    /// Number of blocks.
-    pub blocks: String,
-    /// How it was decided, or why not.
-    pub how: String,
-    /// Cross-checks of the ratio.
-    pub checks: String,
-    /// What would overturn it.
-    pub overturned_by: Vec<String>,
-}
-
-/// One ratio beside the verdict's.
-#[derive(Debug, Clone, Serialize)]
-pub struct RatioView {
-    /// Name of the level.
-    pub level: String,
-    /// Name of the contender.
-    pub contender: String,
-    /// Its number, for colour and shape.
-    pub number: usize,
-    /// What is compared.
-    pub what: String,
-    /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
-    pub answer: &'static str,
-    /// The answer with its sign.
-    pub phrase: String,
-    /// The ratio.
-    pub ratio: String,
-    /// Its interval, or why there is none.
-    pub interval: String,
-    /// Standard deviation of a block; empty when there is none.
-    pub block_sd: String,
-}
-
-/// One finding.
-#[derive(Debug, Clone, Serialize)]
-pub struct FindingView {
-    /// `void`, `doubt` or `note`.
-    pub severity: &'static str,
-    /// A sign for the severity.
-    pub sign: &'static str,
-    /// Name of the rule.
-    pub rule: String,
-    /// Why the rule matters; empty when it says so itself.
-    pub why: String,
-    /// The claim.
-    pub claim: String,
-    /// The remedy.
-    pub remedy: String,
-}
-
-/// The figures of one level.
-#[derive(Debug, Clone, Serialize)]
-pub struct LevelView {
-    /// Name of the level.
-    pub label: String,
-    /// Blocks that count and those that do not.
-    pub blocks: String,
-    /// One row per contender.
-    pub rows: Vec<MeasuresView>,
-    /// Heading of the list below.
-    pub why_without: String,
-    /// Why some of the figures have no interval.
-    pub without_interval: Vec<String>,
-}
-
-/// The figures of one contender at one level.
-#[derive(Debug, Clone, Serialize)]
-pub struct MeasuresView {
-    /// Name.
-    pub contender: String,
-    /// Number, for colour and shape.
-    pub number: usize,
-    /// Figures in the order of [`COLUMNS`].
-    pub figures: Vec<FigureView>,
-    /// Committed, failed, retried.
-    pub outcomes: String,
-    /// The stall ledger.
-    pub stalls: String,
-    /// Whether it was in a steady state; absent where nothing is shown.
-    pub course: Option<String>,
-}
-
-/// One figure.
-#[derive(Debug, Clone, Serialize)]
-pub struct FigureView {
-    /// Value, or that there is none.
-    pub value: String,
-    /// Interval, or that there is none.
-    pub doubt: String,
-    /// How it was obtained and why there is no interval.
-    pub how: String,
-}
-
-/// One contender.
-#[derive(Debug, Clone, Serialize)]
-pub struct ContenderView {
-    /// Name.
-    pub name: String,
-    /// Number, for colour and shape.
-    pub number: usize,
-    /// True for the baseline.
-    pub is_baseline: bool,
-    /// Product and version as found.
-    pub version: String,
-    /// Facts about it.
-    pub facts: Vec<Entry>,
-    /// Settings asked for.
-    pub settings: Vec<Entry>,
-}
-
-/// One setting that differs.
-#[derive(Debug, Clone, Serialize)]
-pub struct SettingView {
-    /// Name of the variable.
-    pub name: String,
-    /// True when the experiment set it.
-    pub is_asked_for: bool,
-    /// Value per contender.
-    pub values: Vec<String>,
-}
-
 impl View {
     /// The report on a summary.
     #[must_use]
@@ -342,78 +199,9 @@ impl View {
     }
 }
 
-/// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
-const AUDIT_DOUBTS_SHOWN: usize = 5;
-
-fn is_of_audit(finding: &Finding) -> bool {
-    finding.severity == Severity::Doubt && finding.rule.starts_with("audit.")
-}
-
-/// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
-pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
-    let heavy = findings
-        .iter()
-        .filter(|finding| finding.severity > Severity::Note);
-    let mut of_audit = 0;
-    heavy.filter(move |finding| {
-        of_audit += usize::from(is_of_audit(finding));
-        !is_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
-    })
-}
-
-/// How many doubts of the audit are not among the [`caveats`].
-#[must_use]
-pub fn audit_doubts_left(findings: &[Finding]) -> usize {
-    let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
-    of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
-}
-
-fn disclosure(summary: &Summary) -> Vec<DisclosureView> {
-    let mut sections: Vec<DisclosureView> = Vec::new();
-    for item in &summary.disclosure {
-        if sections
-            .last()
-            .is_none_or(|last| last.section != item.section)
-        {
-            sections.push(DisclosureView {
-                section: item.section.clone(),
-                present: Vec::new(),
-                missing: Vec::new(),
-            });
-        }
-        let Some(section) = sections.last_mut() else {
-            continue;
-        };
-        if item.present {
-            section.present.push(item.item.clone());
-        } else {
-            section.missing.push(entry(&item.item, item.place.clone()));
-        }
-    }
-    sections
-}
-
-fn disclosed(summary: &Summary) -> String {
-    let all = summary.disclosure.len();
-    let present = summary
-        .disclosure
-        .iter()
-        .filter(|item| item.present)
-        .count();
-    format!("{present} of {all} present, {} missing", all - present)
-}
-
 fn entry(label: &str, text: impl Into<String>) -> Entry {
     Entry {
         label: label.to_owned(),
         text: text.into(),
-    }
-}
-
-fn blocks(count: u32) -> String {
-    if count == 1 {
-        "1 block".to_owned()
-    } else {
-        format!("{count} blocks")
     }
 }

@@ -1,12 +1,37 @@
 //! Latency and cost against the baseline.
 
-use super::{RatioView, interval};
+use serde::Serialize;
+
+use super::interval;
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
 use crate::report::words;
 
 /// The class of looks of what was not compared.
 pub(super) const NOT_COMPARED: &str = "not-compared";
+
+/// One ratio beside the verdict's.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioView {
+    /// Name of the level.
+    pub level: String,
+    /// Name of the contender.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// What is compared.
+    pub what: String,
+    /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
+    pub answer: &'static str,
+    /// The answer with its sign.
+    pub phrase: String,
+    /// The ratio.
+    pub ratio: String,
+    /// Its interval, or why there is none.
+    pub interval: String,
+    /// Standard deviation of a block; empty when there is none.
+    pub block_sd: String,
+}
 
 /// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
 pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {

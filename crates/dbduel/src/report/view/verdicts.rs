@@ -1,11 +1,39 @@
-//! Verdicts and findings as text.
+//! Verdicts as text.
 
-use dbduel_record::event::{Finding, Severity};
+use serde::Serialize;
 
-use super::{FindingView, VerdictView, blocks};
+use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Figure, PaidBy, Verdict};
-use crate::judge::{self, Summary};
 use crate::report::words;
+
+/// One verdict.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerdictView {
+    /// Name of the level.
+    pub level: String,
+    /// Name of the contender.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// `faster`, `slower`, `equivalent`, `undecided` or `void`.
+    pub verdict: &'static str,
+    /// The verdict with its restriction.
+    pub phrase: String,
+    /// A sign for the verdict.
+    pub sign: &'static str,
+    /// The ratio.
+    pub ratio: String,
+    /// Its interval, or why there is none.
+    pub interval: String,
+    /// Number of blocks.
+    pub blocks: String,
+    /// How it was decided, or why not.
+    pub how: String,
+    /// Cross-checks of the ratio.
+    pub checks: String,
+    /// What would overturn it.
+    pub overturned_by: Vec<String>,
+}
 
 pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -> VerdictView {
     let number = summary
@@ -22,7 +50,7 @@ pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -
         sign: words::sign(comparison.verdict),
         ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
         interval: interval(&comparison.ratio),
-        blocks: blocks(duel.blocks_complete),
+        blocks: words::things(duel.blocks_complete.into(), "block"),
         how: how_decided(summary, duel, comparison),
         checks: checks(comparison),
         overturned_by: comparison.overturned_by.clone(),
@@ -82,28 +110,4 @@ fn checks(comparison: &Comparison) -> String {
         checks.push(format!("detectable {}", words::share(detectable)));
     }
     checks.join(" · ")
-}
-
-pub(super) fn finding(summary: &Summary, finding: &Finding) -> FindingView {
-    let (severity, sign) = severity(finding.severity);
-    let audit = summary.audit.as_ref();
-    let why = judge::why(&finding.rule).or_else(|| judge::fairness::why(audit?, &finding.rule));
-    FindingView {
-        severity,
-        sign,
-        rule: finding.rule.clone(),
-        why: why.unwrap_or_default().to_owned(),
-        claim: finding.claim.clone(),
-        remedy: finding.remedy.clone(),
-    }
-}
-
-/// A severity as a word and a sign.
-#[must_use]
-pub fn severity(severity: Severity) -> (&'static str, &'static str) {
-    match severity {
-        Severity::Void => ("void", "✕"),
-        Severity::Doubt => ("doubt", "!"),
-        Severity::Note => ("note", "·"),
-    }
 }

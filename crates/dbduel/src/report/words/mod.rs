@@ -8,7 +8,7 @@ mod headlines;
 mod numbers;
 mod verdicts;
 
-pub use crate::counts::of as count;
+pub use crate::counts::{of as count, things};
 pub use crate::percent::of as share;
 pub use course::{course, courses, is_unsettled};
 pub use figures::{
@@ -41,10 +41,7 @@ fn joined(labels: &[&str]) -> String {
 /// `1 client`, `16 clients`.
 #[must_use]
 pub fn clients(count: u32) -> String {
-    match count {
-        1 => "1 client".to_owned(),
-        count => format!("{count} clients"),
-    }
+    things(u64::from(count), "client")
 }
 
 /// When something happened, UTC to the second; empty when it cannot be said.

@@ -79,7 +79,10 @@ pub(super) fn redo_too_small(look: &Look<'_>) -> Option<Hit> {
     let waits = server
         .delta("innodb_log_waits")
         .filter(|&waits| waits > 0.0)?;
-    let what = format!("waited {waits} times for room in the log buffer");
+    let what = format!(
+        "waited {} for room in the log buffer",
+        counts::things(waits as u64, "time")
+    );
     Some(
         Hit::new(what, "Enlarge innodb_log_buffer_size on all sides.")
             .from(look, &["innodb_log_buffer_size", "delta.innodb_log_waits"])
@@ -113,8 +116,8 @@ pub(super) fn waits_for_free_pages(look: &Look<'_>) -> Option<Hit> {
         .server()
         .delta("innodb_buffer_pool_wait_free")
         .filter(|&waits| waits > 0.0)?;
-    let times = counts::of(waits as u64);
-    let what = format!("waited {times} times for a free page of the buffer pool");
+    let times = counts::things(waits as u64, "time");
+    let what = format!("waited {times} for a free page of the buffer pool");
     Some(
         Hit::new(
             what,
@@ -367,7 +370,10 @@ pub(super) fn compression_missing(look: &Look<'_>) -> Option<Hit> {
         .delta("innodb_num_pages_page_compression_error")
         .filter(|&errors| errors > 0.0);
     if let Some(errors) = errors {
-        let what = format!("failed to compress {errors} pages");
+        let what = format!(
+            "failed to compress {}",
+            counts::things(errors as u64, "page")
+        );
         return Some(
             Hit::new(
                 what,

@@ -5,7 +5,7 @@ use dbduel_record::event::Severity;
 use super::{Hit, Look};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::Value;
-use crate::percent;
+use crate::{counts, percent};
 
 /// Share of cache look-ups that may miss (a rule of thumb).
 const MISS_SHARE_MAX: f64 = 0.01;
@@ -29,7 +29,10 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
     let remedy = "Enlarge table_open_cache: it holds a handle per table and connection that uses it, not per table.";
     let overflows = server.delta("table_open_cache_overflows");
     if let Some(overflows) = overflows.filter(|&overflows| overflows > 0.0) {
-        let what = format!("closed {overflows} tables to open others (table cache overflows)");
+        let what = format!(
+            "closed {} to open others (table cache overflows)",
+            counts::things(overflows as u64, "table")
+        );
         let hit = Hit::new(what, remedy).from(look, &reads);
         return Some(hit.excess(overflows / OVERFLOWS_MIN));
     }
@@ -56,7 +59,10 @@ pub(super) fn table_cache(look: &Look<'_>) -> Option<Hit> {
     let clients = look.case.clients.map_or(1.0, f64::from);
     let most = held.max(clients * 100.0);
     (opened > most).then(|| {
-        let what = format!("opened {opened} tables with a cache of {held}");
+        let what = format!(
+            "opened {} with a cache of {held}",
+            counts::things(opened as u64, "table")
+        );
         Hit::new(what, remedy)
             .from(look, &reads)
             .excess(opened / most)
@@ -79,7 +85,10 @@ pub(super) fn connections(look: &Look<'_>) -> Option<Hit> {
     if let Some(refused) = refused {
         return Some(
             Hit::new(
-                format!("refused {refused} connections, its limit is {limit}"),
+                format!(
+                    "refused {}, its limit is {limit}",
+                    counts::things(refused as u64, "connection")
+                ),
                 remedy,
             )
             .from(look, &reads),
@@ -136,7 +145,10 @@ pub(super) fn query_cache(look: &Look<'_>) -> Option<Hit> {
         + look.server().delta("qcache_inserts").unwrap_or(0.0);
     (is_on || used > 0.0).then(|| {
         let what = if used > 0.0 {
-            format!("used its query cache {used} times")
+            format!(
+                "used its query cache {}",
+                counts::things(used as u64, "time")
+            )
         } else {
             "has its query cache on".to_owned()
         };

@@ -1,18 +1,42 @@
-//! Synthetic machines and contenders with known truth, second by second.
+//! Synthetic machines and contenders with known truth, second by second: what the methods of this crate are
+//! checked on, and any other method can be.
 //!
 //! ln y = ln μ + machine + own dips. The machine is a fast and a slow first-order autoregression, a
 //! sinusoid, a linear drift, an on/off neighbour and random stalls, all shared by whoever runs at that
 //! second; each contender has periodic dips driven by its own active time. Nothing here was fitted to a
-//! real server: it ranks methods and sets thresholds.
+//! real server: it ranks methods and sets thresholds. It does not know how a method works, nor what it concludes.
+//! Throughputs have no unit; a contender without noise has 1.
+//!
+//! ```
+//! use dbduel_stats::compare::paired_mean;
+//! use dbduel_stats::simulate::{DEFAULT_DESIGN, TYPICAL, mirrored_duel};
+//!
+//! # fn main() -> Result<(), dbduel_stats::StatsError> {
+//! // How often does Student's interval of eight blocks hold the truth, an effect of 5 %?
+//! let truth = 1.05_f64.ln();
+//! let mut held = 0;
+//! for seed in 0..200 {
+//!     let log_ratios = mirrored_duel(TYPICAL, DEFAULT_DESIGN, 8, truth, seed);
+//!     let mean = paired_mean(&log_ratios, 0.05)?;
+//!     held += u32::from((mean.low..=mean.high).contains(&truth));
+//! }
+//! assert!(held >= 180, "held by {held} of 200");
+//! # Ok(())
+//! # }
+//! ```
 
-use dbduel_stats::random::RandomStream;
+use crate::random::RandomStream;
 
 /// Parameters of a machine and of the contenders' dips.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
+    /// The fast autoregression: correlation from one second to the next, standard deviation of ln y.
     pub fast: (f64, f64),
+    /// The slow autoregression, likewise.
     pub slow: (f64, f64),
+    /// The sinusoid: amplitude in ln y, period in seconds.
     pub wave: (f64, f64),
+    /// The linear drift: change of ln y in an hour.
     pub drift_per_hour: f64,
     /// Mean seconds on, mean seconds off, depth.
     pub neighbour: Option<(f64, f64, f64)>,
@@ -22,6 +46,7 @@ pub struct Noise {
     pub dip: (f64, f64, f64),
 }
 
+/// A machine that has little else to do: throughput of one second scatters by about 5 %.
 pub const QUIET: Noise = Noise {
     fast: (0.5, 0.015),
     slow: (0.99, 0.01),
@@ -32,6 +57,7 @@ pub const QUIET: Noise = Noise {
     dip: (45.0, 3.0, 0.15),
 };
 
+/// A machine shared as most are: throughput of one second scatters by about 14 %.
 pub const TYPICAL: Noise = Noise {
     fast: (0.6, 0.04),
     slow: (0.99, 0.05),
@@ -42,6 +68,7 @@ pub const TYPICAL: Noise = Noise {
     dip: (45.0, 4.0, 0.35),
 };
 
+/// A machine with a noisy neighbour: throughput of one second scatters by about 23 %.
 pub const NASTY: Noise = Noise {
     fast: (0.8, 0.06),
     slow: (0.995, 0.10),
@@ -82,6 +109,7 @@ pub fn autoregressive_series(correlation: f64, n: usize, random: &mut RandomStre
 
 /// The machine: what everybody suffers alike.
 pub struct Machine {
+    /// Where all chance of this machine and of its contenders comes from.
     pub random: RandomStream,
     noise: Noise,
     fast: Autoregression,
@@ -89,12 +117,15 @@ pub struct Machine {
     wave_phase: f64,
     neighbour_on: bool,
     stall_left: f64,
+    /// Seconds that have passed.
     pub second: usize,
     /// Period, seconds on, depth and phase of an interference on top of the noise.
     pub interference: Option<(usize, usize, f64, usize)>,
 }
 
 impl Machine {
+    /// A machine at its first second; one seed is one machine.
+    #[must_use]
     pub fn new(noise: Noise, seed: u64) -> Self {
         let mut random = RandomStream::new(seed, 1000);
         let fast = Autoregression::new(noise.fast, &mut random);
@@ -143,7 +174,9 @@ impl Machine {
         let (rate, length, factor) = noise.stall;
         level += stall_step(&mut self.stall_left, rate, length, factor, &mut self.random);
         if let Some((period, on, depth, phase)) = self.interference
-            && (self.second + phase) % period < on
+            && (self.second + phase)
+                .checked_rem(period)
+                .is_some_and(|at| at < on)
         {
             level += (1.0 - depth).ln();
         }
@@ -182,6 +215,7 @@ pub struct Contender {
 }
 
 impl Contender {
+    /// A contender at a random point of its cycle; `log_level` is the logarithm of its throughput without noise.
     pub fn new(noise: &Noise, log_level: f64, random: &mut RandomStream) -> Self {
         Contender {
             active: noise.dip.0 * random.uniform(),
@@ -220,7 +254,7 @@ impl Contender {
         (0..length).map(|_| self.step(machine)).collect()
     }
 
-    /// Mean throughput over `length` seconds after `guard` uncounted ones.
+    /// Mean throughput over `length` seconds after `guard` uncounted ones; NaN of no seconds.
     pub fn slice(&mut self, machine: &mut Machine, guard: usize, length: usize) -> f64 {
         self.seconds(machine, guard, length).iter().sum::<f64>() / length as f64
     }
@@ -229,7 +263,9 @@ impl Contender {
 /// How the slices of two contenders are laid out.
 #[derive(Debug, Clone, Copy)]
 pub struct Design {
+    /// Counted seconds of a slice.
     pub slice: usize,
+    /// Seconds before them that are not counted.
     pub guard: usize,
     /// Relative jitter of the slice length, drawn per block.
     pub jitter: f64,
@@ -243,6 +279,7 @@ pub const DEFAULT_DESIGN: Design = Design {
 };
 
 impl Design {
+    /// Counted seconds of the slices of one block.
     pub fn draw_length(&self, random: &mut RandomStream) -> usize {
         let factor = 1.0 + self.jitter * (2.0 * random.uniform() - 1.0);
         (self.slice as f64 * factor).round() as usize

@@ -1,0 +1,78 @@
+//! What a workload implements to be driven: one client's stream of transactions.
+//!
+//! Knows neither when a transaction is due nor how long it took.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use crate::conn::{Conn, StatementError};
+use crate::ledger::Commitment;
+use crate::tally::Class;
+
+/// The stream of transactions of one client. A workload implements it; it neither times nor retries.
+pub trait Client: Sized + 'static {
+    /// What all clients of the workload have in common.
+    type Options;
+
+    /// Prepares the client's statements.
+    fn open(
+        conn: &mut Conn,
+        options: Self::Options,
+        sequence: Arc<AtomicU32>,
+    ) -> impl Future<Output = Result<Self, StatementError>>;
+
+    /// A slice begins. From here on everything that the client draws follows from the seed.
+    fn begin(&mut self, begin: Begin);
+
+    /// How long the client waits, on top of the ordered think time, before its next transaction is due.
+    /// Asked in closed loops before each transaction.
+    fn pause(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Decides what the next transaction is, without sending anything.
+    fn draw(&mut self) -> Class;
+
+    /// Runs a transaction of this class once. It is called again when the server rolled it back, and
+    /// may draw new values or keep its values.
+    fn transaction(
+        &mut self,
+        class: Class,
+        conn: &mut Conn,
+    ) -> impl Future<Output = Result<(), StatementError>>;
+
+    /// What the transaction that just ended well left behind. Asked once after each of them.
+    fn trace(&mut self) -> Trace {
+        Trace::Plain
+    }
+
+    /// Sends what the client has kept back, after its last transaction of a run.
+    fn finish(&mut self, conn: &mut Conn) -> impl Future<Output = Result<(), StatementError>> {
+        let _ = conn;
+        async { Ok(()) }
+    }
+}
+
+/// What a transaction that ended well left behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// Nothing that anybody keeps.
+    #[default]
+    Plain,
+    /// A number that must still be there after a crash.
+    Committed(Commitment),
+    /// Nothing: it was rolled back on purpose.
+    RolledBack,
+}
+
+/// What a client is told at the beginning of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begin {
+    /// Root of the client's random stream.
+    pub seed: u64,
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// Clients that take part.
+    pub clients: u32,
+}

@@ -1,0 +1,172 @@
+//! The clients of one contender on one thread: the slice that they work in, and what they have to show for it.
+//!
+//! Runs no client; each of them looks here for what it does next.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+
+use super::{Crew, Slice};
+use crate::blocking::Tls;
+use crate::ledger::Commitment;
+use crate::order::OpenOrder;
+use crate::session::Session;
+
+/// What the clients of one contender need to know when they open their connections.
+pub struct Opening {
+    /// The order.
+    pub order: OpenOrder,
+    /// Numbers that all clients of the contender draw from, each once.
+    pub sequence: Arc<AtomicU32>,
+    /// TLS as the order has it.
+    pub tls: Arc<Tls>,
+}
+
+/// The clients of one contender on one thread.
+pub struct Group {
+    opening: Arc<Opening>,
+    /// The run that the clients take part in instead of slices.
+    run: Option<Rc<Crew>>,
+    slice: RefCell<Option<Rc<Slice>>>,
+    /// How long the end of the slice's transactions is waited for after its measured part.
+    drain: Cell<Duration>,
+    /// When the last slice was over; none before the first.
+    ended: Cell<Option<Instant>>,
+    /// Counts slices, so that a client takes part in each only once.
+    round: Cell<u64>,
+    opened: Cell<u32>,
+    /// What the server says of the session of the contender's first client, if that is on this thread.
+    session: RefCell<Option<Session>>,
+    /// Clients inside a transaction or waiting for one.
+    busy: Cell<u32>,
+    /// What the server acknowledged since it was last asked for. Emptied at every tick.
+    commitments: RefCell<Vec<Commitment>>,
+}
+
+impl Group {
+    /// No clients yet.
+    #[must_use]
+    pub fn new(opening: Arc<Opening>) -> Rc<Self> {
+        Self::new_in(opening, None)
+    }
+
+    /// No clients yet; they will take part in a run instead of slices.
+    pub(crate) fn for_run(opening: Arc<Opening>, run: Rc<Crew>) -> Rc<Self> {
+        Self::new_in(opening, Some(run))
+    }
+
+    fn new_in(opening: Arc<Opening>, run: Option<Rc<Crew>>) -> Rc<Self> {
+        Rc::new(Group {
+            opening,
+            run,
+            slice: RefCell::default(),
+            drain: Cell::default(),
+            ended: Cell::default(),
+            round: Cell::new(0),
+            opened: Cell::new(0),
+            session: RefCell::default(),
+            busy: Cell::new(0),
+            commitments: RefCell::default(),
+        })
+    }
+
+    /// What its clients need to know when they open their connections.
+    pub(crate) fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Clients that are connected and have prepared their statements.
+    #[must_use]
+    pub fn opened(&self) -> u32 {
+        self.opened.get()
+    }
+
+    /// What the server says of the session of the contender's first client; once, and only on the
+    /// thread that has this client.
+    #[must_use]
+    pub fn take_session(&self) -> Option<Session> {
+        self.session.take()
+    }
+
+    /// True when no client is inside a slice. After a slice whose transactions did not all end within
+    /// its drain, that may take until the server answers them.
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        self.busy.get() == 0
+    }
+
+    /// Begins a slice for all parked clients, which go on when they are polled next. `drain`: longest wait for transactions
+    /// in flight at its end.
+    pub fn begin(&self, slice: Rc<Slice>, drain: Duration) {
+        self.round.set(self.round.get() + 1);
+        self.drain.set(drain);
+        *self.slice.borrow_mut() = Some(slice);
+    }
+
+    /// Hands out what the server acknowledged since the last call.
+    #[must_use]
+    pub fn take_commitments(&self) -> Vec<Commitment> {
+        let mut kept = self.commitments.borrow_mut();
+        let next = Vec::with_capacity(kept.len());
+        std::mem::replace(&mut *kept, next)
+    }
+
+    /// The slice is over for clients that have not begun with it.
+    pub fn end(&self) {
+        *self.slice.borrow_mut() = None;
+        self.ended.set(Some(Instant::now()));
+    }
+
+    /// From when on nobody waits for a transaction that a slice has begun; none before the first slice, when clients may be
+    /// busy with their connections alone.
+    #[must_use]
+    pub fn over_at(&self) -> Option<Instant> {
+        match &*self.slice.borrow() {
+            Some(slice) => Some(slice.instant(slice.end_ns()) + self.drain.get()),
+            None => self.ended.get(),
+        }
+    }
+
+    /// The run that its clients take part in instead of slices, if there is one.
+    pub(super) fn run(&self) -> Option<Rc<Crew>> {
+        self.run.clone()
+    }
+
+    /// A client is connected and has prepared its statements; the contender's first one brings what the server
+    /// says of its session.
+    pub(super) fn admit(&self, session: Option<Session>) {
+        if session.is_some() {
+            self.session.replace(session);
+        }
+        self.opened.set(self.opened.get() + 1);
+    }
+
+    /// The slice that a client takes part in next; none while there is no new one for it. `round` is the last
+    /// slice that the client has looked at.
+    pub(super) fn next_slice(&self, client: u32, round: &mut u64) -> Option<Rc<Slice>> {
+        if *round == self.round.get() {
+            return None;
+        }
+        let slice = self.slice.borrow();
+        let slice = slice.as_ref()?;
+        *round = self.round.get();
+        (client < slice.spec().share.clients).then(|| Rc::clone(slice))
+    }
+
+    /// A client begins with a slice.
+    pub(super) fn enter(&self) {
+        self.busy.set(self.busy.get() + 1);
+    }
+
+    /// A client has ended all that it did in a slice.
+    pub(super) fn leave(&self) {
+        self.busy.set(self.busy.get() - 1);
+    }
+
+    /// Keeps what the server acknowledged until it is asked for.
+    pub(super) fn keep(&self, commitment: Commitment) {
+        self.commitments.borrow_mut().push(commitment);
+    }
+}

@@ -1,0 +1,73 @@
+//! Findings as text, and which of them stand beside the verdicts.
+
+use dbduel_record::event::{Finding, Severity};
+use serde::Serialize;
+
+use crate::judge::{self, Summary};
+
+/// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
+const AUDIT_DOUBTS_SHOWN: usize = 5;
+
+/// One finding.
+#[derive(Debug, Clone, Serialize)]
+pub struct FindingView {
+    /// `void`, `doubt` or `note`.
+    pub severity: &'static str,
+    /// A sign for the severity.
+    pub sign: &'static str,
+    /// Name of the rule.
+    pub rule: String,
+    /// Why the rule matters; empty when it says so itself.
+    pub why: String,
+    /// The claim.
+    pub claim: String,
+    /// The remedy.
+    pub remedy: String,
+}
+
+pub(super) fn finding(summary: &Summary, finding: &Finding) -> FindingView {
+    let (severity, sign) = severity(finding.severity);
+    let audit = summary.audit.as_ref();
+    let why = judge::why(&finding.rule).or_else(|| judge::fairness::why(audit?, &finding.rule));
+    FindingView {
+        severity,
+        sign,
+        rule: finding.rule.clone(),
+        why: why.unwrap_or_default().to_owned(),
+        claim: finding.claim.clone(),
+        remedy: finding.remedy.clone(),
+    }
+}
+
+/// A severity as a word and a sign.
+#[must_use]
+pub fn severity(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Void => ("void", "✕"),
+        Severity::Doubt => ("doubt", "!"),
+        Severity::Note => ("note", "·"),
+    }
+}
+
+fn is_of_audit(finding: &Finding) -> bool {
+    finding.severity == Severity::Doubt && finding.rule.starts_with("audit.")
+}
+
+/// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
+pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    let heavy = findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note);
+    let mut of_audit = 0;
+    heavy.filter(move |finding| {
+        of_audit += usize::from(is_of_audit(finding));
+        !is_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
+    })
+}
+
+/// How many doubts of the audit are not among the [`caveats`].
+#[must_use]
+pub fn audit_doubts_left(findings: &[Finding]) -> usize {
+    let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
+    of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
+}
