@@ -14,7 +14,7 @@ use dbduel_record::event::SliceId;
 use dbduel_record::plan::{Arrival, LoadLevel, Objective, RateSearch};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
-use dbduel_stats::compare::paired_mean;
+use dbduel_stats::mean::series_mean;
 use hdrhistogram::Histogram;
 
 use crate::judge::evidence::blocks::LevelBlocks;
@@ -135,7 +135,7 @@ fn classify(
         .filter(|late| late.known > 0.0)
         .collect();
     let shares: Vec<f64> = telling.iter().map(|late| late.share).collect();
-    let Ok(interval) = paired_mean(&shares, alpha) else {
+    let Ok(interval) = series_mean(&shares, alpha) else {
         return (ObjectiveState::Unclear, None);
     };
     let known: f64 = telling.iter().map(|late| late.known).sum();
