@@ -24,9 +24,10 @@ fn main() -> Result<(), std::num::ParseIntError> {
     let duels = std::env::args().nth(1).map(|duels| duels.parse());
     let duels: u64 = duels.transpose()?.unwrap_or(1000).max(1);
     println!(
-        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %:\n\n\
-         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | Student, one look |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %; in \
+         brackets the mean half width in percent of it:\n\n\
+         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | Student, one look | with neighbours |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         100.0 * MARGIN
     );
     for (name, noise) in MACHINES {
@@ -34,11 +35,12 @@ fn main() -> Result<(), std::num::ParseIntError> {
             for blocks in BLOCKS {
                 let found = of_ratio(noise, blocks, duels);
                 println!(
-                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {:.1} |",
+                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {} | {} |",
                     found.at_every_look.percent(),
                     found.at_the_stop.percent(),
                     found.sign_flip_once.percent(),
-                    found.student_once.percent(),
+                    wide(found.student_once, 2),
+                    wide(found.neighbours_once, 2),
                 );
             }
         }
@@ -75,16 +77,18 @@ fn main() -> Result<(), std::num::ParseIntError> {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         RIVALS.map(|(name, _)| name).join(" | ")
     );
-    let wide = |coverage: Coverage| {
-        let half = coverage.half_width_percent();
-        format!("{:.1} ({half:.1})", coverage.percent())
-    };
     for (name, blocks, found) in rivals {
         println!(
             "| {name} | {blocks} | {} | {} |",
-            wide(found.mean),
-            found.rivals.map(wide).join(" | "),
+            wide(found.mean, 1),
+            found.rivals.map(|rival| wide(rival, 1)).join(" | "),
         );
     }
     Ok(())
+}
+
+/// How many hold, and the mean half width in percent with so many decimals.
+fn wide(coverage: Coverage, decimals: usize) -> String {
+    let half = coverage.half_width_percent();
+    format!("{:.1} ({half:.decimals$})", coverage.percent())
 }

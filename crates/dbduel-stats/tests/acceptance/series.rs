@@ -2,6 +2,8 @@
 
 use crate::queue::{Latencies, draw_stalls, serve};
 use crate::simulate::autoregressive_series;
+use dbduel_stats::Estimate;
+use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, QuantileEstimate, quantile_estimate};
 use dbduel_stats::random::RandomStream;
@@ -30,6 +32,25 @@ fn means_are_covered_where_the_memory_is_that_of_the_method_or_shorter() {
 fn movements_much_slower_than_the_series_are_not_covered() {
     let covered = covered(0.99, 28);
     assert!(covered < 600, "{covered}");
+}
+
+/// What is paid for that where nothing moves slowly: half of the width in few values, a quarter of it in many.
+#[test]
+fn independent_values_have_intervals_that_are_wider_than_they_need() {
+    let times_student = |n: usize| {
+        let (mut own, mut student) = (0.0, 0.0);
+        for seed in 0..300 {
+            let mut random = RandomStream::new(seed, 23);
+            let series = autoregressive_series(0.0, n, &mut random);
+            let width = |mean: Estimate| mean.high - mean.low;
+            own += width(series_mean(&series, 0.05).unwrap());
+            student += width(paired_mean(&series, 0.05).unwrap());
+        }
+        own / student
+    };
+    let (few, many) = (times_student(14), times_student(112));
+    assert!((1.8..2.2).contains(&few), "{few}");
+    assert!((1.2..1.4).contains(&many), "{many}");
 }
 
 /// Control: the standard error of independent values.
