@@ -1,5 +1,5 @@
-//! Prints how often each kind of interval holds the truth on the simulated machines, as two tables in
-//! Markdown. Percent of the intervals; 95 are promised.
+//! Prints how often each kind of interval holds the truth on the simulated machines, as three tables
+//! in Markdown. Percent of the intervals; 95 are promised.
 //!
 //! `cargo run --release -p dbduel-stats --example coverage_table [duels]`
 
@@ -8,19 +8,23 @@
 mod coverage;
 
 use coverage::{
-    Coverage, MACHINES, MARGIN, QUANTILES, TRUE_RATIO, of_figures, of_ratio, shared_alone,
+    Coverage, MACHINES, MARGIN, QUANTILES, RIVALS, TRUE_RATIO, of_figures, of_ratio, shared_alone,
 };
 
 /// Planned blocks: a quarter of an hour, half an hour and an hour of machine time, about.
 const BLOCKS: [usize; 3] = [14, 28, 56];
 
+/// One contender's figures are looked at after eight minutes too, which are short for them.
+const BLOCKS_OF_FIGURES: [usize; 4] = [7, 14, 28, 56];
+
 fn main() -> Result<(), std::num::ParseIntError> {
     let duels = std::env::args().nth(1).map(|duels| duels.parse());
     let duels: u64 = duels.transpose()?.unwrap_or(1000).max(1);
     println!(
-        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %:\n\n\
-         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | Student, one look |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "{duels} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %; in \
+         brackets the mean half width in percent of it:\n\n\
+         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | Student, one look | with neighbours |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         100.0 * MARGIN
     );
     for (name, noise) in MACHINES {
@@ -28,11 +32,12 @@ fn main() -> Result<(), std::num::ParseIntError> {
             for blocks in BLOCKS {
                 let found = of_ratio(noise, blocks, duels);
                 println!(
-                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {:.1} |",
+                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {} | {} |",
                     found.at_every_look.percent(),
                     found.at_the_stop.percent(),
                     found.sign_flip_once.percent(),
-                    found.student_once.percent(),
+                    wide(found.student_once, 2),
+                    wide(found.neighbours_once, 2),
                 );
             }
         }
@@ -40,27 +45,47 @@ fn main() -> Result<(), std::num::ParseIntError> {
     let quantiles = QUANTILES.map(|q| format!("p{:.0}", 100.0 * q)).join(" | ");
     println!(
         "\nOne contender's own figures; in brackets the share of the duels that get an interval:\n\n\
-         | machine | blocks | throughput, from ticks | throughput, from slices | the same, slices as independent | latency {quantiles} |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+         | machine | blocks | throughput | latency {quantiles} |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: |"
     );
-    let cell = |coverage: Coverage| {
-        let given = 100.0 * coverage.given as f64 / duels as f64;
-        match coverage.given as u64 == duels {
-            true => format!("{:.1}", coverage.percent()),
-            false => format!("{:.1} ({given:.0})", coverage.percent()),
+    let given = |coverage: Coverage| {
+        let share = 100.0 * coverage.given as f64 / duels as f64;
+        match coverage.given as u64 {
+            all if all == duels => format!("{:.1}", coverage.percent()),
+            _ if share < 5.0 => "hardly any".to_owned(),
+            _ => format!("{:.1} ({share:.0})", coverage.percent()),
         }
     };
+    let mut rivals = Vec::new();
     for (name, noise) in MACHINES {
-        for blocks in BLOCKS {
+        for blocks in BLOCKS_OF_FIGURES {
             let found = of_figures(noise, blocks, duels);
             println!(
-                "| {name} | {blocks} | {} | {} | {} | {} |",
-                cell(found.mean_of_seconds),
-                cell(found.mean_of_slices),
-                cell(found.slices_as_independent),
-                found.quantiles.map(cell).join(" | "),
+                "| {name} | {blocks} | {} | {} |",
+                given(found.mean),
+                found.quantiles.map(given).join(" | "),
             );
+            rivals.push((name, blocks, found));
         }
     }
+    println!(
+        "\nThe throughput in other ways; in brackets the mean half width in percent of it:\n\n\
+         | machine | blocks | dbduel | {} |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        RIVALS.map(|(name, _)| name).join(" | ")
+    );
+    for (name, blocks, found) in rivals {
+        println!(
+            "| {name} | {blocks} | {} | {} |",
+            wide(found.mean, 1),
+            found.rivals.map(|rival| wide(rival, 1)).join(" | "),
+        );
+    }
     Ok(())
+}
+
+/// How many hold, and the mean half width in percent with so many decimals.
+fn wide(coverage: Coverage, decimals: usize) -> String {
+    let half = coverage.half_width_percent();
+    format!("{:.1} ({half:.decimals$})", coverage.percent())
 }

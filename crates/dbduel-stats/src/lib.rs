@@ -7,7 +7,7 @@
 //! The stations, in the order a duel passes them:
 //!
 //! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
-//! * [`mean`], [`quantile`]: one run's estimate, with an interval that survives autocorrelation.
+//! * [`mean`], [`quantile`]: one contender's figures, with intervals that survive slow movements of the machine.
 //! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
 //!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
 //! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
@@ -49,6 +49,7 @@ mod error;
 mod estimate;
 mod linear;
 mod moments;
+mod slow_movement;
 
 pub mod compare;
 pub mod crossover;

@@ -1,14 +1,12 @@
 //! Quantile of one run's latencies, with an interval that survives stalls and autocorrelation.
 //!
-//! Woodruff's interval (1952): the error of the *fraction* below the quantile is measured over ten batches
-//! of time, and the quantile function is read at that fraction plus and minus the error. It does not
-//! know histograms: callers pass counts and a quantile function of the merged data.
+//! Woodruff's interval (1952): the error of the *fraction* below the quantile is that of a mean over parts of
+//! the run, as [`crate::mean`] takes it, and the quantile function is read at that fraction plus and minus the
+//! error. It does not know histograms: callers pass counts and a quantile function of the merged data.
 
-use crate::autocorrelation::{effective_size, groups};
 use crate::error::{StatsError, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
-use crate::mean::{BATCHES, EFFECTIVE_N_MIN};
-use crate::moments::{t_half_width, variance};
+use crate::slow_movement::half_width;
 
 /// Tail episodes needed before an interval is published; with fewer, coverage was about 60 %.
 pub const EPISODES_MIN: usize = 20;
@@ -28,15 +26,6 @@ pub struct BatchCount {
     pub at_or_below: u64,
 }
 
-/// One short interval of the same run, usually a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IntervalLatency {
-    /// Mean latency of the interval's requests; NaN when it had none.
-    pub mean: f64,
-    /// Largest latency of the interval's requests; NaN when it had none.
-    pub max: f64,
-}
-
 /// Why a quantile gets no interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotCertifiable {
@@ -51,11 +40,6 @@ pub enum NotCertifiable {
     Episodes {
         /// Episodes seen.
         got: usize,
-    },
-    /// The window is worth too few independent values ([`EFFECTIVE_N_MIN`]).
-    EffectiveSize {
-        /// What it is worth.
-        got: f64,
     },
 }
 
@@ -72,24 +56,24 @@ pub struct QuantileEstimate {
 
 /// Interval of the quantile `q` of the merged data at confidence `1 − alpha`.
 ///
-/// `batches` are consecutive parts of the run in time order, such as its slices. Neighbours resemble each
-/// other where the machine moves slowly, so more than ten are joined to ten. `quantile_of` is the
-/// quantile function of the merged data; `intervals` are the run's short intervals in order.
+/// `batches` are consecutive parts of the run in time order, such as its slices. `quantile_of` is the quantile
+/// function of the merged data; `maxima` are the largest latencies of the run's short intervals in order, usually
+/// of its seconds, NaN where there was no request.
 ///
 /// # Errors
-/// `q` or `alpha` outside (0, 1), fewer than two batches, fewer than ten intervals, no request at all,
+/// `q` or `alpha` outside (0, 1), fewer than two batches, fewer than ten maxima, no request at all,
 /// a batch with more requests below than in all, or a quantile that is not finite.
 pub fn quantile_estimate(
     q: f64,
     alpha: f64,
     batches: &[BatchCount],
     quantile_of: impl Fn(f64) -> f64,
-    intervals: &[IntervalLatency],
+    maxima: &[f64],
 ) -> Result<QuantileEstimate, StatsError> {
     open_fraction("q", q)?;
     open_fraction("alpha", alpha)?;
     at_least("batches", 2, batches.len())?;
-    at_least("intervals", 10, intervals.len())?;
+    at_least("maxima", 10, maxima.len())?;
     if let Some(batch) = batches.iter().find(|batch| batch.at_or_below > batch.total) {
         return Err(StatsError::Shape {
             what: "batches",
@@ -105,12 +89,9 @@ pub fn quantile_estimate(
 
     let value = quantile_of(q);
     finite("quantile", 0, value)?;
-    let exceeds: Vec<bool> = intervals
-        .iter()
-        .map(|interval| interval.max > value)
-        .collect();
+    let exceeds: Vec<bool> = maxima.iter().map(|largest| *largest > value).collect();
     let episodes = episodes(&exceeds);
-    let interval = match refusal(q, alpha, total, &exceeds, episodes, intervals) {
+    let interval = match refusal(q, alpha, total, &exceeds, episodes) {
         Some(reason) => Err(reason),
         None => {
             let (low, high) = fractions(q, alpha, batches, total);
@@ -135,13 +116,10 @@ pub fn quantile_estimate(
 
 /// The fractions at which the quantile function is read for the two ends.
 fn fractions(q: f64, alpha: f64, batches: &[BatchCount], total: u64) -> (f64, f64) {
-    let count = BATCHES.min(batches.len()) as f64;
-    let per_batch = total as f64 / count;
+    let per_batch = total as f64 / batches.len() as f64;
     let error = |batch: &BatchCount| batch.at_or_below as f64 - q * batch.total as f64;
-    let errors: Vec<f64> = groups(batches.len(), BATCHES)
-        .map(|joined| batches[joined].iter().map(error).sum::<f64>() / per_batch)
-        .collect();
-    let half = t_half_width(count - 1.0, alpha, (variance(&errors) / count).sqrt());
+    let errors: Vec<f64> = (batches.iter().map(|batch| error(batch) / per_batch)).collect();
+    let half = half_width(&errors, alpha);
     (q - half, q + half)
 }
 
@@ -151,27 +129,14 @@ fn refusal(
     total: u64,
     exceeds: &[bool],
     episodes: usize,
-    intervals: &[IntervalLatency],
 ) -> Option<NotCertifiable> {
     let needed = ((0.5 * alpha).ln() / q.ln()).ceil() as u64;
     if total < needed {
         return Some(NotCertifiable::Requests { needed, got: total });
     }
     let exceeding = exceeds.iter().filter(|exceeds| **exceeds).count();
-    if exceeding as f64 >= BULK_SHARE * exceeds.len() as f64 {
-        let means: Vec<f64> = intervals
-            .iter()
-            .map(|interval| interval.mean)
-            .filter(|mean| mean.is_finite())
-            .collect();
-        let got = if means.len() < 10 {
-            0.0
-        } else {
-            effective_size(&means)
-        };
-        return (got < EFFECTIVE_N_MIN).then_some(NotCertifiable::EffectiveSize { got });
-    }
-    (episodes < EPISODES_MIN).then_some(NotCertifiable::Episodes { got: episodes })
+    let is_bulk = exceeding as f64 >= BULK_SHARE * exceeds.len() as f64;
+    (!is_bulk && episodes < EPISODES_MIN).then_some(NotCertifiable::Episodes { got: episodes })
 }
 
 /// Least number of requests in a slice for the slice's own quantile `q` to mean something: ten beyond it,
@@ -217,29 +182,25 @@ mod tests {
         vec![BatchCount { total, at_or_below }; 10]
     }
 
-    fn intervals(count: usize, every: usize) -> Vec<IntervalLatency> {
-        let max = |index: usize| {
-            if index.is_multiple_of(every) {
+    /// One second in `every` has a request that took longer than all others.
+    fn maxima(count: usize, every: usize) -> Vec<f64> {
+        let largest = |second: usize| {
+            if second.is_multiple_of(every) {
                 10.0
             } else {
                 0.5
             }
         };
-        (0..count)
-            .map(|index| IntervalLatency {
-                mean: (index * 7919 % 101) as f64,
-                max: max(index),
-            })
-            .collect()
+        (0..count).map(largest).collect()
     }
 
     #[test]
     fn rare_tails_need_twenty_episodes() {
         let few =
-            quantile_estimate(0.99, 0.05, &evenly(1000, 990), |q| q, &intervals(190, 10)).unwrap();
+            quantile_estimate(0.99, 0.05, &evenly(1000, 990), |q| q, &maxima(190, 10)).unwrap();
         assert_eq!(few.interval, Err(NotCertifiable::Episodes { got: 19 }));
         let enough =
-            quantile_estimate(0.99, 0.05, &evenly(1000, 990), |q| q, &intervals(200, 10)).unwrap();
+            quantile_estimate(0.99, 0.05, &evenly(1000, 990), |q| q, &maxima(200, 10)).unwrap();
         assert!(enough.interval.unwrap().contains(0.99));
     }
 
@@ -247,7 +208,7 @@ mod tests {
     fn too_few_requests_for_the_quantile_are_refused() {
         for (q, needed) in [(0.99, 368), (0.999, 3688), (0.9999, 36_887)] {
             let result =
-                quantile_estimate(q, 0.05, &evenly(1, 1), |q| q, &intervals(300, 10)).unwrap();
+                quantile_estimate(q, 0.05, &evenly(1, 1), |q| q, &maxima(300, 10)).unwrap();
             assert_eq!(
                 result.interval,
                 Err(NotCertifiable::Requests { needed, got: 10 })
@@ -259,39 +220,34 @@ mod tests {
     fn an_unbounded_tail_has_no_upper_end() {
         let mut batches = evenly(1000, 1000);
         batches[3].at_or_below = 900;
-        let result = quantile_estimate(0.99, 0.05, &batches, |q| q, &intervals(300, 10)).unwrap();
+        let result = quantile_estimate(0.99, 0.05, &batches, |q| q, &maxima(300, 10)).unwrap();
         assert_eq!(result.interval.unwrap().high, f64::INFINITY);
     }
 
     #[test]
-    fn more_than_ten_batches_are_joined_to_ten() {
-        // Twelve slices above the median, then twelve below it, and so on: a slow mood.
-        let slices: Vec<BatchCount> = (0..120)
-            .map(|slice| BatchCount {
-                total: 100,
-                at_or_below: if slice / 12 % 2 == 0 { 40 } else { 60 },
-            })
-            .collect();
-        let joined: Vec<BatchCount> = (0..10)
-            .map(|batch| BatchCount {
-                total: 1200,
-                at_or_below: if batch % 2 == 0 { 480 } else { 720 },
-            })
-            .collect();
-        let of = |batches: &[BatchCount]| {
-            let found = quantile_estimate(0.5, 0.05, batches, |q| q, &intervals(300, 2)).unwrap();
-            found.interval.unwrap()
+    fn slow_moods_widen_the_interval_more_than_quick_ones() {
+        // The same forty slices: twenty above the median and then twenty below it, or in turns.
+        let width = |mood: fn(u64) -> bool| {
+            let at_or_below = |slice| if mood(slice) { 40 } else { 60 };
+            let slices: Vec<BatchCount> = (0..40)
+                .map(|slice| BatchCount {
+                    total: 100,
+                    at_or_below: at_or_below(slice),
+                })
+                .collect();
+            let found = quantile_estimate(0.5, 0.05, &slices, |q| q, &maxima(300, 2)).unwrap();
+            let interval = found.interval.unwrap();
+            interval.high - interval.low
         };
-        let (one, other) = (of(&slices), of(&joined));
-        assert!((one.low - other.low).abs() < 1e-12 && (one.high - other.high).abs() < 1e-12);
-        assert!(one.high - one.low > 0.14, "{one:?}");
+        let (slow, quick) = (width(|slice| slice < 20), width(|slice| slice % 2 == 0));
+        assert!(slow > 5.0 * quick && quick > 0.0, "{slow} {quick}");
     }
 
     #[test]
     fn impossible_counts_are_refused() {
         let batches = evenly(10, 11);
-        assert!(quantile_estimate(0.5, 0.05, &batches, |q| q, &intervals(300, 10)).is_err());
-        assert!(quantile_estimate(0.5, 0.05, &evenly(0, 0), |q| q, &intervals(300, 10)).is_err());
-        assert!(quantile_estimate(1.0, 0.05, &evenly(10, 5), |q| q, &intervals(300, 10)).is_err());
+        assert!(quantile_estimate(0.5, 0.05, &batches, |q| q, &maxima(300, 10)).is_err());
+        assert!(quantile_estimate(0.5, 0.05, &evenly(0, 0), |q| q, &maxima(300, 10)).is_err());
+        assert!(quantile_estimate(1.0, 0.05, &evenly(10, 5), |q| q, &maxima(300, 10)).is_err());
     }
 }

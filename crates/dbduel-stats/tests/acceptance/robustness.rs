@@ -9,10 +9,10 @@ use dbduel_stats::crossover::{SizeDifferences, find_crossovers};
 use dbduel_stats::epochs::{EpochBoundaries, decide_epochs, restart_spread};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::history::{HistoryRule, find_changes, raise_alarm};
-use dbduel_stats::mean::{batched_mean, series_mean};
+use dbduel_stats::mean::series_mean;
 use dbduel_stats::order::carry_over;
 use dbduel_stats::proportion::proportion;
-use dbduel_stats::quantile::{BatchCount, IntervalLatency, quantile_estimate, requests_per_slice};
+use dbduel_stats::quantile::{BatchCount, quantile_estimate, requests_per_slice};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::scaling::{Scaling, fit_scaling};
 use dbduel_stats::sequential::{SequentialPlan, decide, flip_spend, sign_e_process};
@@ -96,10 +96,7 @@ fn means_and_trends_of_anything_are_ordered_or_refused() {
     for_all_series(|series, wild, alpha, _| {
         let means = [
             paired_mean(series, alpha).ok(),
-            batched_mean(series, alpha).ok(),
-            series_mean(series, alpha)
-                .ok()
-                .and_then(|mean| mean.estimate),
+            series_mean(series, alpha).ok(),
             linear_trend(series, alpha).ok().map(|trend| trend.slope),
             halves_ratio(series, alpha).ok(),
         ];
@@ -349,17 +346,14 @@ fn counts_of_anything_are_priced_or_refused() {
                 at_or_below: counts[random.below(3)],
             })
             .collect();
-        let intervals: Vec<IntervalLatency> = (0..random.below(90))
-            .map(|_| IntervalLatency {
-                mean: number(random.below(KINDS), random),
-                max: number(random.below(KINDS), random),
-            })
+        let maxima: Vec<f64> = (0..random.below(90))
+            .map(|_| number(random.below(KINDS), random))
             .collect();
         let quantiles = [0.5, 0.99, 1e-300, 1.0, f64::NAN];
         let q = quantiles[random.below(quantiles.len())];
         let shape = random.below(3);
         let quantile_of = |q: f64| [q, 7.0, f64::NAN][shape];
-        if let Ok(found) = quantile_estimate(q, alpha, &batches, quantile_of, &intervals) {
+        if let Ok(found) = quantile_estimate(q, alpha, &batches, quantile_of, &maxima) {
             assert!(found.value.is_finite());
             if let Ok(estimate) = found.interval {
                 check_estimate(&estimate, &batches);

@@ -13,7 +13,6 @@ use dbduel_record::latency::new_histogram;
 use dbduel_record::order_entry::{CONSTRAINTS, Constraint, DISCLAIMER, NAME, NEW_ORDER};
 use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
-use dbduel_stats::quantile::IntervalLatency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -286,14 +285,8 @@ fn quantiles(evidence: &Evidence<'_>, class: &str, rows: &[&SliceRow], alpha: f6
         });
     }
     // The series inside slices knows no classes, so slices are the steps of this one.
-    let steps: Vec<IntervalLatency> = rows
-        .iter()
-        .map(|row| IntervalLatency {
-            mean: row.latency_us_sum / row.ok as f64,
-            max: row.latency_us_max,
-        })
-        .collect();
-    [0.5, 0.9, 0.99].map(|q| latency_quantile(q, alpha, &histograms, &merged, &steps))
+    let maxima: Vec<f64> = rows.iter().map(|row| row.latency_us_max).collect();
+    [0.5, 0.9, 0.99].map(|q| latency_quantile(q, alpha, &histograms, &merged, &maxima))
 }
 
 fn errors(evidence: &Evidence<'_>, totals: &[&SliceRow]) -> Vec<OrderError> {

@@ -105,8 +105,10 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "Intervals",
             format!(
-                "Those of single contenders are {} each, not jointly; compare contenders by their ratio, not by \
-                 whether their intervals overlap.",
+                "Those of single contenders are {} each, not jointly, and for what a contender would show on this machine \
+                 in other runs as long as this one: the machine's slow movements are in them, except those that take \
+                 much longer than the run. Such movements are common to all contenders; compare contenders by their \
+                 ratio, not by whether their intervals overlap.",
                 words::share(rule.confidence)
             ),
         ),

@@ -8,7 +8,7 @@ use dbduel_load::workloads::{self, parameters};
 use dbduel_record::facts::NullCost;
 use dbduel_record::plan::{Arrival, LoadProcess as LoadPlan, Parameters, Workload};
 use dbduel_record::rows::ALL_CLASSES;
-use dbduel_stats::compare::paired_mean;
+use dbduel_stats::mean::series_mean;
 
 use super::duel::Match;
 use crate::interrupt;
@@ -89,7 +89,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         cpu_us.push(1e6 * (answer.cpu_user_s + answer.cpu_system_s) / total.ok as f64);
         rate += total.ok as f64 / answer.measured_s / SLICES as f64;
     }
-    let cost = paired_mean(&cpu_us, ALPHA)?;
+    let cost = series_mean(&cpu_us, ALPHA)?;
     Ok(NullCost {
         transactions_per_s: rate,
         client_cpu_us_per_transaction: cost.value,

@@ -6,11 +6,10 @@
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::{SliceRow, TickRow};
-use dbduel_stats::quantile::IntervalLatency;
 
 use super::stalls::stalls;
 use super::steady::course;
-use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices, ratio_over_ticks};
+use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices};
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How, Measures, Outcomes};
 
@@ -32,8 +31,8 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
         slices: rows.len() as u32,
         active_s,
         outcomes: outcomes(&rows),
-        throughput_per_s: throughput(&rows, &ticks, alpha),
-        latency_us_mean: mean_latency(&rows, &ticks, alpha),
+        throughput_per_s: throughput(&rows, alpha),
+        latency_us_mean: mean_latency(&rows, alpha),
         latency_us_p50: p50,
         latency_us_p95: p95,
         latency_us_p99: p99,
@@ -63,32 +62,22 @@ fn no_slices() -> Figure {
     }
 }
 
-fn throughput(rows: &[&SliceRow], ticks: &[&TickRow], alpha: f64) -> Figure {
+fn throughput(rows: &[&SliceRow], alpha: f64) -> Figure {
     if rows.is_empty() {
         return no_slices();
     }
-    if ticks.is_empty() {
-        let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
-        let measured_s: Vec<f64> = rows.iter().map(|row| row.measured_s).collect();
-        return ratio_over_slices(&ok, &measured_s, alpha, How::Throughput);
-    }
-    let ok: Vec<f64> = ticks.iter().map(|tick| tick.ok as f64).collect();
-    let length_s: Vec<f64> = ticks.iter().map(|tick| tick.length_s).collect();
-    ratio_over_ticks(&ok, &length_s, alpha, How::Throughput)
+    let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
+    let measured_s: Vec<f64> = rows.iter().map(|row| row.measured_s).collect();
+    ratio_over_slices(&ok, &measured_s, alpha, How::Throughput)
 }
 
-fn mean_latency(rows: &[&SliceRow], ticks: &[&TickRow], alpha: f64) -> Figure {
+fn mean_latency(rows: &[&SliceRow], alpha: f64) -> Figure {
     if rows.is_empty() {
         return no_slices();
     }
-    if ticks.is_empty() {
-        let sum_us: Vec<f64> = rows.iter().map(|row| row.latency_us_sum).collect();
-        let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
-        return ratio_over_slices(&sum_us, &ok, alpha, How::LatencySum);
-    }
-    let sum_us: Vec<f64> = ticks.iter().map(|tick| tick.latency_us_sum).collect();
-    let ok: Vec<f64> = ticks.iter().map(|tick| tick.ok as f64).collect();
-    ratio_over_ticks(&sum_us, &ok, alpha, How::LatencySum)
+    let sum_us: Vec<f64> = rows.iter().map(|row| row.latency_us_sum).collect();
+    let ok: Vec<f64> = rows.iter().map(|row| row.ok as f64).collect();
+    ratio_over_slices(&sum_us, &ok, alpha, How::LatencySum)
 }
 
 fn quantiles(
@@ -121,20 +110,14 @@ fn quantiles(
     if merged.is_empty() {
         return none("nothing was committed");
     }
-    let intervals: Vec<IntervalLatency> = ticks.iter().map(|tick| interval_latency(tick)).collect();
-    [0.5, 0.95, 0.99, 0.999].map(|q| latency_quantile(q, alpha, &histograms, &merged, &intervals))
+    let maxima: Vec<f64> = ticks.iter().map(|tick| largest_of(tick)).collect();
+    [0.5, 0.95, 0.99, 0.999].map(|q| latency_quantile(q, alpha, &histograms, &merged, &maxima))
 }
 
-fn interval_latency(tick: &TickRow) -> IntervalLatency {
-    if tick.ok == 0 {
-        return IntervalLatency {
-            mean: f64::NAN,
-            max: f64::NAN,
-        };
-    }
-    IntervalLatency {
-        mean: tick.latency_us_sum / tick.ok as f64,
-        max: tick.latency_us_max,
+fn largest_of(tick: &TickRow) -> f64 {
+    match tick.ok {
+        0 => f64::NAN,
+        _ => tick.latency_us_max,
     }
 }
 

@@ -3,43 +3,11 @@
 //! The intervals come from `dbduel-stats`; this file arranges its input and turns its refusals into
 //! reasons. Knows no contender and no record.
 
-use dbduel_stats::mean::{EFFECTIVE_N_MIN, batched_mean, series_mean};
-use dbduel_stats::quantile::{
-    BatchCount, EPISODES_MIN, IntervalLatency, NotCertifiable, quantile_estimate,
-};
+use dbduel_stats::mean::series_mean;
+use dbduel_stats::quantile::{BatchCount, EPISODES_MIN, NotCertifiable, quantile_estimate};
 use hdrhistogram::Histogram;
 
 use crate::judge::summary::{Figure, How};
-
-/// Σ numerators / Σ denominators over a series in time order, such as transactions over seconds.
-pub fn ratio_over_ticks(numerators: &[f64], denominators: &[f64], alpha: f64, how: How) -> Figure {
-    let Some((value, series)) = linearised(numerators, denominators) else {
-        return Figure::NotMeasured {
-            why: "nothing was committed".to_owned(),
-        };
-    };
-    let n = series.len();
-    match series_mean(&series, alpha) {
-        Ok(mean) => match mean.estimate {
-            Some(estimate) => estimated(value, estimate.low.max(0.0), estimate.high, alpha, n, how),
-            None => Figure::Bare {
-                value,
-                n,
-                how,
-                why: format!(
-                    "{n} ticks are worth only {:.0} independent ones, an interval needs {EFFECTIVE_N_MIN:.0}",
-                    mean.effective_n
-                ),
-            },
-        },
-        Err(error) => Figure::Bare {
-            value,
-            n,
-            how,
-            why: error.to_string(),
-        },
-    }
-}
 
 /// Σ numerators / Σ denominators over slices in time order, such as processor seconds over transactions.
 pub fn ratio_over_slices(numerators: &[f64], denominators: &[f64], alpha: f64, how: How) -> Figure {
@@ -48,7 +16,7 @@ pub fn ratio_over_slices(numerators: &[f64], denominators: &[f64], alpha: f64, h
             why: "nothing was committed".to_owned(),
         };
     };
-    match batched_mean(&series, alpha) {
+    match series_mean(&series, alpha) {
         Ok(estimate) => estimated(
             value,
             estimate.low.max(0.0),
@@ -81,14 +49,14 @@ fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<(f64, Vec<f64>
 
 /// A quantile of all latencies of a contender, microseconds.
 ///
-/// `slices` are the histograms of its slices in nanoseconds, `merged` is their sum, `ticks` its ticks in
-/// time order.
+/// `slices` are the histograms of its slices in nanoseconds, `merged` is their sum, `maxima` the largest latencies of
+/// its ticks in time order, NaN where none ended.
 pub fn latency_quantile(
     q: f64,
     alpha: f64,
     slices: &[Histogram<u64>],
     merged: &Histogram<u64>,
-    ticks: &[IntervalLatency],
+    maxima: &[f64],
 ) -> Figure {
     let quantile_us = |q: f64| merged.value_at_quantile(q) as f64 / 1e3;
     let value = quantile_us(q);
@@ -101,7 +69,7 @@ pub fn latency_quantile(
         })
         .collect();
     let (n, how) = (slices.len(), How::MergedHistograms);
-    match quantile_estimate(q, alpha, &batches, quantile_us, ticks) {
+    match quantile_estimate(q, alpha, &batches, quantile_us, maxima) {
         Ok(estimate) => match estimate.interval {
             Ok(interval) => estimated(value, interval.low, interval.high, alpha, n, how),
             Err(reason) => Figure::Bare {
@@ -128,11 +96,6 @@ fn reason_text(reason: NotCertifiable) -> String {
         NotCertifiable::Episodes { got } => {
             format!(
                 "the tail was seen in {got} separate episodes, an interval needs {EPISODES_MIN}"
-            )
-        }
-        NotCertifiable::EffectiveSize { got } => {
-            format!(
-                "the ticks are worth only {got:.0} independent ones, an interval needs {EFFECTIVE_N_MIN:.0}"
             )
         }
     }

@@ -3,10 +3,11 @@
 //!
 //! Every rate is a load level like any other, run in mirrored blocks by all contenders alike. A rate is
 //! looked at after a few numbers of blocks that are in the plan; what is said at the first look that is
-//! clear stands. The error probability is divided by the rates and looks that the plan allows, so that all
-//! that is said of one contender holds together, and so does the bracket that follows from it, as long as a
-//! server that misses the objective at one rate misses it at every higher one. Pure: the contest asks it
-//! what to do, and the judge reports by it.
+//! clear stands. The share of late transactions has the interval of any figure of one contender, which
+//! allows for slow movements of the machine. The error probability is divided by the rates and looks that
+//! the plan allows, so that all that is said of one contender holds together, and so does the bracket that
+//! follows from it, as long as a server that misses the objective at one rate misses it at every higher one.
+//! Pure: the contest asks it what to do, and the judge reports by it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use dbduel_record::event::SliceId;
 use dbduel_record::plan::{Arrival, LoadLevel, Objective, RateSearch};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
-use dbduel_stats::compare::paired_mean;
+use dbduel_stats::mean::series_mean;
 use hdrhistogram::Histogram;
 
 use crate::judge::evidence::blocks::LevelBlocks;
@@ -135,7 +136,7 @@ fn classify(
         .filter(|late| late.known > 0.0)
         .collect();
     let shares: Vec<f64> = telling.iter().map(|late| late.share).collect();
-    let Ok(interval) = paired_mean(&shares, alpha) else {
+    let Ok(interval) = series_mean(&shares, alpha) else {
         return (ObjectiveState::Unclear, None);
     };
     let known: f64 = telling.iter().map(|late| late.known).sum();

@@ -96,22 +96,24 @@ impl How {
     pub fn text(self) -> &'static str {
         match self {
             Self::Throughput => {
-                "committed transactions over measured time; interval from the series of ticks, \
-                 autocorrelation included"
+                "committed transactions over measured time; interval over the slices, slow movements of the machine \
+                 allowed for"
             }
             Self::NewOrders => {
                 "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
-                 Student's interval over ten batches of slices"
+                 interval over the slices, slow movements of the machine allowed for"
             }
             Self::LatencySum => {
-                "sum of latencies over their number; interval from the series of ticks, autocorrelation included"
+                "sum of latencies over their number; interval over the slices, slow movements of the machine allowed for"
             }
             Self::MergedHistograms => {
-                "quantile of the merged histograms; Woodruff's interval over ten batches of slices"
+                "quantile of the merged histograms; Woodruff's interval over the slices, slow movements of the \
+                 machine allowed for"
             }
             Self::Largest => "largest single latency",
             Self::Readings => {
-                "reading over committed transactions; Student's interval over ten batches of slices"
+                "reading over committed transactions; interval over the slices, slow movements of the machine \
+                 allowed for"
             }
             Self::Epochs => {
                 "mean log ratio of every start of the servers, held within what earlier looks left over; repeated \

@@ -1,0 +1,174 @@
+//! How far the mean of a series is from the mean of all such series, where the machine moves slowly.
+//!
+//! A movement that takes minutes shifts a run as a whole and hardly scatters its parts, so the scatter of
+//! neighbours says too little. What it leaves behind is in the slowest waves of the series: its first twelve
+//! cosine coefficients, which are nearly independent, each with the spectral density at its frequency for a
+//! variance (Müller and Watson 2016; equal weights on them: Lazarus, Lewis, Stock and Watson 2018).
+//! The mean has the density at zero, which no series shows and a hypothesis must give:
+//!
+//! * *independent*: all frequencies are alike, and the mean is Student's;
+//! * *slow*: beside the scatter of its values the series has a movement of the same variance, autoregressive
+//!   with a memory of eight values.
+//!
+//! Before the series both are equally likely. Its coefficients change the odds, and the interval leaves out `alpha` of
+//! the mixture of both. It does not know what the values are, nor a movement that takes much longer than the
+//! series: of that it has seen nothing.
+
+use std::f64::consts::PI;
+
+use crate::moments::{mean, t_p_value, t_point};
+
+/// Coefficients that are looked at, at most.
+const COSINES: usize = 12;
+
+/// After so many values the slow movement resembles itself by 1/e.
+const MEMORY: f64 = 8.0;
+
+/// Spectral density of the slow movement at zero, where that of the independent scatter is 1: twice the memory, the
+/// variances being equal.
+const STRENGTH: f64 = 2.0 * MEMORY;
+
+/// What the coefficients say under one hypothesis.
+struct Hypothesis {
+    log_likelihood: f64,
+    /// Standard error of the mean.
+    error: f64,
+}
+
+/// Half of the interval of the mean of `values` in time order, at least two finite ones; zero when all are equal.
+pub(crate) fn half_width(values: &[f64], alpha: f64) -> f64 {
+    let coefficients = cosine_coefficients(values);
+    if coefficients.iter().all(|coefficient| *coefficient == 0.0) {
+        return 0.0;
+    }
+    let [independent, slow] =
+        [0.0, STRENGTH].map(|strength| Hypothesis::new(&coefficients, values.len(), strength));
+    let odds = (slow.log_likelihood - independent.log_likelihood).exp();
+    let slow_share = if odds.is_finite() {
+        odds / (1.0 + odds)
+    } else {
+        1.0
+    };
+    let degrees = coefficients.len() as f64;
+    let outside = |half: f64| {
+        (1.0 - slow_share) * t_p_value(half / independent.error, degrees)
+            + slow_share * t_p_value(half / slow.error, degrees)
+    };
+    let point = t_point(degrees, alpha);
+    let (one, other) = (independent.error * point, slow.error * point);
+    // The point of a mixture lies between those of its parts.
+    halved(one.min(other), one.max(other), |half| {
+        outside(half) <= alpha
+    })
+}
+
+impl Hypothesis {
+    fn new(coefficients: &[f64], n: usize, strength: f64) -> Self {
+        let (count, n) = (coefficients.len() as f64, n as f64);
+        let memory = MEMORY / n;
+        let densities = (1..=coefficients.len())
+            .map(|frequency| 1.0 + strength / (1.0 + (PI * frequency as f64 * memory).powi(2)));
+        // The variance of a mean of autoregressive values that do not go on for ever, n times.
+        let at_zero = 1.0 + strength * (1.0 - memory * (1.0 - (-1.0 / memory).exp()));
+        let (mut energy, mut log_density) = (0.0, 0.0);
+        for (coefficient, density) in coefficients.iter().zip(densities) {
+            energy += coefficient * coefficient / density;
+            log_density += density.ln();
+        }
+        Hypothesis {
+            // The scale is unknown and integrated out, as behind Student's t.
+            log_likelihood: -0.5 * (log_density + count * energy.ln()),
+            error: (at_zero * energy / count / n).sqrt(),
+        }
+    }
+}
+
+/// The first coefficients of the cosine transform of the deviations from the mean, scaled so that independent values
+/// give coefficients of their own variance.
+fn cosine_coefficients(values: &[f64]) -> Vec<f64> {
+    let (n, centre) = (values.len() as f64, mean(values));
+    (1..=COSINES.min(values.len() - 1))
+        .map(|frequency| {
+            let step = PI * frequency as f64 / n;
+            let products = (values.iter().enumerate())
+                .map(|(index, value)| (value - centre) * (step * (index as f64 + 0.5)).cos());
+            products.sum::<f64>() * (2.0 / n).sqrt()
+        })
+        .collect()
+}
+
+/// The least number from `low` to `high` that is enough, found from above by halving.
+fn halved(mut low: f64, mut high: f64, is_enough: impl Fn(f64) -> bool) -> f64 {
+    const HALVINGS: usize = 50;
+    if !high.is_finite() {
+        return high;
+    }
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if is_enough(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moments::variance;
+    use crate::random::RandomStream;
+
+    fn independent(n: usize, seed: u64) -> Vec<f64> {
+        let mut random = RandomStream::new(seed, 0);
+        (0..n).map(|_| random.normal()).collect()
+    }
+
+    #[test]
+    fn all_coefficients_together_hold_the_whole_variance() {
+        let values = independent(13, 1);
+        let squares = cosine_coefficients(&values).into_iter().map(|x| x * x);
+        assert!((squares.sum::<f64>() / 12.0 - variance(&values)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_width_lies_between_that_of_independent_values_and_that_of_slow_ones() {
+        for seed in 0..50 {
+            let values = independent(28, seed);
+            let coefficients = cosine_coefficients(&values);
+            let [one, other] = [0.0, STRENGTH].map(|strength| {
+                Hypothesis::new(&coefficients, 28, strength).error * t_point(12.0, 0.05)
+            });
+            let half = half_width(&values, 0.05);
+            assert!(one.min(other) < half && half < one.max(other), "{seed}");
+        }
+    }
+
+    #[test]
+    fn a_slow_movement_widens_the_interval_more_than_it_scatters_the_values() {
+        let scatter = independent(56, 2);
+        let moved: Vec<f64> = (0..56)
+            .map(|index| scatter[index] + (2.0 * PI * index as f64 / 40.0).sin())
+            .collect();
+        let more_scatter = (variance(&moved) / variance(&scatter)).sqrt();
+        let wider = half_width(&moved, 0.05) / half_width(&scatter, 0.05);
+        assert!(wider > 1.3 * more_scatter, "{more_scatter} {wider}");
+        // The same values in any other order are not slow.
+        let shuffled: Vec<f64> = (0..56).map(|index| moved[index * 17 % 56]).collect();
+        assert!(half_width(&shuffled, 0.05) < 0.6 * half_width(&moved, 0.05));
+    }
+
+    #[test]
+    fn two_values_and_any_confidence_have_a_width() {
+        assert!(half_width(&[1.0, 2.0], 0.05) > 6.0);
+        assert_eq!(half_width(&[3.0; 9], 1e-320), 0.0);
+        let values = independent(20, 3);
+        let mut before = 0.0;
+        for power in 1..=300 {
+            let half = half_width(&values, 10_f64.powi(-power));
+            assert!(half >= before, "1e-{power}: {half} {before}");
+            before = half;
+        }
+    }
+}
