@@ -12,6 +12,7 @@ mod simulate;
 
 use coverage::{
     Coverage, MACHINES, MARGIN, QUANTILES, RIVALS, TRUE_RATIO, of_figures, of_ratio, shared_alone,
+    twice_as_slow,
 };
 
 /// Planned blocks: a quarter of an hour, half an hour and an hour of machine time, about.
@@ -69,6 +70,16 @@ fn main() -> Result<(), std::num::ParseIntError> {
                 found.quantiles.map(given).join(" | "),
             );
             rivals.push((name, blocks, found));
+        }
+    }
+    for (name, noise) in MACHINES {
+        for blocks in BLOCKS_OF_FIGURES {
+            let found = of_figures(twice_as_slow(noise), blocks, duels);
+            println!(
+                "| {name}, twice as slow | {blocks} | {} | {} |",
+                given(found.mean),
+                found.quantiles.map(given).join(" | "),
+            );
         }
     }
     println!(

@@ -76,6 +76,15 @@ pub fn shared_alone(noise: Noise) -> Noise {
     }
 }
 
+/// The machine with waves of twice the length, and a slow part that takes twice as long to forget itself.
+pub fn twice_as_slow(noise: Noise) -> Noise {
+    Noise {
+        wave: (noise.wave.0, 2.0 * noise.wave.1),
+        slow: (0.5 + 0.5 * noise.slow.0, noise.slow.1),
+        ..noise
+    }
+}
+
 /// Counts over simulated duels of `blocks` planned blocks.
 pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
     let truth = TRUE_RATIO.ln();
@@ -370,22 +379,35 @@ mod tests {
         assert!(neighbours.half_width_percent() < 0.97 * student.half_width_percent());
     }
 
-    /// Of what is promised, a point and a half may be missing: the waves of the noisy machines are nearly twice as
-    /// long as the shorter run, or as long as it is.
+    /// Not below the promise by more than chance, although the waves of the noisy machines are up to four times as long as
+    /// the shortest run. Most quantiles beyond the bulk are refused there.
     #[test]
-    fn a_contenders_own_figures_are_covered_after_a_quarter_of_an_hour_and_after_an_hour() {
+    fn a_contenders_own_figures_are_covered_after_eight_minutes_as_after_an_hour() {
+        const DUELS: usize = 400;
         for (name, noise) in MACHINES {
-            for blocks in [BLOCKS / 4, BLOCKS] {
-                let found = of_figures(noise, blocks, 600);
+            for blocks in [BLOCKS / 8, BLOCKS / 4, BLOCKS] {
+                let found = of_figures(noise, blocks, DUELS as u64);
+                assert_eq!(found.mean.given, DUELS);
                 let kinds = found.quantiles.iter().chain([&found.mean]);
-                let mut is_near = kinds.map(|kind| kind.percent() >= 93.5 && kind.given >= 400);
-                assert!(is_near.all(|near| near), "{name} {blocks}: {found:?}");
+                let shown: Vec<&Coverage> = kinds.filter(|kind| kind.given > DUELS / 2).collect();
+                assert!(shown.len() >= 3, "{name} {blocks}: {found:?}");
+                let is_near = |kind: &&Coverage| kind.percent() >= 93.5;
+                assert!(shown.iter().all(is_near), "{name} {blocks}: {found:?}");
             }
         }
     }
 
+    /// The limit that is stated: of a wave of an hour a quarter of an hour shows too little, though others miss more.
+    #[test]
+    fn a_wave_much_longer_than_the_run_is_not_covered() {
+        let found = of_figures(twice_as_slow(TYPICAL), BLOCKS / 4, 200);
+        let [_, batches, three, _] = found.rivals;
+        assert!(found.mean.percent() < 90.0, "{found:?}");
+        assert!(found.mean.held > batches.held && found.mean.held > three.held);
+    }
+
     /// Controls: what is usual makes intervals that are too narrow on the same machines, and two cosines cover as well
-    /// by being half as wide again.
+    /// by being wider.
     #[test]
     fn usual_intervals_of_a_contenders_own_figures_cover_less_or_are_wider() {
         for (name, noise) in MACHINES {
@@ -395,7 +417,7 @@ mod tests {
             assert!(batches.percent() < 90.0, "{name}: {found:?}");
             assert!(three.percent() <= found.mean.percent(), "{name}: {found:?}");
             let wider = two.half_width_percent() / found.mean.half_width_percent();
-            assert!(wider > 1.15, "{name}: {found:?}");
+            assert!(wider > 1.05, "{name}: {found:?}");
         }
     }
 }
