@@ -6,14 +6,18 @@
 #[path = "../tests/acceptance/coverage.rs"]
 #[expect(clippy::unwrap_used, reason = "simulated data are never refused")]
 mod coverage;
+#[path = "../tests/acceptance/other_intervals.rs"]
+#[expect(clippy::unwrap_used, reason = "simulated data are never refused")]
+mod other_intervals;
 #[path = "../tests/acceptance/simulate.rs"]
 #[expect(dead_code, reason = "the acceptance suite uses the rest")]
 mod simulate;
 
 use coverage::{
-    Coverage, MACHINES, MARGIN, QUANTILES, RIVALS, TRUE_RATIO, of_figures, of_ratio, shared_alone,
+    Coverage, MACHINES, MARGIN, QUANTILES, TRUE_RATIO, of_figures, of_ratio, shared_alone,
     twice_as_slow,
 };
+use other_intervals::RIVALS;
 
 /// Planned blocks: a quarter of an hour, half an hour and an hour of machine time, about.
 const BLOCKS: [usize; 3] = [14, 28, 56];
