@@ -6,10 +6,15 @@
 #[path = "../tests/acceptance/coverage.rs"]
 #[expect(clippy::unwrap_used, reason = "simulated data are never refused")]
 mod coverage;
+#[path = "../tests/acceptance/other_intervals.rs"]
+#[expect(clippy::unwrap_used, reason = "simulated data are never refused")]
+mod other_intervals;
 
 use coverage::{
-    Coverage, MACHINES, MARGIN, QUANTILES, RIVALS, TRUE_RATIO, of_figures, of_ratio, shared_alone,
+    Coverage, MACHINES, MARGIN, QUANTILES, TRUE_RATIO, of_figures, of_ratio, shared_alone,
+    twice_as_slow,
 };
+use other_intervals::RIVALS;
 
 /// Planned blocks: a quarter of an hour, half an hour and an hour of machine time, about.
 const BLOCKS: [usize; 3] = [14, 28, 56];
@@ -66,6 +71,16 @@ fn main() -> Result<(), std::num::ParseIntError> {
                 found.quantiles.map(given).join(" | "),
             );
             rivals.push((name, blocks, found));
+        }
+    }
+    for (name, noise) in MACHINES {
+        for blocks in BLOCKS_OF_FIGURES {
+            let found = of_figures(twice_as_slow(noise), blocks, duels);
+            println!(
+                "| {name}, twice as slow | {blocks} | {} | {} |",
+                given(found.mean),
+                found.quantiles.map(given).join(" | "),
+            );
         }
     }
     println!(

@@ -1,8 +1,8 @@
 //! Mean of what one contender showed, stretch by stretch, on a machine that moves slowly.
 //!
 //! What it estimates is the mean of all runs of the same length on the same machine, and not of this one run alone, so
-//! the interval allows for movements that shift the whole run (how: Müller and Watson 2016, in short two hypotheses on
-//! how slowly the machine moves, weighed by the slowest waves of the series). What no method can see is a
+//! the interval allows for movements that shift the whole run (after Müller and Watson 2016: three hypotheses on how
+//! much the machine moves slowly, weighed by the slowest waves of the series). What no method can see is a
 //! movement that takes much longer than the run. It does not know how long a stretch lasts.
 //!
 //! ```

@@ -6,10 +6,10 @@
 //! margin or the verdict.
 
 use super::coins::Coins;
-use super::decision::Method;
 use super::flip_spend::{FlipSpend, Rejection, Side};
 use super::plan::SequentialPlan;
 use super::sign_e_process::SignEProcess;
+use super::verdict::Method;
 use crate::moments::{mean, median, variance};
 
 /// Effects tried when the mean itself has been rejected, before the set is called empty.

@@ -17,10 +17,12 @@ mod decision;
 mod flip_spend;
 mod plan;
 mod sign_e_process;
+mod verdict;
 
-pub use decision::{Decider, Decision, Interval, Method, Verdict, decide};
+pub use decision::{Decider, decide};
 pub use flip_spend::{Rejection, Side};
 pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, SequentialPlan};
+pub use verdict::{Decision, Interval, Method, Verdict};
 
 use crate::error::{StatsError, all_finite, open_fraction};
 use coins::Coins;

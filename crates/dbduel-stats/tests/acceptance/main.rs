@@ -15,6 +15,7 @@ mod crossover;
 mod epochs;
 mod history;
 mod latency;
+mod other_intervals;
 mod queue;
 mod robustness;
 mod scaling;
