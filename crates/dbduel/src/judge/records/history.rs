@@ -11,6 +11,7 @@ use dbduel_stats::StatsError;
 use dbduel_stats::history::{ChangePoint, HistoryRule, SIDE_MIN, find_changes, raise_alarm};
 use serde::Serialize;
 
+use crate::counts;
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Figure, Quantity, Verdict};
 use copies::without_copies;
@@ -248,8 +249,8 @@ fn judge(
     };
     let note = match (logs.len() < 2 * SIDE_MIN, history.is_autocorrelated) {
         (true, _) => Some(format!(
-            "{} runs with a ratio; a change can be told from {} on",
-            logs.len(),
+            "{} with a ratio; a change can be told from {} on",
+            counts::things(logs.len() as u64, "run"),
             2 * SIDE_MIN
         )),
         (false, true) => Some(
