@@ -22,7 +22,7 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
-use super::login::{tls, way_in};
+use super::login::{advice, tls, way_in};
 use crate::chance::fresh_seed;
 use crate::cli;
 use crate::console::{self, Console};
@@ -34,7 +34,6 @@ use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
-use crate::lab::login;
 use outcome::Outcome;
 
 /// What the load process calls the server.
@@ -193,15 +192,13 @@ impl Job {
             ..ConnectOptions::default()
         };
         Connection::connect(&self.address, &self.credentials, &options).map_err(|error| {
-            let is_refused = error.refused().is_some();
+            let advice = error
+                .refused()
+                .and_then(|refusal| advice(refusal, &self.tls));
             let error = anyhow::Error::from(error);
-            if is_refused {
-                error.context(format!(
-                    "the password is read from --password-file or {}",
-                    login::PASSWORD
-                ))
-            } else {
-                error
+            match advice {
+                Some(advice) => error.context(advice),
+                None => error,
             }
         })
     }
@@ -306,7 +303,7 @@ impl Job {
             name: self.workload.name().to_owned(),
             parameters: self.parameters.clone(),
         };
-        process.open(OpenOrder {
+        let session = process.open(OpenOrder {
             contender: NAME.to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),
@@ -351,6 +348,7 @@ impl Job {
         let setup = outcome::Setup {
             server: self.address.to_string(),
             version,
+            tls_cipher: session.tls_cipher.filter(|cipher| !cipher.is_empty()),
             database: self.database.clone(),
             workload,
             clients: self.clients,
