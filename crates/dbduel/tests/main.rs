@@ -16,6 +16,7 @@ mod suite {
     pub mod house;
     pub mod lab;
     pub mod load;
+    pub mod logins;
     pub mod observe;
     pub mod plans;
     pub mod search;
