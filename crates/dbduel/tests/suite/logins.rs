@@ -27,6 +27,7 @@ fn every_login(offer: &Offer) {
         return;
     };
     let place = Place::start(offer.server, offer.options);
+    accounts::every_method_is_known(&place, offer);
     encryption::every_mode(&place, offer);
     encryption::demanding_accounts(&place, offer);
     accounts::odd_accounts(&place, offer);

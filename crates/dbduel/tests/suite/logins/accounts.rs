@@ -25,7 +25,6 @@ impl Dialect {
                 format!("BY '{password}'")
             }
             (Dialect::OldMySql | Dialect::MySql, Method::PeerUser) => "WITH auth_socket".to_owned(),
-            (Dialect::OldMySql, _) => format!("WITH {}", method.name()),
             (Dialect::MySql, _) => format!("WITH {} BY '{password}'", method.name()),
             (_, Method::Ed25519) => format!("VIA ed25519 USING PASSWORD('{password}')"),
             (_, Method::PeerUser) => "VIA unix_socket".to_owned(),
@@ -39,16 +38,29 @@ impl Dialect {
 pub fn create(place: &Place, dialect: Dialect, name: &str, method: Method) {
     let identified = dialect.identified(method);
     place.tell(&format!("CREATE USER {name}@'%' {identified}"));
-    if (dialect, method) == (Dialect::OldMySql, Method::Sha256) {
-        // Only a session that begins under this setting makes such passwords.
-        place.tell("SET GLOBAL old_passwords = 2");
-        let password = PASSWORD.replace('\'', "''");
-        place.tell(&format!(
-            "SET PASSWORD FOR {name}@'%' = PASSWORD('{password}')"
-        ));
-        place.tell("SET GLOBAL old_passwords = 0");
-    }
     place.tell(&format!("GRANT ALL ON sbtest.* TO {name}@'%'"));
+}
+
+/// Nothing that the server asks for by itself is left out here.
+pub fn every_method_is_known(place: &Place, offer: &Offer) {
+    let plugins = place.ask(
+        "SELECT GROUP_CONCAT(plugin_name) FROM information_schema.plugins \
+         WHERE plugin_type = 'AUTHENTICATION' AND plugin_status = 'ACTIVE'",
+    );
+    println!("| {} | methods: {plugins} |", offer.server);
+    for plugin in plugins.split(',') {
+        let is_spoken = offer.methods.iter().any(|&method| {
+            method.name() == plugin || offer.dialect.identified(method).contains(plugin)
+        });
+        let mut foreign = offer.foreign.iter().flat_map(|(_, statements)| *statements);
+        assert!(
+            is_spoken
+                || offer.out_of_reach.contains(&plugin)
+                || foreign.any(|statement| statement.contains(plugin)),
+            "{}: `{plugin}` is not tried",
+            offer.server
+        );
+    }
 }
 
 pub fn account_of(method: Method) -> String {

@@ -130,7 +130,7 @@ fn every_certificate(place: &Place, offer: &Offer) {
     place.show(Shown::Named);
 }
 
-/// The files that MySQL makes with its data, and then files that are not there.
+/// The files that MySQL makes with its data, also with the older version of TLS, and then files that are not there.
 fn certificates_of_the_server(place: &Place, offer: &Offer) {
     let set = |option: &str, file: &str| place.tell(&format!("SET GLOBAL ssl_{option} = '{file}'"));
     let files = [("ca", "ca"), ("cert", "server-cert"), ("key", "server-key")];
@@ -147,9 +147,15 @@ fn certificates_of_the_server(place: &Place, offer: &Offer) {
         (name, verify_identity(&ca), WRONG_NAME),
     ];
     check(offer, "made by the server", &cases);
+    place.tell("SET GLOBAL tls_version = 'TLSv1.2'");
+    place.tell("ALTER INSTANCE RELOAD TLS");
+    let seen = log_in(name, ACCOUNT, &verify_ca(&ca));
+    row(offer, "made by the server", name, &verify_ca(&ca), &seen);
+    assert!(seen.unwrap().tls.starts_with("TLSv1.2 "));
     set("cert", "nowhere.pem");
     place.tell("ALTER INSTANCE RELOAD TLS NO ROLLBACK ON ERROR");
     without_tls(place, offer);
+    place.tell("SET GLOBAL tls_version = 'TLSv1.2,TLSv1.3'");
     for ((option, _), file) in files.iter().zip(before) {
         set(option, &file);
     }

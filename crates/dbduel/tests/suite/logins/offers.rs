@@ -34,6 +34,8 @@ pub struct Offer {
     pub options: &'static [&'static str],
     /// Methods that are not spoken here, as the server names them, and the statements that make `stranger@'%'` for them.
     pub foreign: &'static [Foreign],
+    /// Methods for which this build of the server leaves no way: it has no key, and its TLS is too old.
+    pub out_of_reach: &'static [&'static str],
 }
 
 type Foreign = (&'static str, &'static [&'static str]);
@@ -69,6 +71,7 @@ pub const MARIADB_10_11: Offer = Offer {
         "--plugin-load-add=auth_pam",
     ],
     foreign: &[PAM, OLD_MARIADB_HASH],
+    out_of_reach: &[],
 };
 
 pub const MYSQL_8: Offer = Offer {
@@ -83,6 +86,7 @@ pub const MYSQL_8: Offer = Offer {
     tls: TlsOffer::Current,
     options: &[],
     foreign: &[],
+    out_of_reach: &[],
 };
 
 /// Those beyond the two of every run.
@@ -103,6 +107,7 @@ pub const OTHERS: [Offer; 5] = [
             ),
             OLD_MYSQL_HASH,
         ],
+        out_of_reach: &[],
     },
     Offer {
         server: "mysql-5.6.24",
@@ -111,6 +116,7 @@ pub const OTHERS: [Offer; 5] = [
         tls: TlsOffer::Old,
         options: &[],
         foreign: &[OLD_MYSQL_HASH],
+        out_of_reach: &["sha256_password"],
     },
     Offer {
         server: "mysql-9.7",
@@ -119,6 +125,7 @@ pub const OTHERS: [Offer; 5] = [
         tls: TlsOffer::Current,
         options: &[],
         foreign: &[],
+        out_of_reach: &[],
     },
     Offer {
         server: "mariadb-10.1.23",
@@ -127,6 +134,7 @@ pub const OTHERS: [Offer; 5] = [
         tls: TlsOffer::Old,
         options: &[],
         foreign: &[OLD_MARIADB_HASH],
+        out_of_reach: &[],
     },
     Offer {
         server: "mariadb-11.8",
