@@ -22,7 +22,7 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, Parameters};
 
-use super::login::{advice, tls, way_in};
+use super::login::{connect, tls, way_in};
 use crate::chance::fresh_seed;
 use crate::cli;
 use crate::console::{self, Console};
@@ -191,16 +191,7 @@ impl Job {
             tls: self.tls.clone(),
             ..ConnectOptions::default()
         };
-        Connection::connect(&self.address, &self.credentials, &options).map_err(|error| {
-            let advice = error
-                .refused()
-                .and_then(|refusal| advice(refusal, &self.tls));
-            let error = anyhow::Error::from(error);
-            match advice {
-                Some(advice) => error.context(advice),
-                None => error,
-            }
-        })
+        connect(&self.address, &self.credentials, &options)
     }
 
     /// What the server says of itself; empty when it does not say.

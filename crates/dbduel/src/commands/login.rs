@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{Credentials, TlsMode};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_wire::ServerError;
 
 use crate::cli;
@@ -35,8 +35,28 @@ pub fn tls(asked: &cli::Tls) -> TlsMode {
     }
 }
 
+/// A connection to the server. A refusal comes with a word on where to look.
+///
+/// # Errors
+/// When there is none.
+pub fn connect(
+    address: &Address,
+    credentials: &Credentials,
+    options: &ConnectOptions,
+) -> Result<Connection> {
+    Connection::connect(address, credentials, options).map_err(|error| {
+        let refusal = error.refused();
+        let advice = refusal.and_then(|refusal| advice(refusal, &options.tls));
+        let error = anyhow::Error::from(error);
+        match advice {
+            Some(advice) => error.context(advice),
+            None => error,
+        }
+    })
+}
+
 /// Where to look when the server lets nobody in; none where its own words say it.
-pub fn advice(refusal: &ServerError, tls: &TlsMode) -> Option<String> {
+fn advice(refusal: &ServerError, tls: &TlsMode) -> Option<String> {
     match refusal.code {
         DENIED => {
             let demand = match tls {
@@ -53,5 +73,32 @@ pub fn advice(refusal: &ServerError, tls: &TlsMode) -> Option<String> {
                 .to_owned(),
         ),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_on_passwords_is_for_whose_password_was_looked_at() {
+        let word = |code, tls: &TlsMode| {
+            let message = String::new();
+            let refusal = ServerError {
+                code,
+                sqlstate: *b"28000",
+                message,
+            };
+            advice(&refusal, tls).unwrap_or_default()
+        };
+        let denied = word(1045, &TlsMode::Off);
+        assert!(denied.contains("--password-file") && denied.contains("--tls"));
+        let denied = word(1045, &TlsMode::Required);
+        assert!(denied.contains("--password-file") && !denied.contains("--tls"));
+        assert!(word(1698, &TlsMode::Off).contains("operating system"));
+        // Locked, expired, used up: the server says it all.
+        for code in [3118, 4151, 1862, 1226] {
+            assert_eq!(word(code, &TlsMode::Off), "");
+        }
     }
 }
