@@ -127,11 +127,13 @@ impl Connection {
                 }
                 LoginStep::StartTls(bytes) => {
                     stream.send(&bytes).map_err(unreachable)?;
-                    stream = stream.with_tls(
-                        Tls::new(options.tls.clone())
-                            .client(address)
-                            .map_err(no_tls)?,
-                    );
+                    let client = Tls::new(options.tls.clone()).client(address);
+                    stream = stream.with_tls(client.map_err(no_tls)?).map_err(|error| {
+                        match TlsError::of_handshake(&error) {
+                            Some(source) => no_tls(source),
+                            None => unreachable(error),
+                        }
+                    })?;
                     let bytes = login.tls_started().map_err(refused)?;
                     stream.send(&bytes).map_err(unreachable)?;
                 }

@@ -40,7 +40,7 @@ pub enum LostError {
     /// The server refuses the workload's statements.
     #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
     Prepare(ServerError),
-    /// TLS cannot be set up on this side.
+    /// There is no TLS with the server that answers.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// A statement was given the wrong number of values.
@@ -157,7 +157,11 @@ impl Conn {
                 }
                 LoginStep::StartTls(bytes) => {
                     socket.send(&reactor, &bytes).await?;
-                    socket.start_tls(&reactor, tls.client(address)?).await?;
+                    let started = socket.start_tls(&reactor, tls.client(address)?).await;
+                    started.map_err(|error| match TlsError::of_handshake(&error) {
+                        Some(why) => LostError::from(why),
+                        None => error.into(),
+                    })?;
                     let bytes = login.tls_started()?;
                     socket.send(&reactor, &bytes).await?;
                 }

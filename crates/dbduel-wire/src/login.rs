@@ -4,15 +4,16 @@
 //! are the driver's, who must bound them; the number of packets it accepts is bounded here.
 
 mod error;
+mod options;
 
 use std::fmt;
 
 pub use error::LoginError;
+pub use options::{LoginOptions, TlsWish, Transport};
 
 use crate::auth::{self, Method};
 use crate::bytes::{Cursor, put_length_bytes, put_nul_bytes};
 use crate::capability::{Capabilities, Status};
-use crate::credentials::Credentials;
 use crate::error::{ServerError, WireError};
 use crate::greeting::Greeting;
 use crate::packet::{self, Event, PAYLOAD_LIMIT, PacketReader};
@@ -31,58 +32,6 @@ const PACKET_LIMIT: usize = 1 << 16;
 
 /// The most packets accepted during login; a server that keeps switching methods is cut off here.
 const PACKETS_LIMIT: u32 = 32;
-
-/// How the bytes travel. Decides whether a password may be sent in clear when a method asks for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// A network connection.
-    Tcp,
-    /// A socket inside this machine.
-    UnixSocket,
-}
-
-/// Whether to change to TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TlsWish {
-    /// Never.
-    #[default]
-    Off,
-    /// If the server offers it.
-    Preferred,
-    /// Or else fail.
-    Required,
-}
-
-/// What a login needs to know.
-#[derive(Debug, Clone)]
-pub struct LoginOptions {
-    /// Who logs in.
-    pub credentials: Credentials,
-    /// Default database, if any.
-    pub database: Option<String>,
-    /// How the bytes travel.
-    pub transport: Transport,
-    /// Whether to change to TLS.
-    pub tls: TlsWish,
-    /// Capabilities wanted beyond those that are always asked for: [`Capabilities::LOCAL_FILES`],
-    /// [`Capabilities::MULTI_STATEMENTS`] and [`Capabilities::FOUND_ROWS`]. Others would change the packets in ways that are
-    /// not read here, and are left out.
-    pub wanted: Capabilities,
-}
-
-impl LoginOptions {
-    /// Options without database, TLS or wishes.
-    #[must_use]
-    pub fn new(credentials: Credentials, transport: Transport) -> Self {
-        LoginOptions {
-            credentials,
-            database: None,
-            transport,
-            tls: TlsWish::Off,
-            wanted: Capabilities::default(),
-        }
-    }
-}
 
 /// What the driver must do next. Bytes to send may hold a password; debug output shows their number only.
 #[derive(Clone, PartialEq, Eq)]
@@ -253,8 +202,11 @@ impl Login {
         }
         let start_tls = offers_tls && self.options.tls != TlsWish::Off;
         self.capabilities = self.negotiate(greeting.capabilities, start_tls);
-        // A server may propose a method we do not speak and switch to the user's own method later.
-        self.method = Method::by_name(&greeting.auth_method).unwrap_or(Method::Native);
+        // A server may propose a method we do not speak and switch to the user's own method later. One that answers no
+        // challenge is not begun unasked either.
+        self.method = Method::by_name(&greeting.auth_method)
+            .filter(|&method| method != Method::Sha256)
+            .unwrap_or(Method::Native);
         self.challenge.clone_from(&greeting.challenge);
         self.greeting = Some(greeting);
         if start_tls {
@@ -366,6 +318,9 @@ impl Login {
         };
         self.method = method;
         self.challenge = challenge.to_vec();
+        if method == Method::Sha256 {
+            return Ok(self.password_itself(&[1], self.tls));
+        }
         let answer = method.answer(
             self.options.credentials.password.as_bytes(),
             &self.challenge,
@@ -377,20 +332,27 @@ impl Login {
     fn more_data(&mut self, data: &[u8]) -> Result<LoginStep, LoginError> {
         match (self.method, data) {
             (Method::CachingSha2, [3]) => Ok(LoginStep::NeedMore),
-            (Method::CachingSha2, [4])
-                if self.tls || self.options.transport == Transport::UnixSocket =>
-            {
-                let mut password = self.options.credentials.password.clone().into_bytes();
-                password.push(0);
-                Ok(self.send(&password, State::Verdict))
+            (Method::CachingSha2, [4]) => {
+                let is_private = self.tls || self.options.transport == Transport::UnixSocket;
+                Ok(self.password_itself(&[2], is_private))
             }
-            (Method::CachingSha2, [4]) => Ok(self.send(&[2], State::PublicKey)),
             _ => Err(WireError::malformed(
                 "answer to the login",
                 "unknown data for the authentication method",
             )
             .into()),
         }
+    }
+
+    /// The password where the server takes it as it is, and else the request for the key to encrypt it with. Nobody who
+    /// has no password needs a key.
+    fn password_itself(&mut self, request: &[u8], is_private: bool) -> LoginStep {
+        let mut password = self.options.credentials.password.clone().into_bytes();
+        if is_private || password.is_empty() {
+            password.push(0);
+            return self.send(&password, State::Verdict);
+        }
+        self.send(request, State::PublicKey)
     }
 
     fn public_key(&mut self, payload: &[u8]) -> Result<LoginStep, LoginError> {

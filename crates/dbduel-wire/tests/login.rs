@@ -233,28 +233,62 @@ fn over_plain_tcp_the_password_is_encrypted() {
         .to_public_key()
         .to_public_key_pem(LineEnding::LF)
         .unwrap();
-    let (mut login, step) = login(options(Transport::Tcp), &greeting("caching_sha2_password"));
-    sent(step);
     let full = |out: &mut Vec<u8>| {
         append_more_auth_data(out, 2, &[4]);
     };
-    assert_eq!(
-        sent(answer(&mut login, full)),
-        b"\x01\0\0\x03\x02",
-        "the request for the key"
-    );
-    let public = |out: &mut Vec<u8>| {
-        append_more_auth_data(out, 4, pem.as_bytes());
+    let switch = |out: &mut Vec<u8>| {
+        append_auth_switch(out, 2, "sha256_password", &[CHALLENGE, &[0]].concat());
     };
-    let bytes = sent(answer(&mut login, public));
-    let mixed = key.decrypt(Oaep::new::<Sha1>(), &bytes[4..]).unwrap();
-    let password: Vec<u8> = mixed
-        .iter()
-        .zip(CHALLENGE)
-        .map(|(byte, other)| byte ^ other)
-        .collect();
-    assert_eq!(password, b"s3cret\0");
-    done(answer(&mut login, ok(6)));
+    type Ask<'a> = (Method, &'a dyn Fn(&mut Vec<u8>), u8);
+    let asks: [Ask<'_>; 2] = [
+        (Method::CachingSha2, &full, 2),
+        (Method::Sha256, &switch, 1),
+    ];
+    for (method, ask, request) in asks {
+        let (mut login, step) = login(options(Transport::Tcp), &greeting("caching_sha2_password"));
+        sent(step);
+        assert_eq!(
+            sent(answer(&mut login, ask)),
+            [1, 0, 0, 3, request],
+            "the request for the key"
+        );
+        let public = |out: &mut Vec<u8>| {
+            append_more_auth_data(out, 4, pem.as_bytes());
+        };
+        let bytes = sent(answer(&mut login, public));
+        let mixed = key.decrypt(Oaep::new::<Sha1>(), &bytes[4..]).unwrap();
+        let password: Vec<u8> = mixed
+            .iter()
+            .zip(CHALLENGE)
+            .map(|(byte, other)| byte ^ other)
+            .collect();
+        assert_eq!(password, b"s3cret\0");
+        assert_eq!(done(answer(&mut login, ok(6))).method, method);
+    }
+}
+
+#[test]
+fn nothing_is_encrypted_for_a_server_before_it_asks_for_that_method() {
+    let (mut login, step) = login(options(Transport::Tcp), &greeting("sha256_password"));
+    let bytes = sent(step);
+    let Ok(ClientPacket::Login(packet)) = ClientPacket::parse(&bytes[4..]) else {
+        panic!("{bytes:?}")
+    };
+    assert_eq!(packet.auth_method, b"mysql_native_password");
+    let nobody = LoginOptions::new(Credentials::new("anna", ""), Transport::Tcp);
+    let switch = |out: &mut Vec<u8>| {
+        append_auth_switch(out, 2, "sha256_password", &[OTHER, &[0]].concat());
+    };
+    assert_eq!(sent(answer(&mut login, switch)), [1, 0, 0, 3, 1]);
+    let mut login = Login::new(nobody);
+    let mut bytes = Vec::new();
+    append_greeting(&mut bytes, &greeting("sha256_password"));
+    sent(login.feed(&bytes).map(|(_, step)| step));
+    assert_eq!(
+        sent(answer(&mut login, switch)),
+        [1, 0, 0, 3, 0],
+        "who has no password needs no key"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests of the program as a user meets it, in one binary.
 //!
-//! `house` and `plans` need nothing but the program; `duels`, `durability`, `faults` and `storage` run real servers, which
-//! they fetch once and keep below the build directory.
+//! `house` and `plans` need nothing but the program; `duels`, `durability`, `faults`, `logins` and `storage` run real
+//! servers, which they fetch once and keep below the build directory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,6 +16,7 @@ mod suite {
     pub mod house;
     pub mod lab;
     pub mod load;
+    pub mod logins;
     pub mod observe;
     pub mod plans;
     pub mod search;

@@ -22,12 +22,12 @@ pub enum ConnectError {
         /// What the system said.
         source: io::Error,
     },
-    /// TLS cannot be set up on this side.
+    /// There is no TLS with the server that answers.
     #[error("cannot connect to `{address}` with TLS")]
     Tls {
         /// Where.
         address: Address,
-        /// What is missing.
+        /// What is in its way.
         source: TlsError,
     },
     /// The server answered but did not let us in.

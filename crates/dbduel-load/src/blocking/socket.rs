@@ -47,11 +47,17 @@ impl Stream {
         Ok(Stream(Layer::Plain(Socket { kind, deadline })))
     }
 
-    /// Puts TLS over the connection; its handshake happens with the next bytes.
-    pub(super) fn with_tls(self, client: ClientConnection) -> Self {
+    /// Puts TLS over the connection and waits for its handshake.
+    pub(super) fn with_tls(self, client: ClientConnection) -> io::Result<Self> {
         match self.0 {
-            Layer::Plain(socket) => Stream(Layer::Tls(Box::new(StreamOwned::new(client, socket)))),
-            layer @ Layer::Tls(_) => Stream(layer),
+            Layer::Plain(socket) => {
+                let mut tls = StreamOwned::new(client, socket);
+                while tls.conn.is_handshaking() {
+                    tls.conn.complete_io(&mut tls.sock)?;
+                }
+                Ok(Stream(Layer::Tls(Box::new(tls))))
+            }
+            layer @ Layer::Tls(_) => Ok(Stream(layer)),
         }
     }
 

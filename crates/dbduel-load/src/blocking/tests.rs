@@ -1,5 +1,7 @@
 //! Against a real server where one is named in the environment, and against sockets that misbehave.
 
+mod handshake;
+
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;

@@ -2,22 +2,22 @@
 //!
 //! Knows no socket and no packets; it makes the client half of a TLS connection.
 
+mod certificate;
+mod error;
+
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use dbduel_wire::TlsWish;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
-};
+use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use serde::{Deserialize, Serialize};
 
+use self::certificate::{AnyCertificate, Signed};
+pub use self::error::TlsError;
 use crate::address::Address;
 
 /// How much TLS is asked for. The names are those of the MySQL client's `--ssl-mode`.
@@ -27,11 +27,12 @@ pub enum TlsMode {
     /// Never.
     #[default]
     Off,
-    /// If the server offers it; its certificate is not looked at.
+    /// If the server offers it; its certificate is not looked at. When the handshake then fails there is no connection,
+    /// and never one in clear.
     Preferred,
     /// Always; its certificate is not looked at.
     Required,
-    /// Always; the certificate must come from the authority, for whatever name.
+    /// Always; the certificate must come from the authority, or be the very one in its file, for whatever name.
     VerifyCa {
         /// PEM file with the authority's certificates.
         ca: PathBuf,
@@ -41,25 +42,6 @@ pub enum TlsMode {
         /// PEM file with the authority's certificates.
         ca: PathBuf,
     },
-}
-
-/// Why TLS cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// The authority's certificates cannot be read.
-    #[error("cannot read certificates from `{path}`: {problem}")]
-    Authority {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        problem: String,
-    },
-    /// A certificate's name cannot be checked against this host.
-    #[error("`{0}` is not a host name that a certificate can bear; use mode `verify-ca`")]
-    HostName(String),
-    /// The TLS library refused.
-    #[error("cannot set up TLS")]
-    Library(#[from] Error),
 }
 
 impl TlsMode {
@@ -79,27 +61,17 @@ impl TlsMode {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()?;
-        let builder = match self {
-            TlsMode::VerifyIdentity { ca } => builder.with_root_certificates(authorities(ca)?),
-            TlsMode::VerifyCa { ca } => {
-                let chain = WebPkiServerVerifier::builder_with_provider(
-                    Arc::new(authorities(ca)?),
-                    provider,
-                )
-                .build()
-                .map_err(|error| TlsError::Authority {
-                    path: ca.clone(),
-                    problem: error.to_string(),
-                })?;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(AnyName(chain)))
+        let verifier: Arc<dyn ServerCertVerifier> = match self {
+            TlsMode::VerifyIdentity { ca } => Arc::new(Signed::by(ca, true, &provider)?),
+            TlsMode::VerifyCa { ca } => Arc::new(Signed::by(ca, false, &provider)?),
+            TlsMode::Off | TlsMode::Preferred | TlsMode::Required => {
+                Arc::new(AnyCertificate(provider))
             }
-            TlsMode::Off | TlsMode::Preferred | TlsMode::Required => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider))),
         };
-        let mut config = builder.with_no_client_auth();
+        let mut config = builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
         // Every connection pays for its whole handshake, as those of the servers' own client library do.
         config.resumption = Resumption::disabled();
         Ok(config)
@@ -162,117 +134,6 @@ impl Tls {
         }
         let made = Arc::new(self.mode.config()?);
         Ok(Arc::clone(self.config.get_or_init(|| made)))
-    }
-}
-
-fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
-    let problem = |problem: String| TlsError::Authority {
-        path: path.to_owned(),
-        problem,
-    };
-    let mut store = RootCertStore::empty();
-    for certificate in
-        CertificateDer::pem_file_iter(path).map_err(|error| problem(error.to_string()))?
-    {
-        let certificate = certificate.map_err(|error| problem(error.to_string()))?;
-        store
-            .add(certificate)
-            .map_err(|error| problem(error.to_string()))?;
-    }
-    if store.is_empty() {
-        return Err(problem("there is none in it".to_owned()));
-    }
-    Ok(store)
-}
-
-/// Accepts any certificate: servers make their own at first start, and encryption alone was asked for.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    // A certificate that anyone may have made proves nothing by its signatures either, and some servers make
-    // certificates in an old form that the library would not read.
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Checks the chain of certificates but not the name: servers' own certificates bear no host's name.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match self
-            .0
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-        {
-            // The name is looked at last, when the chain has been found good.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
     }
 }
 

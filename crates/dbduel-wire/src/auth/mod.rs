@@ -15,6 +15,9 @@ pub enum Method {
     Native,
     /// `caching_sha2_password`: SHA-256, with a full exchange when the server has nothing cached.
     CachingSha2,
+    /// MySQL's `sha256_password`: the password itself, under TLS or under the server's public key. MySQL 8.0 asks for it
+    /// at random when it knows no account of that name, so as not to tell.
+    Sha256,
     /// MariaDB's `client_ed25519`: a signature with a key derived from the password.
     Ed25519,
     /// `unix_socket` (MariaDB) and `auth_socket` (MySQL): the operating system vouches for the user.
@@ -28,6 +31,7 @@ impl Method {
         match name {
             "mysql_native_password" => Some(Method::Native),
             "caching_sha2_password" => Some(Method::CachingSha2),
+            "sha256_password" => Some(Method::Sha256),
             "client_ed25519" => Some(Method::Ed25519),
             "unix_socket" | "auth_socket" => Some(Method::PeerUser),
             _ => None,
@@ -40,17 +44,19 @@ impl Method {
         match self {
             Method::Native => "mysql_native_password",
             Method::CachingSha2 => "caching_sha2_password",
+            Method::Sha256 => "sha256_password",
             Method::Ed25519 => "client_ed25519",
             Method::PeerUser => "auth_socket",
         }
     }
 
-    /// The answer to a challenge. Empty for an empty password, except that ed25519 signs even then.
+    /// The answer to a challenge. Empty for an empty password, except that ed25519 signs even then; and empty for
+    /// [`Method::Sha256`], which answers no challenge.
     #[must_use]
     pub fn answer(self, password: &[u8], challenge: &[u8]) -> Vec<u8> {
         match self {
             Method::Ed25519 => ed25519::sign(password, challenge).to_vec(),
-            Method::PeerUser => Vec::new(),
+            Method::PeerUser | Method::Sha256 => Vec::new(),
             _ if password.is_empty() => Vec::new(),
             Method::Native => native::scramble(password, challenge).to_vec(),
             Method::CachingSha2 => sha2::scramble(password, challenge).to_vec(),

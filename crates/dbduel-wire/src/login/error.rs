@@ -27,7 +27,8 @@ pub enum LoginError {
     },
     /// The user's authentication method is not spoken here.
     #[error(
-        "the server asks for authentication method `{0}`, which this client does not speak; give the user another"
+        "the server asks for authentication method `{0}`, which this client does not speak; give the account another, \
+         such as `mysql_native_password` or `caching_sha2_password`"
     )]
     UnknownMethod(String),
     /// The server's public key cannot be used.

@@ -36,7 +36,7 @@ pub struct Tls {
 pub enum TlsUse {
     /// Never.
     Off,
-    /// If the server offers it; its certificate is not looked at.
+    /// If the server offers it; its certificate is not looked at. An offer that comes to nothing is an error.
     Preferred,
     /// Always; its certificate is not looked at.
     Required,

@@ -12,7 +12,7 @@ use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
-use super::login::{tls, way_in};
+use super::login::{self, tls, way_in};
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -92,5 +92,5 @@ fn connect(arguments: &cli::Check) -> Result<Connection> {
         tls: tls(&arguments.tls),
         ..ConnectOptions::default()
     };
-    Ok(Connection::connect(&address, &credentials, &options)?)
+    login::connect(&address, &credentials, &options)
 }

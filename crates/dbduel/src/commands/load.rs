@@ -22,7 +22,7 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
-use super::login::{tls, way_in};
+use super::login::{connect, tls, way_in};
 use crate::chance::fresh_seed;
 use crate::cli;
 use crate::console::{self, Console};
@@ -34,7 +34,6 @@ use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
-use crate::lab::login;
 use outcome::Outcome;
 
 /// What the load process calls the server.
@@ -193,18 +192,7 @@ impl Job {
             tls: self.tls.clone(),
             ..ConnectOptions::default()
         };
-        Connection::connect(&self.address, &self.credentials, &options).map_err(|error| {
-            let is_refused = error.refused().is_some();
-            let error = anyhow::Error::from(error);
-            if is_refused {
-                error.context(format!(
-                    "the password is read from --password-file or {}",
-                    login::PASSWORD
-                ))
-            } else {
-                error
-            }
-        })
+        connect(&self.address, &self.credentials, &options)
     }
 
     /// What the server says of itself; empty when it does not say.
@@ -307,7 +295,7 @@ impl Job {
             name: self.workload.name().to_owned(),
             parameters: self.parameters.clone(),
         };
-        process.open(OpenOrder {
+        let session = process.open(OpenOrder {
             contender: NAME.to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),
@@ -352,6 +340,7 @@ impl Job {
         let setup = outcome::Setup {
             server: self.address.to_string(),
             version,
+            tls_cipher: session.tls_cipher.filter(|cipher| !cipher.is_empty()),
             database: self.database.clone(),
             workload,
             clients: self.clients,

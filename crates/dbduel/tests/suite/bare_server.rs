@@ -19,8 +19,13 @@ pub struct BareServer {
 }
 
 impl BareServer {
-    /// Starts a server that is in the home already.
+    /// Starts a server that is in the home already, off the network.
     pub fn start(name: &str) -> Self {
+        Self::start_with(name, &["--skip-networking".to_owned()])
+    }
+
+    /// As [`BareServer::start`], with these options in place of the one that keeps it off the network.
+    pub fn start_with(name: &str, options: &[String]) -> Self {
         let tree = Tree::open(name);
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
@@ -33,8 +38,11 @@ impl BareServer {
                 "--pid-file={}",
                 folder.path().join("pid").display()
             ))
-            .args(["--skip-networking", "--innodb-buffer-pool-size=64M"])
-            .arg("--innodb-flush-log-at-trx-commit=2");
+            .args(options)
+            .args([
+                "--innodb-buffer-pool-size=64M",
+                "--innodb-flush-log-at-trx-commit=2",
+            ]);
         if tree.is_new_mysql() {
             command.args(["--mysqlx=OFF", "--secure-file-priv="]);
         }
@@ -45,22 +53,31 @@ impl BareServer {
             .stderr(log)
             .spawn()
             .unwrap();
-        let server = BareServer { folder, child };
+        let mut server = BareServer { folder, child };
         server.wait_until_ready(name);
         server.query("CREATE DATABASE sbtest");
         server
     }
 
-    fn wait_until_ready(&self, name: &str) {
+    fn wait_until_ready(&mut self, name: &str) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while self.connect().is_err() {
-            assert!(Instant::now() < deadline, "{name} does not answer");
+            let has_ended = self.child.try_wait().unwrap().is_some();
+            if has_ended || Instant::now() > deadline {
+                let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+                panic!("{name} does not answer; it said:\n{log}");
+            }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("s.sock")
+    }
+
+    /// The folder with the server's data.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     fn connect(&self) -> Result<Connection, dbduel_load::blocking::ConnectError> {

@@ -28,6 +28,8 @@ pub struct Setup {
     pub server: String,
     /// What it says of itself.
     pub version: String,
+    /// Cipher of the clients' connections, as the server names it; none without TLS.
+    pub tls_cipher: Option<String>,
     /// Database with the tables.
     pub database: String,
     /// What the clients did, with every parameter.
@@ -341,6 +343,7 @@ pub(super) mod tests {
         Setup {
             server: "unix:/run/db.sock".to_owned(),
             version: "10.11.1-MariaDB".to_owned(),
+            tls_cipher: None,
             database: "dbduel".to_owned(),
             workload: Workload {
                 name: "oltp-read-write".to_owned(),

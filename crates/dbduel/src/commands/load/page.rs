@@ -112,8 +112,12 @@ pub fn summary(document: &Document) -> String {
 
 fn title(document: &Document) -> String {
     let setup = &document.setup;
+    let tls = match &setup.tls_cipher {
+        Some(cipher) => format!(", TLS with {cipher}"),
+        None => String::new(),
+    };
     let what = format!(
-        "{} on {} ({})",
+        "{} on {} ({}){tls}",
         setup.workload.name, setup.server, setup.version
     );
     let how = format!(

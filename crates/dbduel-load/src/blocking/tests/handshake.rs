@@ -1,0 +1,58 @@
+//! Servers that offer TLS and do not keep to it.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::thread;
+
+use dbduel_wire::server::append_greeting;
+use dbduel_wire::{Greeting, Status};
+
+use super::super::*;
+
+/// A server that offers TLS and then answers `words` to whoever takes it up.
+#[track_caller]
+fn check_handshake(words: &'static [u8], part: &str) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut greeting = Vec::new();
+        append_greeting(
+            &mut greeting,
+            &Greeting {
+                version_text: "5.5.34".to_owned(),
+                connection_id: 1,
+                capabilities: Capabilities(0x00FF_FFFF),
+                collation: 8,
+                status: Status::AUTOCOMMIT,
+                auth_method: "mysql_native_password".to_owned(),
+                challenge: b"abcdefghijklmnopqrst".to_vec(),
+            },
+        );
+        stream.write_all(&greeting).unwrap();
+        // The request for TLS, and the beginning of the client's hello behind it.
+        stream.read_exact(&mut [0; 36 + 5]).unwrap();
+        stream.write_all(words).unwrap();
+    });
+    let options = ConnectOptions {
+        tls: TlsMode::Preferred,
+        ..ConnectOptions::default()
+    };
+    let error = Connection::connect(&address, &Credentials::default(), &options).unwrap_err();
+    server.join().unwrap();
+    let ConnectError::Tls { source, .. } = &error else {
+        panic!("{error:?}");
+    };
+    let said = source.to_string();
+    assert!(said.contains(part) && said.contains("mode `off`"), "{said}");
+}
+
+#[test]
+fn a_handshake_that_fails_is_told_from_a_server_that_is_not_there() {
+    check_handshake(b"", "the server closed the connection");
+    // An alert that the version is not spoken, in the version that is.
+    check_handshake(b"\x15\x03\x01\0\x02\x02\x46", "alert");
+    check_handshake(b"nothing that TLS would say", "the TLS handshake failed");
+}

@@ -1,0 +1,159 @@
+//! What of a server's certificate is looked at.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use super::TlsError;
+
+/// Accepts any certificate: servers make their own at first start, and encryption alone was asked for.
+#[derive(Debug)]
+pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    // A certificate that anyone may have made proves nothing by its signatures either, and some servers make
+    // certificates in an old form that the library would not read.
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Checks the chain of certificates, and the name if that is asked for: servers' own certificates bear no host's name.
+#[derive(Debug)]
+pub(super) struct Signed {
+    chain: Arc<WebPkiServerVerifier>,
+    authorities: Vec<CertificateDer<'static>>,
+    bears_name: bool,
+}
+
+impl Signed {
+    /// By the authorities of a file.
+    pub(super) fn by(
+        ca: &Path,
+        bears_name: bool,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, TlsError> {
+        let problem = |problem: String| TlsError::Authority {
+            path: ca.to_owned(),
+            problem,
+        };
+        let mut authorities = Vec::new();
+        let mut roots = RootCertStore::empty();
+        for certificate in
+            CertificateDer::pem_file_iter(ca).map_err(|error| problem(error.to_string()))?
+        {
+            let certificate = certificate.map_err(|error| problem(error.to_string()))?;
+            roots
+                .add(certificate.clone())
+                .map_err(|error| problem(error.to_string()))?;
+            authorities.push(certificate);
+        }
+        if roots.is_empty() {
+            return Err(problem("there is none in it".to_owned()));
+        }
+        let chain =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| problem(error.to_string()))?;
+        Ok(Signed {
+            chain,
+            authorities,
+            bears_name,
+        })
+    }
+}
+
+impl ServerCertVerifier for Signed {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.chain.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        ) {
+            // The name is looked at last, when the chain has been found good.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.bears_name => Ok(ServerCertVerified::assertion()),
+            // A certificate that is its own authority is none that an authority has signed, says the library. But it is
+            // the very one that was named, and its time has been looked at.
+            Err(Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.authorities.contains(end_entity) =>
+            {
+                if self.bears_name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chain
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chain
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chain.supported_verify_schemes()
+    }
+}

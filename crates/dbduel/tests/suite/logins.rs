@@ -1,0 +1,72 @@
+//! Accounts of every kind and every mode of TLS, on real servers, through what `dbduel load` logs in with.
+//!
+//! Two servers belong to every run of the tests. All of them, and a table of what was seen:
+//!
+//! ```text
+//! cargo test -p dbduel --test main logins -- --include-ignored --nocapture
+//! ```
+
+use dbduel_load::address::Address;
+use dbduel_load::blocking::TlsMode;
+use dbduel_wire::auth::Method;
+
+use super::lab::with_servers;
+use offers::{MARIADB_10_11, MYSQL_8, OTHERS, Offer};
+use place::{Place, Seen};
+
+mod accounts;
+mod caching;
+mod certificates;
+mod encryption;
+mod offers;
+mod place;
+mod tap;
+
+fn every_login(offer: &Offer) {
+    let Some(_turn) = with_servers("every_login", &[offer.server]) else {
+        return;
+    };
+    let place = Place::start(offer.server, offer.options);
+    accounts::every_method_is_known(&place, offer);
+    encryption::every_mode(&place, offer);
+    encryption::demanding_accounts(&place, offer);
+    accounts::odd_accounts(&place, offer);
+    accounts::restricted_accounts(&place, offer);
+    accounts::every_method(&place, offer);
+    if offer.methods.contains(&Method::CachingSha2) {
+        caching::full_and_fast(&place);
+    }
+}
+
+/// A line of the table for people; the test runner shows it when it is told to.
+fn row(offer: &Offer, what: &str, address: &Address, tls: &TlsMode, seen: &Result<Seen, String>) {
+    let over = match address {
+        Address::Unix { .. } => "socket",
+        Address::Tcp { .. } => "TCP",
+    };
+    let came = match seen {
+        Ok(seen) if seen.tls.is_empty() => "in".to_owned(),
+        Ok(seen) => format!("in, {}", seen.tls),
+        Err(why) => why.clone(),
+    };
+    let mode = serde_json::to_value(tls).unwrap()["mode"].to_string();
+    println!("| {} | {what} | {over} | {mode} | {came} |", offer.server);
+}
+
+#[test]
+fn accounts_of_mariadb_let_in_whom_they_should() {
+    every_login(&MARIADB_10_11);
+}
+
+#[test]
+fn accounts_of_mysql_8_let_in_whom_they_should() {
+    every_login(&MYSQL_8);
+}
+
+#[test]
+#[ignore = "five more servers, a minute"]
+fn accounts_of_all_other_servers_let_in_whom_they_should() {
+    for offer in &OTHERS {
+        every_login(offer);
+    }
+}
