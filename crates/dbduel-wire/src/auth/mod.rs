@@ -15,8 +15,8 @@ pub enum Method {
     Native,
     /// `caching_sha2_password`: SHA-256, with a full exchange when the server has nothing cached.
     CachingSha2,
-    /// MySQL's `sha256_password`: the password itself, under TLS or under the server's public key. MySQL 8.0 asks for it
-    /// at random when it knows no account of that name, so as not to tell.
+    /// MySQL's `sha256_password`: the password itself, under TLS or under the server's public key. MySQL 8.0 and 9
+    /// ask for it at random when they know no account of that name, so as not to tell.
     Sha256,
     /// MariaDB's `client_ed25519`: a signature with a key derived from the password.
     Ed25519,

@@ -75,6 +75,14 @@ impl Certificates {
             ));
         }
         made.openssl(&format!("{sign} -set_serial 4 -out version-one.pem"));
+        let text = made.openssl("x509 -in version-one.pem -noout -text");
+        if !text.contains("Version: 1 ") {
+            // Newer programs have to be told.
+            made.openssl(
+                "req -config openssl.cnf -x509 -x509v1 -CA authority.pem -CAkey authority-key.pem \
+                 -key server-key.pem -days 2 -out version-one.pem",
+            );
+        }
         made.openssl(
             "req -config openssl.cnf -x509 -extensions own -key server-key.pem -days 2 \
              -subj /CN=localhost -out self-signed.pem",
@@ -118,7 +126,7 @@ impl Certificates {
         self.0.path().join(name)
     }
 
-    fn openssl(&self, words: &str) {
+    fn openssl(&self, words: &str) -> String {
         let folder: &Path = self.0.path();
         let output = Command::new("openssl")
             .args(words.split_whitespace())
@@ -126,5 +134,6 @@ impl Certificates {
             .output()
             .unwrap_or_else(|error| panic!("the program `openssl` is needed: {error}"));
         assert!(output.status.success(), "openssl {words}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
