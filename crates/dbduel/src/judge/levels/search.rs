@@ -348,6 +348,23 @@ mod tests {
     }
 
     #[test]
+    fn a_lateness_that_moved_slowly_may_move_on() {
+        let objective = Objective {
+            share: 0.99,
+            latency_us: 20_000.0,
+        };
+        let state = |is_late: fn(usize) -> bool| {
+            let late = (0..16).map(|slice| Late {
+                share: if is_late(slice) { 0.011 } else { 0.004 },
+                known: 1e6,
+            });
+            classify(Some(late.collect()), &objective, 0.05).0
+        };
+        assert_eq!(state(|slice| slice % 2 == 0), Met);
+        assert_eq!(state(|slice| slice >= 8), Unclear);
+    }
+
+    #[test]
     fn chosen_rates_have_three_digits() {
         assert_eq!(rounded(1234.56), 1230.0);
         assert_eq!(rounded(0.123_456), 0.123);

@@ -58,7 +58,8 @@ pub(super) fn figures(text: &mut String, view: &View) {
     }
     let _ = writeln!(
         text,
-        "Below each value: its interval, or that none could be given. CPU is processor time per committed transaction. {}\n",
+        "Below each value: its interval, for runs as long as this one, or that none could be given. CPU is processor time \
+         per committed transaction. {}\n",
         plain(&view.courses)
     );
 }
