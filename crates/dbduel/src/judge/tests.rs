@@ -257,7 +257,7 @@ fn stalls_on_one_side_are_counted_and_told() {
     assert!(
         the(&findings, "verdict.uneven-stalls")
             .claim
-            .contains("`doublewrite` never")
+            .contains("`doublewrite` not once")
     );
 }
 

@@ -269,7 +269,7 @@ fn breakable(text: &str) -> String {
 
 /// Escaped text, what stands between backticks set as code, no percent sign alone on a line.
 fn prose(text: &str) -> String {
-    let text = text.replace(" %", "\u{a0}%");
+    let text = words::units_kept(text);
     let mut html = String::with_capacity(text.len() + 32);
     let mut rest = 0;
     while let Some((open, close)) = next_code(&text, rest) {

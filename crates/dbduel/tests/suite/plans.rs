@@ -108,6 +108,20 @@ fn what_is_not_there_is_said() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no-such-file.toml"), "{said}");
 
+    let lab = Lab::new(&short_experiment(["path:/nowhere"; 2], ""));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("there is no server at `/nowhere`"), "{said}");
+    // A report on nothing would only hide the reason.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let mut command = program();
+    let elsewhere = lab.experiment().join("results");
+    let output = command.arg("run").arg(lab.experiment());
+    let output = output.arg("--results").arg(elsewhere).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("`--results` names another place"), "{said}");
+
     let dir = tempfile::tempdir().unwrap();
     let check = |arguments: [&str; 2], part: &str| {
         let mut command = program();

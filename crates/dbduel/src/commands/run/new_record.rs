@@ -53,7 +53,13 @@ pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<
     fs::create_dir_all(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
-    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())?;
+    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())
+        .with_context(|| {
+            format!(
+                "could not begin the record `{}`; `--results` names another place for records",
+                record.display()
+            )
+        })?;
     keep_script(&writer, plan)?;
     if let Some(self_test) = store::of_this_host(home) {
         writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 
 use super::Wishes;
@@ -29,10 +30,17 @@ pub(super) fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_
         Ok(_) => show(record, wishes),
         Err(error) => {
             // What was measured can be looked at; the error is the one to report, not a second one.
-            let _ = show(record, wishes);
+            let _ = match has_slices(record) {
+                true => show(record, wishes).map(drop),
+                false => record_reports::write(record, false).map(drop),
+            };
             Err(error)
         }
     }
+}
+
+fn has_slices(record: &Path) -> bool {
+    Record::open(record).is_ok_and(|record| record.finished_slices().next().is_some())
 }
 
 /// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.

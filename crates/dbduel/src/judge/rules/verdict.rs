@@ -194,7 +194,7 @@ fn probability(p: f64) -> String {
 
 fn times(count: u64) -> String {
     match count {
-        0 => "never".to_owned(),
+        0 => "not once".to_owned(),
         1 => "once".to_owned(),
         count => format!("{count} times"),
     }

@@ -4,7 +4,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 use crate::report::words;
 
-use super::frame::Plot;
+use super::frame::{Plot, inside};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks};
 use super::style::{CHARACTER, colour, fitted, mark, marker};
@@ -12,6 +12,9 @@ use super::svg::{Anchor, Svg};
 
 /// Below this width labels stand above their row instead of beside it.
 const NARROW: f64 = 640.0;
+
+/// From the line of the baseline to the middle of the name of either side, pixels.
+const SIDE: f64 = 36.0;
 
 /// Height of the line above the rows of a level, pixels.
 const HEAD: f64 = 26.0;
@@ -129,12 +132,16 @@ impl<'a> Forest<'a> {
         let centre = scale.at(1.0);
         svg.line((centre, plot.top), (centre, plot.bottom), "zero");
         let baseline = format!("like {}", fitted(&summary.baseline, 180.0));
-        for (x, y, anchor, text) in [
-            (centre, plot.top - 16.0, Anchor::Middle, baseline.as_str()),
-            (centre - 12.0, plot.top - 3.0, Anchor::End, "← slower"),
-            (centre + 12.0, plot.top - 3.0, Anchor::Start, "faster →"),
+        for (x, y, text) in [
+            (centre, plot.top - 16.0, baseline.as_str()),
+            (centre - SIDE, plot.top - 3.0, "← slower"),
+            (centre + SIDE, plot.top - 3.0, "faster →"),
         ] {
-            svg.text((x, y), anchor, "small", text);
+            // A side without room for its name has no ratio on it either.
+            let at = inside(svg, x, text);
+            if at == x || text == baseline {
+                svg.text((at, y), Anchor::Middle, "small", text);
+            }
         }
     }
 

@@ -4,6 +4,9 @@ use super::scale::{Scale, logarithmic_ticks};
 use super::svg::{Anchor, Svg};
 use crate::report::words;
 
+/// Average width of a character of the small texts, pixels.
+const SMALL_CHARACTER: f64 = 6.4;
+
 /// A drawing with its title at the top left and a note, which may be empty, at the top right.
 #[must_use]
 pub fn titled(width: f64, title: &str, note: &str) -> Svg {
@@ -85,8 +88,9 @@ impl Plot {
     /// The line at the bottom, and below its labels what it counts.
     pub fn axis(&self, svg: &mut Svg, caption: &str) {
         svg.line((self.left, self.bottom), (self.right, self.bottom), "axis");
+        let middle = inside(svg, f64::midpoint(self.left, self.right), caption);
         svg.text(
-            (f64::midpoint(self.left, self.right), self.bottom + 31.0),
+            (middle, self.bottom + 31.0),
             Anchor::Middle,
             "small",
             caption,
@@ -106,11 +110,23 @@ impl Plot {
             let x = scale.at(tick);
             svg.line((x, self.top), (x, self.bottom), "grid");
             let text = label(tick);
-            let half = 3.2 * text.chars().count() as f64;
-            if x - half >= free && x + half <= svg.width() {
-                svg.text((x, self.bottom + 16.0), Anchor::Middle, "tick", &text);
-                free = x + half + 8.0;
+            let at = inside(svg, x, &text);
+            let half = half_width(&text);
+            if at - half >= free {
+                svg.text((at, self.bottom + 16.0), Anchor::Middle, "tick", &text);
+                free = at + half + 8.0;
             }
         }
     }
+}
+
+/// Half of what a small text takes, about, pixels.
+fn half_width(text: &str) -> f64 {
+    0.5 * SMALL_CHARACTER * text.chars().count() as f64
+}
+
+/// Where the middle of a small text stands that belongs to `x`, so that nothing of it is cut off.
+pub fn inside(svg: &Svg, x: f64, text: &str) -> f64 {
+    let half = half_width(text);
+    x.min(svg.width() - half).max(half)
 }

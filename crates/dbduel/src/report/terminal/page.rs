@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of what it is about.
 
-use crate::report::Options;
+use crate::report::{Options, words};
 
 /// Narrower terminals get lines that wrap.
 const WIDTH_MIN: usize = 40;
@@ -87,17 +87,15 @@ pub(in crate::report) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// What belongs to the number before it.
-const UNITS: [&str; 13] = [
-    "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "×",
-];
-
 /// Words into lines: the first starts at column `first`, the others at `indent`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut column = first;
-    for word in units_kept(text) {
+    for word in words::units_kept(text)
+        .split([' ', '\n'])
+        .filter(|word| !word.is_empty())
+    {
         let length = word.chars().count();
         let is_empty = lines.last().is_none_or(String::is_empty);
         if !is_empty && column + 1 + length > width {
@@ -109,29 +107,11 @@ pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String
                 line.push(' ');
                 column += 1;
             }
-            line.push_str(&word);
+            line.push_str(&word.replace(words::FIRM_SPACE, " "));
             column += length;
         }
     }
     lines
-}
-
-/// The words of a text, each number with its unit as one.
-fn units_kept(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let unit = word.trim_end_matches(|end: char| !end.is_alphanumeric() && end != '%');
-        match words.last_mut() {
-            Some(last)
-                if UNITS.contains(&unit) && last.ends_with(|end: char| end.is_ascii_digit()) =>
-            {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{Entry, entry};
 use crate::judge::Summary;
 use crate::judge::audit::{Audit, AuditFinding, Grade, Outcome};
+use crate::report::words;
 
 /// Values of a side that are shown; all are in the JSON.
 const READS_SHOWN: usize = 4;
@@ -21,7 +22,7 @@ pub struct FairnessView {
     pub sign: &'static str,
     /// What it rests on, a clause.
     pub because: String,
-    /// What a committed transaction survives, per contender.
+    /// What a committed transaction survives; contenders of which the same is said are named together.
     pub promises: Vec<Entry>,
     /// Findings that weigh, heaviest first.
     pub doubts: Vec<AuditView>,
@@ -85,16 +86,13 @@ pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
         Grade::Doubtful | Grade::Unfair => ("doubt", "!"),
         Grade::NotComparable => ("void", "✕"),
     };
-    let promises = audit.contenders.iter();
     let unused = audit.unused_waivers.iter();
     Some(FairnessView {
         grade: audit.grade.word(),
         tone,
         sign,
         because: because(audit),
-        promises: promises
-            .map(|contender| entry(&contender.name, contender.promise.clone()))
-            .collect(),
+        promises: promises(audit),
         doubts: views(|finding| finding.severity > Severity::Note),
         waived: views(|finding| finding.severity == Severity::Note && finding.waived.is_some()),
         notes: views(|finding| finding.severity == Severity::Note && finding.waived.is_none()),
@@ -104,6 +102,28 @@ pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
             .map(|waiver| entry(&waiver.of, waiver.reason.clone()))
             .collect(),
     })
+}
+
+fn promises(audit: &Audit) -> Vec<Entry> {
+    let mut said: Vec<(&str, Vec<String>)> = Vec::new();
+    for contender in &audit.contenders {
+        match said
+            .iter_mut()
+            .find(|(promise, _)| *promise == contender.promise)
+        {
+            Some((_, names)) => names.push(contender.name.clone()),
+            None => said.push((&contender.promise, vec![contender.name.clone()])),
+        }
+    }
+    let is_one = said.len() == 1 && audit.contenders.len() > 1;
+    let entries = said.into_iter().map(|(promise, names)| {
+        let of = match is_one {
+            true => "all contenders".to_owned(),
+            false => words::joined_texts(&names),
+        };
+        entry(&of, promise)
+    });
+    entries.collect()
 }
 
 /// The grade and what it rests on, in one line: `unfair: 3 doubts, 2 of them favour `mariadb`; 1 waived`.

@@ -56,7 +56,7 @@ pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
     let rows = compared().map(|(duel, comparison, quantity)| {
         let mut row = quantity_row(summary, duel, comparison, quantity);
         if shared.is_some_and(|reason| row.interval == **reason) {
-            "none yet".clone_into(&mut row.interval);
+            "none".clone_into(&mut row.interval);
         }
         row
     });

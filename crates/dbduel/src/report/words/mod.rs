@@ -16,8 +16,8 @@ pub use figures::{
 };
 pub use headlines::headlines;
 pub use numbers::{
-    bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency, latency_tick, latency_unit,
-    number, ratio, trimmed, trimmed_fine,
+    FIRM_SPACE, bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency, latency_tick,
+    latency_unit, number, ratio, trimmed, trimmed_fine, units_kept,
 };
 pub use verdicts::{
     change_sign, own_resolution, pairs_note, quantities_note, ranking, scope, sign, verdict,

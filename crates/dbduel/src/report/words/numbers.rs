@@ -84,6 +84,31 @@ pub fn trimmed_fine(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// What belongs to the number before it.
+const UNITS: [&str; 13] = [
+    "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "million",
+];
+
+/// A space at which no line breaks.
+pub const FIRM_SPACE: char = '\u{a0}';
+
+/// The text with [`FIRM_SPACE`] between every number and its unit.
+#[must_use]
+pub fn units_kept(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len() + 16);
+    for (index, word) in text.split(' ').enumerate() {
+        let unit = word.trim_end_matches(|end: char| !end.is_alphanumeric() && end != '%');
+        let is_after_number = kept.ends_with(|end: char| end.is_ascii_digit());
+        match index {
+            0 => {}
+            _ if is_after_number && UNITS.contains(&unit) => kept.push(FIRM_SPACE),
+            _ => kept.push(' '),
+        }
+        kept.push_str(word);
+    }
+    kept
+}
+
 /// A stretch of time in seconds: `45 s`, `12 min`, `3 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
@@ -191,6 +216,14 @@ mod tests {
         ] {
             assert_eq!(ratio(value), expected);
         }
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            units_kept("from 15 ms, or 20 % of 9 seconds in 1 s."),
+            "from 15\u{a0}ms, or 20\u{a0}% of 9 seconds in 1\u{a0}s."
+        );
     }
 
     #[test]
