@@ -49,6 +49,12 @@ impl Shown {
     }
 }
 
+/// Whether this machine has the program that makes them.
+pub fn can_be_made() -> bool {
+    let version = Command::new("openssl").arg("version").output();
+    version.is_ok_and(|output| output.status.success())
+}
+
 /// A folder with the files.
 pub struct Certificates(tempfile::TempDir);
 
