@@ -40,23 +40,12 @@ pub fn suit_clients(clients: u32) -> io::Result<()> {
     }
 }
 
-/// Clients from which on two processors always have work. No start of a transaction then wakes an idle processor.
-const FILL_TWO_PROCESSORS: u32 = 16;
-
 /// How many load threads a machine of so many processors gets when the server may be on it too: a quarter of the
-/// processors, but two where there are two.
-///
-/// While processors are idle now and then, a single thread wakes half of the server's threads on the processor that it is
-/// not on itself, which costs both of them more. Two processors that so many clients keep busy, each of them always with a
-/// transaction under way, have nobody to wake up; there one thread is enough, and it finds more replies at a time than
-/// each of two (figures in `docs/load-path.md`).
+/// processors, but two where there are two. A single thread wakes half of the server's threads on the processor that it
+/// is not on itself, which costs both of them more (figures in `docs/load-path.md`).
 #[must_use]
-pub fn threads_beside_a_server(processors: u32, busy_clients: u32) -> u32 {
-    match processors {
-        0 | 1 => 1,
-        2 | 3 if busy_clients >= FILL_TWO_PROCESSORS => 1,
-        _ => (processors / 4).max(2),
-    }
+pub fn threads_beside_a_server(processors: u32) -> u32 {
+    (processors / 4).max(2).min(processors.max(1))
 }
 
 /// Confines the calling thread, and all that it starts from now on, to these processors.
@@ -170,21 +159,6 @@ mod tests {
             policies.join().unwrap(),
             [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_OTHER]
         );
-    }
-
-    #[test]
-    fn busy_processors_need_fewer_threads() {
-        let threads = [
-            (1, 64),
-            (2, 1),
-            (2, 15),
-            (2, 16),
-            (4, 64),
-            (16, 1),
-            (16, 64),
-        ]
-        .map(|(processors, clients)| threads_beside_a_server(processors, clients));
-        assert_eq!(threads, [1, 2, 2, 1, 2, 4, 4]);
     }
 
     #[test]

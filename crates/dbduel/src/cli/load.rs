@@ -52,8 +52,7 @@ pub struct Load {
     /// Drop the workload's tables after the load.
     #[arg(long)]
     pub cleanup: bool,
-    /// Threads that drive clients [default: a quarter of the processors, but at least two; one where 16 clients or
-    /// more keep two processors busy].
+    /// Threads that drive clients [default: a quarter of the processors, but at least two].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Root of the clients' random values [default: another one each time].

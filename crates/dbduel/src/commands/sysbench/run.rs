@@ -49,7 +49,7 @@ pub fn machine(
 pub fn workload(general: &General, clients: WorkloadRun, is_dry: bool) -> Result<u8, Stop> {
     announce(general);
     general.voice.notice("Initializing worker threads...\n");
-    let thread_count = load_threads(general);
+    let thread_count = load_threads(general.threads);
     let mut load = Load::new(general, thread_count);
     load.is_dry = is_dry;
     let threads = workload::start(clients, thread_count, &load.gate, &load.ledger)
@@ -67,7 +67,7 @@ pub fn script(
     clients: ScriptClients,
     reports: &mut dyn Reports,
 ) -> Result<u8, Stop> {
-    let thread_count = load_threads(general);
+    let thread_count = load_threads(general.threads);
     let mut load = Load::new(general, thread_count);
     let (gate, ledger) = (&load.gate, &load.ledger);
     let threads = script::start(clients, general.threads, thread_count, gate, ledger)
@@ -84,14 +84,9 @@ pub fn announce(general: &General) {
         .notice(text.strip_suffix('\n').unwrap_or(&text));
 }
 
-/// Threads of the system that carry the clients.
-fn load_threads(general: &General) -> u32 {
-    // At a rate they wait for their turn.
-    let busy_clients = match general.limits.per_second {
-        None => general.threads,
-        Some(_) => 0,
-    };
-    threads_beside_a_server(host::cpus(), busy_clients).clamp(1, general.threads)
+/// Threads of the system that carry so many clients.
+fn load_threads(clients: u32) -> u32 {
+    threads_beside_a_server(host::cpus()).clamp(1, clients)
 }
 
 fn no_threads(count: u32, error: &std::io::Error) -> Stop {
