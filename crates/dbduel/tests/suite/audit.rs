@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::lab::{program, shipped};
 use super::plans::{experiments, plan};
 
+mod running;
+
 /// No input may keep the audit busy for longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
