@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::connection::Tls;
+
 /// `dbduel audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
@@ -39,6 +41,9 @@ pub struct Audit {
     /// File with the password of the second running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_b: Option<PathBuf>,
+    /// How to connect to the running servers among the targets, both alike.
+    #[command(flatten)]
+    pub tls: Tls,
     /// What the contest claims to be.
     #[arg(long, value_enum, default_value_t = AuditContest::Equalised)]
     pub contest: AuditContest,

@@ -7,8 +7,10 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::blocking::TlsMode;
 use dbduel_record::Plan;
 
+use super::login;
 use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -46,10 +48,21 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
             .map_err(anyhow::Error::msg)
             .context("--about")?;
     }
+    let tls = login::tls(&arguments.tls);
+    let is_running = |target: &String| inspect::is_address(target);
+    if tls != TlsMode::Off && !arguments.targets.iter().any(is_running) {
+        bail!(
+            "--tls is for the addresses of running servers, and none is among the targets; the servers of an \
+             experiment are asked as its contest connects, without TLS"
+        );
+    }
     let (mut contests, left_out) = match arguments.targets.as_slice() {
         [one] => single(home, one, arguments.dry)?,
         [a, b] => {
-            let subjects = [subject(a, &arguments.a())?, subject(b, &arguments.b())?];
+            let subjects = [
+                subject(a, &arguments.a(), &tls)?,
+                subject(b, &arguments.b(), &tls)?,
+            ];
             (vec![inspect::pair(&subjects)?], Vec::new())
         }
         _ => bail!("an audit takes one or two targets"),
@@ -204,7 +217,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
     Ok(case)
 }
 
-fn subject(target: &str, side: &cli::AuditSide<'_>) -> Result<Subject> {
+fn subject(target: &str, side: &cli::AuditSide<'_>, tls: &TlsMode) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name)
             .with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona"))
@@ -219,6 +232,7 @@ fn subject(target: &str, side: &cli::AuditSide<'_>) -> Result<Subject> {
         product: product.transpose()?,
         version: version.transpose()?,
         password_file: side.password_file.map(Path::to_owned),
+        tls: tls.clone(),
     })
 }
 

@@ -1,18 +1,34 @@
-//! What to log in to a running server with. Passwords come from files and the environment, never from
-//! a command line, an address or an experiment, and are never written anywhere.
+//! What to log in to a running server with, and where to look when it lets nobody in. Passwords come from
+//! files and the environment, never from a command line, an address or an experiment, and are never written anywhere.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::blocking::Credentials;
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_wire::ServerError;
 
 /// Account that is used when an address names none.
 const USER: &str = "root";
 /// Environment variable with the password of any server.
-pub const PASSWORD: &str = "DBDUEL_PASSWORD";
+const PASSWORD: &str = "DBDUEL_PASSWORD";
 /// The one that clients of MySQL read; asked last.
 const PASSWORD_OF_CLIENTS: &str = "MYSQL_PWD";
+
+/// Access denied, for one of several reasons that servers keep to themselves.
+const DENIED: u16 = 1045;
+/// Access denied, without a password having been looked at.
+const DENIED_WITHOUT_PASSWORD: u16 = 1698;
+
+/// Where a person says what to log in with, for the advice to name.
+#[derive(Debug, Clone, Copy)]
+pub enum Told {
+    /// Options of a command: these for the password's file, and `--tls`.
+    Options(&'static str),
+    /// An experiment, whose contests connect without TLS.
+    Experiment,
+}
 
 /// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the
 /// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD`, or no password.
@@ -29,6 +45,54 @@ pub fn credentials(
         None => of_environment(name, |variable| std::env::var(variable).ok()),
     };
     Ok(Credentials::new(user.unwrap_or(USER), password))
+}
+
+/// A connection to a server that runs already. A refusal comes with a word on where to look.
+///
+/// # Errors
+/// When there is none.
+pub fn connect(
+    address: &Address,
+    credentials: &Credentials,
+    options: &ConnectOptions,
+    told: Told,
+) -> Result<Connection> {
+    Connection::connect(address, credentials, options).map_err(|error| {
+        let refusal = error.refused();
+        let advice = refusal.and_then(|refusal| advice(refusal, &options.tls, told));
+        let error = anyhow::Error::from(error);
+        match advice {
+            Some(advice) => error.context(advice),
+            None => error,
+        }
+    })
+}
+
+/// Where to look when the server lets nobody in; none where its own words say it.
+fn advice(refusal: &ServerError, tls: &TlsMode, told: Told) -> Option<String> {
+    match refusal.code {
+        DENIED => {
+            let file = match told {
+                Told::Options(file) => file,
+                Told::Experiment => "the contender's `password_file`",
+            };
+            let demand = match (told, tls) {
+                (Told::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
+                (Told::Options(_), _) => "",
+                (Told::Experiment, _) => {
+                    "; an account may also demand TLS, which a contest does not use"
+                }
+            };
+            Some(format!(
+                "the password is read from {file} or {PASSWORD}{demand}"
+            ))
+        }
+        DENIED_WITHOUT_PASSWORD => Some(
+            "this account looks at no password: it lets in the operating system's user of that name, over the unix socket"
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 fn first_line(file: &Path) -> Result<String> {
@@ -85,5 +149,31 @@ mod tests {
         );
         let missing = super::credentials(None, Some(&folder.path().join("none")), None);
         assert!(missing.unwrap_err().to_string().contains("password file"));
+    }
+
+    #[test]
+    fn a_word_on_passwords_is_for_whose_password_was_looked_at() {
+        let options = Told::Options("--password-file");
+        let word = |code, tls: &TlsMode, told| {
+            let message = String::new();
+            let refusal = ServerError {
+                code,
+                sqlstate: *b"28000",
+                message,
+            };
+            advice(&refusal, tls, told).unwrap_or_default()
+        };
+        let denied = word(1045, &TlsMode::Off, options);
+        assert!(denied.contains("--password-file") && denied.contains("--tls"));
+        let denied = word(1045, &TlsMode::Required, options);
+        assert!(denied.contains("--password-file") && !denied.contains("--tls"));
+        // A file has no options to point to.
+        let denied = word(1045, &TlsMode::Off, Told::Experiment);
+        assert!(denied.contains("`password_file`") && !denied.contains("--"));
+        assert!(word(1698, &TlsMode::Off, options).contains("operating system"));
+        // Locked, expired, used up: the server says it all.
+        for code in [3118, 4151, 1862, 1226] {
+            assert_eq!(word(code, &TlsMode::Off, options), "");
+        }
     }
 }

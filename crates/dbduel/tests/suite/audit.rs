@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::lab::{program, shipped};
 use super::plans::{experiments, plan};
 
+mod running;
+
 /// No input may keep the audit busy for longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -414,9 +416,9 @@ fn targets_that_make_no_pair_are_refused() {
     let dump = data("mariadb-10.1.8.tsv");
     let empty = tempfile::tempdir().unwrap();
     for (target, expected) in [
-        (text(&dump), "name the other too"),
+        (text(&dump), "name the other server too"),
         (text(empty.path()), "no server's variables or settings"),
-        ("/nowhere", "name the other too"),
+        ("/nowhere", "name the other server too"),
     ] {
         let output = audit(&[target]);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -4,35 +4,46 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_record::plan::Contender;
 
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
-use crate::lab::login;
+use crate::lab::login::{self, Told};
 
-/// Asks the server at `address`.
+/// Asks the server at `address`, which is called `name`.
 ///
 /// # Errors
 /// When it does not let us in or does not answer.
 pub fn read(
     name: &str,
     address: &Address,
-    user: Option<&str>,
-    password_file: Option<&Path>,
+    credentials: &Credentials,
+    options: &ConnectOptions,
+    told: Told,
 ) -> Result<ServerEvidence> {
-    let credentials = login::credentials(user, password_file, Some(name))?;
-    let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
-        .with_context(|| {
-            format!(
-                "could not log in to `{address}` as `{}`; a password is read from its file or {}",
-                credentials.user,
-                login::PASSWORD
-            )
-        })?;
+    let mut connection = login::connect(address, credentials, options, told)?;
     let mut evidence = evidence(name, &mut connection)?;
     evidence.source = address.to_string();
     evidence.connection.transport = Some(transport(address));
     Ok(evidence)
+}
+
+/// Asks the running server of a contender, over a connection like those of its contest.
+///
+/// # Errors
+/// As for [`read`], and when the password file cannot be read.
+pub fn of_contender(
+    contender: &Contender,
+    address: &Address,
+    user: Option<&str>,
+) -> Result<ServerEvidence> {
+    let name = &contender.name;
+    let about = || format!("contender `{name}`");
+    let file = contender.password_file.as_deref().map(Path::new);
+    let credentials = login::credentials(user, file, Some(name)).with_context(about)?;
+    let options = ConnectOptions::default();
+    read(name, address, &credentials, &options, Told::Experiment).with_context(about)
 }
 
 /// The word for a way to a server.

@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;
 use crate::judge::audit::{Case, Product, ServerEvidence, Stage, Version};
 use crate::lab::host;
+use crate::lab::login::{self, Told};
 use dump::Content;
 
 /// One side of an audit as a person names it.
@@ -35,6 +37,8 @@ pub struct Subject {
     pub version: Option<Version>,
     /// File that holds the password of a running server.
     pub password_file: Option<PathBuf>,
+    /// How to connect to a running server.
+    pub tls: TlsMode,
 }
 
 /// A case, and what it was gathered from.
@@ -124,7 +128,8 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
 }
 
 /// True for what names a running server.
-fn is_address(target: &str) -> bool {
+#[must_use]
+pub fn is_address(target: &str) -> bool {
     target.starts_with("tcp://") || target.starts_with("unix:")
 }
 
@@ -173,12 +178,14 @@ pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
 fn one(subject: &Subject) -> Result<ServerEvidence> {
     if is_address(&subject.target) {
         let (address, user) = Address::parse_with_user(&subject.target)?;
-        return live::read(
-            &subject.name,
-            &address,
-            user.as_deref(),
-            subject.password_file.as_deref(),
-        );
+        let file = subject.password_file.as_deref();
+        let credentials = login::credentials(user.as_deref(), file, Some(&subject.name))?;
+        let options = ConnectOptions {
+            tls: subject.tls.clone(),
+            ..ConnectOptions::default()
+        };
+        let told = Told::Options("--password-file-a, --password-file-b");
+        return live::read(&subject.name, &address, &credentials, &options, told);
     }
     let path = Path::new(&subject.target);
     if path.is_dir() {

@@ -1,8 +1,6 @@
 //! The contenders of a plan before anything is started: recorded defaults with the settings asked for,
 //! and servers that run already.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
@@ -68,13 +66,7 @@ fn contender(contender: &Contender) -> Result<ServerEvidence> {
         .meaning
     {
         Meaning::Running { address, user } => {
-            let mut evidence = live::read(
-                &contender.name,
-                &address,
-                user.as_deref(),
-                contender.password_file.as_deref().map(Path::new),
-            )
-            .with_context(about)?;
+            let mut evidence = live::of_contender(contender, &address, user.as_deref())?;
             ask_for(contender, &mut evidence);
             return Ok(evidence);
         }

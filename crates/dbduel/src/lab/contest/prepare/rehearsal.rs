@@ -1,10 +1,9 @@
 //! The servers of a plan started on empty data, asked what an audit wants to know, and stopped: no
 //! dataset, no clients, no load, and nothing is left behind.
 
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dbduel_record::plan::Contender;
 
 use super::{interview, sandboxed};
@@ -37,9 +36,7 @@ pub fn rehearse(setting: &Setting<'_>) -> Result<Vec<ServerEvidence>> {
 fn ask(setting: &Setting<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running { address, user } = &name.meaning {
-        let file = contender.password_file.as_deref().map(Path::new);
-        return live::read(&contender.name, address, user.as_deref(), file)
-            .with_context(|| format!("contender `{}`", contender.name));
+        return live::of_contender(contender, address, user.as_deref());
     }
     // What the server remarks on its settings shows in what it made of them.
     let (sandbox, _) = sandboxed::create(setting, number, contender, &name)?;

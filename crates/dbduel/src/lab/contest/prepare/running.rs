@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::blocking::ConnectOptions;
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
@@ -15,7 +15,7 @@ use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident};
 use crate::lab::contest::journal::Journal;
 use crate::lab::dataset;
-use crate::lab::login;
+use crate::lab::login::{self, Told};
 use crate::lab::server::DATABASE;
 
 /// Logs in and sees that our database is there.
@@ -26,8 +26,9 @@ pub fn visit(contender: &Contender, address: &Address, user: Option<&str>) -> Re
     let about = || format!("contender `{}`", contender.name);
     let file = contender.password_file.as_deref().map(Path::new);
     let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
-    let mut connection = Connection::connect(address, &credentials, &ConnectOptions::default())
-        .with_context(about)?;
+    let options = ConnectOptions::default();
+    let mut connection =
+        login::connect(address, &credentials, &options, Told::Experiment).with_context(about)?;
     connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;
     let place = Place::Running {
         address: address.clone(),
