@@ -25,6 +25,7 @@ pub use self::prepared::PreparedStatement;
 pub use self::result::ResultSet;
 use self::result::{Collector, RESULT_LIMIT};
 use self::socket::Stream;
+pub(crate) use self::tls::HandshakeError;
 pub use self::tls::{Tls, TlsError, TlsMode};
 use crate::address::Address;
 
@@ -128,11 +129,10 @@ impl Connection {
                 LoginStep::StartTls(bytes) => {
                     stream.send(&bytes).map_err(unreachable)?;
                     let client = Tls::new(options.tls.clone()).client(address);
-                    stream = stream.with_tls(client.map_err(no_tls)?).map_err(|error| {
-                        match TlsError::of_handshake(&error) {
-                            Some(source) => no_tls(source),
-                            None => unreachable(error),
-                        }
+                    let started = stream.with_tls(client.map_err(no_tls)?);
+                    stream = started.map_err(|error| match error {
+                        HandshakeError::Tls(source) => no_tls(source),
+                        HandshakeError::Io(source) => unreachable(source),
                     })?;
                     let bytes = login.tls_started().map_err(refused)?;
                     stream.send(&bytes).map_err(unreachable)?;

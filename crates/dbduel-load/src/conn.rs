@@ -16,7 +16,7 @@ use dbduel_wire::{
 };
 
 use crate::address::Address;
-use crate::blocking::{Tls, TlsError};
+use crate::blocking::{HandshakeError, Tls, TlsError};
 use crate::executor::{Reactor, Token};
 pub(crate) use deadline::{unless_over, within};
 use socket::Socket;
@@ -58,6 +58,15 @@ pub enum LostError {
         /// What is wrong, and what to do about it.
         why: String,
     },
+}
+
+impl From<HandshakeError> for LostError {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Tls(why) => why.into(),
+            HandshakeError::Io(error) => error.into(),
+        }
+    }
 }
 
 /// Why a statement brought no result.
@@ -157,11 +166,7 @@ impl Conn {
                 }
                 LoginStep::StartTls(bytes) => {
                     socket.send(&reactor, &bytes).await?;
-                    let started = socket.start_tls(&reactor, tls.client(address)?).await;
-                    started.map_err(|error| match TlsError::of_handshake(&error) {
-                        Some(why) => LostError::from(why),
-                        None => error.into(),
-                    })?;
+                    socket.start_tls(&reactor, tls.client(address)?).await?;
                     let bytes = login.tls_started()?;
                     socket.send(&reactor, &bytes).await?;
                 }
@@ -179,6 +184,12 @@ impl Conn {
                 }
             }
         }
+    }
+
+    /// True when the connection changed to TLS in its login.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.socket.is_encrypted()
     }
 
     /// Statements sent so far.

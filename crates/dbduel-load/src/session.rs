@@ -16,7 +16,10 @@ use crate::conn::{Conn, LostError, StatementError};
 pub struct Session {
     /// `SHOW SESSION VARIABLES`.
     pub variables: BTreeMap<String, String>,
-    /// Cipher of the encryption; empty when there is none.
+    /// True when the connection changed to TLS in its login, as the client knows whatever the server says of it.
+    pub tls: bool,
+    /// Cipher of the encryption as the server names it, without what a terminal would obey; empty when it says that there
+    /// is none.
     pub tls_cipher: Option<String>,
     /// True when the protocol compresses.
     pub compression: Option<bool>,
@@ -36,12 +39,22 @@ impl Session {
         status.extend(rows(conn, "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'").await?);
         let say = |name: &str| status.get(name);
         Ok(Session {
-            tls_cipher: say("Ssl_cipher").cloned(),
+            tls: conn.is_encrypted(),
+            tls_cipher: say("Ssl_cipher").map(|name| cipher_name(name)),
             compression: say("Compression").map(|value| value.eq_ignore_ascii_case("on")),
             prepared: say("Com_stmt_prepare").map(|count| count != "0"),
             variables,
         })
     }
+}
+
+/// The longest name of a cipher that is kept; the longest in use has 37 bytes.
+const CIPHER_NAME_LIMIT: usize = 64;
+
+/// Names of ciphers are printed, and have no spaces.
+fn cipher_name(said: &str) -> String {
+    let printable = said.chars().filter(char::is_ascii_graphic);
+    printable.take(CIPHER_NAME_LIMIT).collect()
 }
 
 /// Names and values; empty when the server answers with an error.
@@ -69,5 +82,20 @@ impl Sink for Pairs {
         if let Some(name) = text(0) {
             self.0.insert(name, text(1).unwrap_or_default());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_drives_no_terminal_by_the_name_of_a_cipher() {
+        assert_eq!(
+            cipher_name("TLS_AES_256_GCM_SHA384"),
+            "TLS_AES_256_GCM_SHA384"
+        );
+        assert_eq!(cipher_name("\u{1b}[2J AES\n"), "[2JAES");
+        assert_eq!(cipher_name(&"x".repeat(100_000)).len(), CIPHER_NAME_LIMIT);
     }
 }

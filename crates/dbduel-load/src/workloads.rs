@@ -237,10 +237,11 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     let is_tpcc = wanted.replace('-', "").to_lowercase().starts_with("tpcc");
     Err(UnknownWorkload {
         name: name.to_owned(),
-        nearest: match is_tpcc {
+        nearest: if is_tpcc {
             // What it is derived from, and people look for.
-            true => Some(order_entry::OrderEntry.name()),
-            false => parameters::nearest(&wanted, names),
+            Some(order_entry::OrderEntry.name())
+        } else {
+            parameters::nearest(&wanted, names)
         },
     })
 }

@@ -4,6 +4,13 @@
 
 use crate::error::WireError;
 
+/// The first `limit` bytes as text that may be shown to people: control characters would drive their terminal.
+pub(crate) fn printable(bytes: &[u8], limit: usize) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(limit)]);
+    let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
+    text.chars().map(shown).collect()
+}
+
 /// Reads a payload from front to back. Every read is checked; none can panic.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, printable};
 
 /// Bytes that do not follow the protocol. The stream cannot be used any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub struct ServerError {
     pub code: u16,
     /// SQLSTATE, five ASCII characters; `HY000` where the server sent none.
     pub sqlstate: [u8; 5],
-    /// The server's words, at most [`ServerError::MESSAGE_LIMIT`] bytes of them.
+    /// The server's words, at most [`ServerError::MESSAGE_LIMIT`] bytes of them, with spaces for control characters.
     pub message: String,
 }
 
@@ -83,12 +83,10 @@ impl ServerError {
             sqlstate.copy_from_slice(&rest[1..6]);
             rest = &rest[6..];
         }
-        let kept = &rest[..rest.len().min(Self::MESSAGE_LIMIT)];
-        let message = String::from_utf8_lossy(kept).into_owned();
         Ok(ServerError {
             code,
             sqlstate,
-            message,
+            message: printable(rest, Self::MESSAGE_LIMIT),
         })
     }
 }

@@ -1,16 +1,19 @@
 //! The server's first packet: who it is and what it can do.
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, printable};
 use crate::capability::{Capabilities, Status};
 use crate::error::WireError;
 
 /// Prefix that MariaDB 10 puts before its version so that old replicas accept it.
 const REPLICATION_PREFIX: &str = "5.5.5-";
 
+/// How much of the version text is kept, in bytes.
+const VERSION_TEXT_LIMIT: usize = 256;
+
 /// The facts in a greeting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// The version text exactly as sent.
+    /// The version text as sent, its first 256 bytes, with spaces for control characters.
     pub version_text: String,
     /// The server's number for this connection, as in the process list.
     pub connection_id: u32,
@@ -38,7 +41,7 @@ impl Greeting {
                 cursor.wrong("the protocol version is not 10; is this a MySQL or MariaDB port?")
             );
         }
-        let version_text = String::from_utf8_lossy(cursor.nul_bytes()?).into_owned();
+        let version_text = printable(cursor.nul_bytes()?, VERSION_TEXT_LIMIT);
         let connection_id = cursor.u32()?;
         let mut challenge = cursor.bytes(8)?.to_vec();
         cursor.u8()?;

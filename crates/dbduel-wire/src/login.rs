@@ -12,7 +12,7 @@ pub use error::LoginError;
 pub use options::{LoginOptions, TlsWish, Transport};
 
 use crate::auth::{self, Method};
-use crate::bytes::{Cursor, put_length_bytes, put_nul_bytes};
+use crate::bytes::{Cursor, printable, put_length_bytes, put_nul_bytes};
 use crate::capability::{Capabilities, Status};
 use crate::error::{ServerError, WireError};
 use crate::greeting::Greeting;
@@ -29,6 +29,9 @@ const OPTIONAL: Capabilities = Capabilities(
 
 /// The longest packet accepted during login.
 const PACKET_LIMIT: usize = 1 << 16;
+
+/// The longest name of an authentication method that is kept, in bytes; servers have them of 64 at most.
+const METHOD_NAME_LIMIT: usize = 64;
 
 /// The most packets accepted during login; a server that keeps switching methods is cut off here.
 const PACKETS_LIMIT: u32 = 32;
@@ -66,8 +69,8 @@ pub struct LoggedIn {
     pub capabilities: Capabilities,
     /// Status bits of the new session.
     pub status: Status,
-    /// The method of the last answer that this side gave. A server that only looks at the peer's user asks for none,
-    /// and the greeting's method stands here.
+    /// The method of the last answer that this side gave. A server that only looks at the peer's user switches to none,
+    /// and then it is the method that the login began with.
     pub method: Method,
     /// True when the connection changed to TLS.
     pub tls: bool,
@@ -286,7 +289,7 @@ impl Login {
                 Err(LoginError::UnknownMethod("mysql_old_password".to_owned()))
             }
             0xFE => {
-                let name = String::from_utf8_lossy(cursor.nul_bytes()?).into_owned();
+                let name = printable(cursor.nul_bytes()?, METHOD_NAME_LIMIT);
                 let challenge = cursor.rest();
                 // 20-byte challenges come with a NUL; ed25519's 32 bytes are random to the last.
                 let text = challenge.strip_suffix(&[0]).filter(|text| text.len() == 20);

@@ -183,6 +183,26 @@ fn methods_that_are_not_spoken_are_named() {
 }
 
 #[test]
+fn a_server_drives_no_terminal_by_what_it_names() {
+    let (mut login, step) = login(options(Transport::Tcp), &greeting("mysql_native_password"));
+    sent(step);
+    let name = format!("\u{1b}[2J{}", "x".repeat(50_000));
+    let switch = |out: &mut Vec<u8>| {
+        append_auth_switch(out, 2, &name, b"x");
+    };
+    let said = answer(&mut login, switch).unwrap_err().to_string();
+    assert!(said.contains("` [2Jxxx") && said.len() < 300, "{said}");
+    let old = Greeting {
+        capabilities: Capabilities(1),
+        version_text: format!("3.23\u{7}{}", "x".repeat(50_000)),
+        ..greeting("")
+    };
+    let (_, step) = self::login(options(Transport::Tcp), &old);
+    let said = step.unwrap_err().to_string();
+    assert!(said.contains("`3.23 xxx") && said.len() < 400, "{said}");
+}
+
+#[test]
 fn a_server_that_never_decides_is_left() {
     let (mut login, step) = login(options(Transport::Tcp), &greeting("mysql_native_password"));
     sent(step);
@@ -264,6 +284,40 @@ fn over_plain_tcp_the_password_is_encrypted() {
             .collect();
         assert_eq!(password, b"s3cret\0");
         assert_eq!(done(answer(&mut login, ok(6))).method, method);
+    }
+}
+
+/// Other than with `caching_sha2_password`: servers take it in clear under TLS alone.
+#[test]
+fn by_sha256_password_only_tls_lets_the_password_travel_as_it_is() {
+    let switch = |sequence| {
+        move |out: &mut Vec<u8>| {
+            append_auth_switch(out, sequence, "sha256_password", &[OTHER, &[0]].concat());
+        }
+    };
+    let (mut inside, step) = login(
+        options(Transport::UnixSocket),
+        &greeting("caching_sha2_password"),
+    );
+    sent(step);
+    assert_eq!(
+        sent(answer(&mut inside, switch(2))),
+        [1, 0, 0, 3, 1],
+        "the request for the key"
+    );
+    for transport in [Transport::Tcp, Transport::UnixSocket] {
+        let wanted = LoginOptions {
+            tls: TlsWish::Required,
+            ..options(transport)
+        };
+        let (mut login, step) = login(wanted, &greeting("caching_sha2_password"));
+        assert!(matches!(step, Ok(LoginStep::StartTls(_))), "{step:?}");
+        login.tls_started().unwrap();
+        assert_eq!(
+            sent(answer(&mut login, switch(3))),
+            b"\x07\0\0\x04s3cret\0",
+            "{transport:?}"
+        );
     }
 }
 

@@ -13,6 +13,7 @@ use nix::sys::socket::{
 use nix::sys::time::{TimeVal, TimeValLike};
 use rustls::{ClientConnection, StreamOwned};
 
+use super::tls::HandshakeError;
 use crate::address::Address;
 
 #[derive(Debug)]
@@ -48,12 +49,14 @@ impl Stream {
     }
 
     /// Puts TLS over the connection and waits for its handshake.
-    pub(super) fn with_tls(self, client: ClientConnection) -> io::Result<Self> {
+    pub(super) fn with_tls(self, client: ClientConnection) -> Result<Self, HandshakeError> {
         match self.0 {
             Layer::Plain(socket) => {
                 let mut tls = StreamOwned::new(client, socket);
                 while tls.conn.is_handshaking() {
-                    tls.conn.complete_io(&mut tls.sock)?;
+                    if let Err(error) = tls.conn.complete_io(&mut tls.sock) {
+                        return Err(HandshakeError::of(error, &tls.conn));
+                    }
                 }
                 Ok(Stream(Layer::Tls(Box::new(tls))))
             }

@@ -13,7 +13,7 @@ use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 
 use super::load_threads::{self, Clients, LoadThreads};
 use crate::address::Address;
-use crate::blocking::{Credentials, Tls};
+use crate::blocking::{Credentials, Tls, TlsError};
 use crate::conn::LostError;
 use crate::executor::{Executor, Token};
 use crate::order::OpenOrder;
@@ -157,7 +157,11 @@ impl WorkloadClients {
             && self.run.ignored.reconnects()
             && matches!(
                 why,
-                LostError::Io(_) | LostError::Wire(_) | LostError::Login(_)
+                LostError::Io(_)
+                    | LostError::Wire(_)
+                    | LostError::Login(_)
+                    // A server that goes away may do so in the midst of a handshake.
+                    | LostError::Tls(TlsError::Closed { .. })
             );
         let now = Instant::now();
         let lost_at = *state.lost_at.get_or_insert(now);

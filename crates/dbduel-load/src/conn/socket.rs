@@ -21,6 +21,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::ClientConnection;
 
 use crate::address::Address;
+use crate::blocking::HandshakeError;
 use crate::executor::{Interest, Reactor, Token, turn};
 
 /// Pause before asking a unix socket again whose queue of connections is full.
@@ -90,8 +91,16 @@ impl Socket {
         &mut self,
         reactor: &Reactor,
         client: ClientConnection,
-    ) -> io::Result<()> {
+    ) -> Result<(), HandshakeError> {
         self.tls = Some(Box::new(client));
+        let ended = self.shake_hands(reactor).await;
+        ended.map_err(|error| match &self.tls {
+            Some(client) => HandshakeError::of(error, client),
+            None => HandshakeError::Io(error),
+        })
+    }
+
+    async fn shake_hands(&mut self, reactor: &Reactor) -> io::Result<()> {
         loop {
             self.send(reactor, &[]).await?;
             match &mut self.tls {
@@ -103,6 +112,11 @@ impl Socket {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// True when everything goes through TLS.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Sends all bytes; nearly always with one system call.

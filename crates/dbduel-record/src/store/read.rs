@@ -181,8 +181,18 @@ fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
 
 /// Why there is no plan in `dir`.
 fn not_a_record(dir: &Path) -> RecordError {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return RecordError::Nowhere(dir.to_owned());
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return RecordError::Nowhere(dir.to_owned());
+        }
+        Err(source) => {
+            return RecordError::File {
+                action: "list",
+                path: dir.to_owned(),
+                source,
+            };
+        }
     };
     let records = entries
         .flatten()

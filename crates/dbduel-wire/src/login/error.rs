@@ -32,7 +32,7 @@ pub enum LoginError {
     )]
     UnknownMethod(String),
     /// The server's public key cannot be used.
-    #[error("cannot encrypt the password: {0}; use TLS or the unix socket")]
+    #[error("cannot encrypt the password: {0}; use TLS, under which the server needs no key")]
     PublicKey(&'static str),
     /// Too many packets without a decision.
     #[error("no decision about the login after {PACKETS_LIMIT} packets")]

@@ -235,7 +235,7 @@ impl Lab {
         Record::open(&self.record_dir()).unwrap()
     }
 
-    /// Waits for what a run does; it is killed and the test fails when that takes longer than [`PATIENCE`], and the
+    /// Waits for what a run does; it is ended and the test fails when that takes longer than [`PATIENCE`], and the
     /// test fails at once when the run has ended before.
     #[track_caller]
     pub fn wait_until(&self, run: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
@@ -250,8 +250,7 @@ impl Lab {
                 break format!("the run ended before, {status}");
             }
             if Instant::now() >= deadline {
-                run.kill().unwrap();
-                run.wait().unwrap();
+                end(run);
                 break format!("not within {PATIENCE:?}");
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -272,6 +271,20 @@ impl Lab {
     pub fn begun(&self) -> Option<Record> {
         let mut entries = std::fs::read_dir(self.results()).ok()?;
         Record::open(&entries.next()?.ok()?.path()).ok()
+    }
+}
+
+/// Has a run stop its servers and end, and kills it when it does not.
+fn end(run: &mut Child) {
+    signal(run, Signal::SIGTERM);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while run.try_wait().unwrap().is_none() {
+        if Instant::now() >= deadline {
+            run.kill().unwrap();
+            run.wait().unwrap();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -9,9 +9,8 @@ use dbduel_wire::{Greeting, Status};
 
 use super::super::*;
 
-/// A server that offers TLS and then answers `words` to whoever takes it up.
-#[track_caller]
-fn check_handshake(words: &'static [u8], part: &str) {
+/// What is said of a server that offers TLS and then answers `words` to whoever takes it up.
+fn handshake_with(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap())
         .parse()
@@ -45,14 +44,29 @@ fn check_handshake(words: &'static [u8], part: &str) {
     let ConnectError::Tls { source, .. } = &error else {
         panic!("{error:?}");
     };
-    let said = source.to_string();
-    assert!(said.contains(part) && said.contains("mode `off`"), "{said}");
+    source.to_string()
 }
 
 #[test]
 fn a_handshake_that_fails_is_told_from_a_server_that_is_not_there() {
-    check_handshake(b"", "the server closed the connection");
+    let silent = handshake_with(b"");
+    assert!(
+        silent.contains("the server closed the connection"),
+        "{silent}"
+    );
     // An alert that the version is not spoken, in the version that is.
-    check_handshake(b"\x15\x03\x01\0\x02\x02\x46", "alert");
-    check_handshake(b"nothing that TLS would say", "the TLS handshake failed");
+    let old = handshake_with(b"\x15\x03\x01\0\x02\x02\x46");
+    assert!(old.contains("alert"), "{old}");
+    for said in [silent, old] {
+        assert!(
+            said.contains("mode `off`") && said.contains("in clear"),
+            "{said}"
+        );
+    }
+    // That it cannot do with what it was offered, which no version has to do with.
+    let unwilling = handshake_with(b"\x15\x03\x03\0\x02\x02\x28");
+    for said in [unwilling, handshake_with(b"nothing that TLS would say")] {
+        assert!(said.contains("the TLS handshake failed"), "{said}");
+        assert!(!said.contains("mode `off`"), "{said}");
+    }
 }

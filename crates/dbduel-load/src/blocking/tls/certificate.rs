@@ -9,9 +9,18 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
 
 use super::TlsError;
+
+/// Whether a server's certificate was refused because it is one that may sign others. The library looks at that before it
+/// looks for who signed this one, and after its time.
+pub(super) fn is_authoritys(error: &OtherError) -> bool {
+    let cause = error.0.downcast_ref::<webpki::Error>();
+    cause == Some(&webpki::Error::CaUsedAsEndEntity)
+}
 
 /// Accepts any certificate: servers make their own at first start, and encryption alone was asked for.
 #[derive(Debug)]
@@ -121,8 +130,8 @@ impl ServerCertVerifier for Signed {
             )) if !self.bears_name => Ok(ServerCertVerified::assertion()),
             // A certificate that is its own authority is none that an authority has signed, says the library. But it is
             // the very one that was named, and its time has been looked at.
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.authorities.contains(end_entity) =>
+            Err(Error::InvalidCertificate(CertificateError::Other(why)))
+                if is_authoritys(&why) && self.authorities.contains(end_entity) =>
             {
                 if self.bears_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;

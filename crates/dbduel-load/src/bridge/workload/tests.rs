@@ -1,7 +1,9 @@
-use std::os::unix::net::UnixListener;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use dbduel_wire::ServerError;
-use dbduel_wire::server::{Act, Answer};
+use dbduel_wire::server::{Act, Answer, append_greeting};
+use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 
 use super::*;
 use crate::blocking::TlsMode;
@@ -226,6 +228,66 @@ fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
     let (counts, _) = drive_while(run, limits, || drop(server)).unwrap();
     assert_eq!((counts.events, counts.reconnects), (0, 0));
     drop(folder);
+}
+
+/// Offers TLS to whoever connects and then goes away, as a server does that is being shut down.
+fn leave_in_the_handshake(listener: &UnixListener) {
+    let Ok((mut stream, _)) = listener.accept() else {
+        return;
+    };
+    let mut greeting = Vec::new();
+    append_greeting(
+        &mut greeting,
+        &Greeting {
+            version_text: "8.4.0".to_owned(),
+            connection_id: 1,
+            capabilities: Capabilities(0x00FF_FFFF),
+            collation: 255,
+            status: Status::AUTOCOMMIT,
+            auth_method: "mysql_native_password".to_owned(),
+            challenge: b"abcdefghijklmnopqrst".to_vec(),
+        },
+    );
+    let _ = stream.write_all(&greeting);
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+    // The request for TLS, and the beginning of the client's hello behind it.
+    let _ = stream.read_exact(&mut [0; 36 + 5]);
+}
+
+#[test]
+fn a_server_that_leaves_in_the_handshake_is_sought_like_one_that_left_before() {
+    let (run, folder, server) = deserted(600);
+    let run = WorkloadRun {
+        tls: Arc::new(Tls::new(TlsMode::Preferred)),
+        ..run
+    };
+    let limits = Limits {
+        events: None,
+        time: Some(Duration::from_secs(1)),
+        ..events(0)
+    };
+    let (met, is_over) = (
+        Arc::new(AtomicU32::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut leaving = None;
+    let outcome = drive_while(run, limits, || {
+        drop(server);
+        let listener = UnixListener::bind(folder.path().join("s.sock")).unwrap();
+        let (met, is_over) = (Arc::clone(&met), Arc::clone(&is_over));
+        leaving = Some(std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                leave_in_the_handshake(&listener);
+                met.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    });
+    is_over.store(true, Ordering::Relaxed);
+    // So that it looks up from its listening.
+    drop(UnixStream::connect(folder.path().join("s.sock")));
+    leaving.unwrap().join().unwrap();
+    assert_eq!(outcome.unwrap().0.reconnects, 0);
+    assert!(met.load(Ordering::Relaxed) > 1, "nobody came");
 }
 
 #[test]

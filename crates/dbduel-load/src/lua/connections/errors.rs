@@ -15,6 +15,8 @@ const SERVER_LOST: u16 = 2013;
 const NO_SOCKET: u16 = 2002;
 /// `CR_CONN_HOST_ERROR`.
 const NO_HOST: u16 = 2003;
+/// `CR_SSL_CONNECTION_ERROR`: whatever stands in the way of TLS, a connection that breaks in its handshake too.
+const NO_TLS: u16 = 2026;
 /// `CR_MALFORMED_PACKET`.
 const MALFORMED: u16 = 2027;
 
@@ -59,11 +61,38 @@ pub(super) fn connect_error(address: &Address, lost: &LostError) -> ServerError 
                 format!("Can't connect to MySQL server on '{host}:{port}' ({error})"),
             ),
         },
+        LostError::Tls(_) | LostError::Login(LoginError::NoTls) => {
+            (NO_TLS, format!("SSL connection error: {lost}"))
+        }
         other => (SERVER_LOST, other.to_string()),
     };
     ServerError {
         code,
         sqlstate: *b"HY000",
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocking::TlsError;
+
+    #[test]
+    fn what_stands_in_the_way_of_tls_has_its_own_number() {
+        let address = Address::Unix {
+            path: "/nowhere".into(),
+        };
+        let closed = TlsError::Closed { advice: "wait" };
+        for lost in [LostError::from(closed), LostError::from(LoginError::NoTls)] {
+            let error = connect_error(&address, &lost);
+            assert_eq!(error.code, 2026);
+            assert!(
+                error.message.starts_with("SSL connection error: "),
+                "{error}"
+            );
+        }
+        let silent = std::io::Error::from(ErrorKind::UnexpectedEof);
+        assert_eq!(connect_error(&address, &silent.into()).code, 2002);
     }
 }
