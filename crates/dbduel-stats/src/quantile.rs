@@ -8,14 +8,21 @@ use crate::error::{StatsError, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
 use crate::slow_movement::half_width;
 
-/// Tail episodes needed before an interval is published; with fewer, coverage was about 60 %.
+/// Separate visits to the tail that are needed before an interval is given; with fewer, coverage was about 60 %.
+///
+/// A quantile of the bulk has no separate visits. It needs as many short intervals in which it is exceeded instead; they
+/// must be a fifth of all at least, and half of the batches must have requests beyond the quantile, so that one long
+/// episode does not pass for the bulk.
 pub const EPISODES_MIN: usize = 20;
 
 /// Quiet intervals inside an episode that do not end it.
 const GAP_MAX: usize = 2;
 
-/// Above this share of intervals with an exceedance, the quantile belongs to the bulk.
+/// From this share of short intervals with an exceedance on, the quantile may belong to the bulk.
 const BULK_SHARE: f64 = 0.2;
+
+/// Share of the batches that have requests beyond a quantile of the bulk, at least.
+const BULK_BATCHES: f64 = 0.5;
 
 /// Counts of one batch of time, all batches being about equally long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +43,12 @@ pub enum NotCertifiable {
         /// The number there was.
         got: u64,
     },
-    /// The tail was visited in too few separate episodes ([`EPISODES_MIN`]).
+    /// Too few short intervals to tell one visit to the tail from several ([`EPISODES_MIN`]).
+    Steps {
+        /// Short intervals there were.
+        got: usize,
+    },
+    /// The tail was visited in too few separate episodes ([`EPISODES_MIN`]), and is not the bulk.
     Episodes {
         /// Episodes seen.
         got: usize,
@@ -61,8 +73,8 @@ pub struct QuantileEstimate {
 /// of its seconds, NaN where there was no request.
 ///
 /// # Errors
-/// `q` or `alpha` outside (0, 1), fewer than two batches, fewer than ten maxima, no request at all,
-/// a batch with more requests below than in all, or a quantile that is not finite.
+/// `q` or `alpha` outside (0, 1), fewer than two batches, no request at all, a batch with more requests below than
+/// in all, or a quantile that is not finite.
 pub fn quantile_estimate(
     q: f64,
     alpha: f64,
@@ -73,7 +85,6 @@ pub fn quantile_estimate(
     open_fraction("q", q)?;
     open_fraction("alpha", alpha)?;
     at_least("batches", 2, batches.len())?;
-    at_least("maxima", 10, maxima.len())?;
     if let Some(batch) = batches.iter().find(|batch| batch.at_or_below > batch.total) {
         return Err(StatsError::Shape {
             what: "batches",
@@ -83,15 +94,14 @@ pub fn quantile_estimate(
             ),
         });
     }
-    let totals = batches.iter().map(|batch| batch.total);
-    let total = totals.fold(0, u64::saturating_add);
+    let total = requests(batches);
     at_least("requests", 1, usize::try_from(total).unwrap_or(usize::MAX))?;
 
     let value = quantile_of(q);
     finite("quantile", 0, value)?;
     let exceeds: Vec<bool> = maxima.iter().map(|largest| *largest > value).collect();
     let episodes = episodes(&exceeds);
-    let interval = match refusal(q, alpha, total, &exceeds, episodes) {
+    let interval = match refusal(q, alpha, batches, &exceeds, episodes) {
         Some(reason) => Err(reason),
         None => {
             let (low, high) = fractions(q, alpha, batches, total);
@@ -126,17 +136,36 @@ fn fractions(q: f64, alpha: f64, batches: &[BatchCount], total: u64) -> (f64, f6
 fn refusal(
     q: f64,
     alpha: f64,
-    total: u64,
+    batches: &[BatchCount],
     exceeds: &[bool],
     episodes: usize,
 ) -> Option<NotCertifiable> {
     let needed = ((0.5 * alpha).ln() / q.ln()).ceil() as u64;
-    if total < needed {
-        return Some(NotCertifiable::Requests { needed, got: total });
+    let got = requests(batches);
+    if got < needed {
+        return Some(NotCertifiable::Requests { needed, got });
     }
-    let exceeding = exceeds.iter().filter(|exceeds| **exceeds).count();
-    let is_bulk = exceeding as f64 >= BULK_SHARE * exceeds.len() as f64;
-    (!is_bulk && episodes < EPISODES_MIN).then_some(NotCertifiable::Episodes { got: episodes })
+    if exceeds.len() < EPISODES_MIN {
+        return Some(NotCertifiable::Steps { got: exceeds.len() });
+    }
+    let is_certifiable = episodes >= EPISODES_MIN || is_bulk(batches, exceeds);
+    (!is_certifiable).then_some(NotCertifiable::Episodes { got: episodes })
+}
+
+/// True when the quantile is exceeded all over the run, and often enough to say so.
+fn is_bulk(batches: &[BatchCount], exceeds: &[bool]) -> bool {
+    let steps = exceeds.iter().filter(|exceeds| **exceeds).count();
+    let beyond = batches
+        .iter()
+        .filter(|batch| batch.at_or_below < batch.total);
+    steps >= EPISODES_MIN
+        && steps as f64 >= BULK_SHARE * exceeds.len() as f64
+        && beyond.count() as f64 >= BULK_BATCHES * batches.len() as f64
+}
+
+fn requests(batches: &[BatchCount]) -> u64 {
+    let totals = batches.iter().map(|batch| batch.total);
+    totals.fold(0, u64::saturating_add)
 }
 
 /// Least number of requests in a slice for the slice's own quantile `q` to mean something: ten beyond it,
@@ -202,6 +231,44 @@ mod tests {
         let enough =
             quantile_estimate(0.99, 0.05, &evenly(1000, 990), |q| q, &maxima(200, 10)).unwrap();
         assert!(enough.interval.unwrap().contains(0.99));
+    }
+
+    #[test]
+    fn one_long_episode_is_not_the_bulk() {
+        // A fifth of 300 seconds exceed the quantile: in two of the slices, or all over the run.
+        let long: Vec<f64> = (0..300)
+            .map(|second| if second < 60 { 10.0 } else { 0.5 })
+            .collect();
+        let mut two_slices = evenly(1000, 1000);
+        for slice in &mut two_slices[..2] {
+            slice.at_or_below = 500;
+        }
+        let interval = |batches: &[BatchCount], maxima: &[f64]| {
+            let found = quantile_estimate(0.9, 0.05, batches, |q| q, maxima);
+            found.unwrap().interval
+        };
+        let refused = Err(NotCertifiable::Episodes { got: 1 });
+        assert_eq!(interval(&two_slices, &long), refused);
+        assert!(interval(&evenly(1000, 900), &maxima(300, 5)).is_ok());
+        // Without a second of quiet it is one episode too.
+        assert!(interval(&evenly(1000, 900), &maxima(300, 1)).is_ok());
+    }
+
+    #[test]
+    fn few_steps_are_not_enough_for_any_quantile() {
+        let interval = |q: f64, at_or_below, maxima: &[f64]| {
+            let found = quantile_estimate(q, 0.05, &evenly(1000, at_or_below), |q| q, maxima);
+            found.unwrap().interval
+        };
+        // Slices as steps: two of ten exceed the quantile, or all of them.
+        for every in [5, 1] {
+            let refused = Err(NotCertifiable::Steps { got: 10 });
+            assert_eq!(interval(0.9, 900, &maxima(10, every)), refused);
+        }
+        // A third of thirty steps, too close to each other to be separate.
+        let refused = Err(NotCertifiable::Episodes { got: 1 });
+        assert_eq!(interval(0.9, 900, &maxima(30, 3)), refused);
+        assert!(interval(0.5, 500, &maxima(20, 1)).is_ok());
     }
 
     #[test]

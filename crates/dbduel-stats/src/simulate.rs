@@ -27,59 +27,14 @@
 
 use crate::random::RandomStream;
 
-/// Parameters of a machine and of the contenders' dips.
-#[derive(Debug, Clone, Copy)]
-pub struct Noise {
-    /// The fast autoregression: correlation from one second to the next, standard deviation of ln y.
-    pub fast: (f64, f64),
-    /// The slow autoregression, likewise.
-    pub slow: (f64, f64),
-    /// The sinusoid: amplitude in ln y, period in seconds.
-    pub wave: (f64, f64),
-    /// The linear drift: change of ln y in an hour.
-    pub drift_per_hour: f64,
-    /// Mean seconds on, mean seconds off, depth.
-    pub neighbour: Option<(f64, f64, f64)>,
-    /// Rate per second, mean length, what is left of the throughput.
-    pub stall: (f64, f64, f64),
-    /// Period, length, depth.
-    pub dip: (f64, f64, f64),
-}
+mod noise;
 
-/// A machine that has little else to do: throughput of one second scatters by about 5 %.
-pub const QUIET: Noise = Noise {
-    fast: (0.5, 0.015),
-    slow: (0.99, 0.01),
-    wave: (0.0, 1800.0),
-    drift_per_hour: 0.0,
-    neighbour: None,
-    stall: (1.0 / 1200.0, 1.0, 0.3),
-    dip: (45.0, 3.0, 0.15),
+pub use noise::{
+    Autoregressive, Dips, Interference, NASTY, Neighbour, Noise, QUIET, Stalls, TYPICAL, Wave,
 };
 
-/// A machine shared as most are: throughput of one second scatters by about 14 %.
-pub const TYPICAL: Noise = Noise {
-    fast: (0.6, 0.04),
-    slow: (0.99, 0.05),
-    wave: (0.05, 1800.0),
-    drift_per_hour: -0.03,
-    neighbour: None,
-    stall: (1.0 / 300.0, 1.5, 0.1),
-    dip: (45.0, 4.0, 0.35),
-};
-
-/// A machine with a noisy neighbour: throughput of one second scatters by about 23 %.
-pub const NASTY: Noise = Noise {
-    fast: (0.8, 0.06),
-    slow: (0.995, 0.10),
-    wave: (0.08, 1200.0),
-    drift_per_hour: -0.10,
-    neighbour: Some((60.0, 240.0, 0.25)),
-    stall: (1.0 / 120.0, 2.0, 0.1),
-    dip: (60.0, 6.0, 0.40),
-};
-
-/// First-order autoregression with the given correlation and marginal deviation.
+/// An autoregression on its way.
+#[derive(Debug, Clone)]
 struct Autoregression {
     correlation: f64,
     innovation: f64,
@@ -87,7 +42,11 @@ struct Autoregression {
 }
 
 impl Autoregression {
-    fn new((correlation, deviation): (f64, f64), random: &mut RandomStream) -> Self {
+    fn new(process: Autoregressive, random: &mut RandomStream) -> Self {
+        let Autoregressive {
+            correlation,
+            deviation,
+        } = process;
         Autoregression {
             correlation,
             innovation: deviation * (1.0 - correlation * correlation).sqrt(),
@@ -101,13 +60,52 @@ impl Autoregression {
     }
 }
 
-/// Unit-variance first-order autoregression as a series.
+/// Stalls on their way.
+#[derive(Debug, Clone)]
+struct Stalling {
+    stalls: Stalls,
+    /// Seconds of stalls that have begun and are not over.
+    ahead_s: f64,
+}
+
+impl Stalling {
+    fn new(stalls: Stalls) -> Self {
+        Stalling {
+            stalls,
+            ahead_s: 0.0,
+        }
+    }
+
+    /// ln of what is left of the throughput in the next second.
+    fn step(&mut self, random: &mut RandomStream) -> f64 {
+        if random.uniform() < self.stalls.per_second {
+            self.ahead_s += -self.stalls.length_s * (1.0 - random.uniform()).ln();
+        }
+        let lost = self.ahead_s.min(1.0);
+        self.ahead_s -= lost;
+        if lost > 0.0 {
+            (1.0 - lost * (1.0 - self.stalls.left)).ln()
+        } else {
+            0.0
+        }
+    }
+}
+
+/// A first-order autoregression of unit variance as a series of `n` values.
+#[must_use]
 pub fn autoregressive_series(correlation: f64, n: usize, random: &mut RandomStream) -> Vec<f64> {
-    let mut process = Autoregression::new((correlation, 1.0), random);
+    let mut process = Autoregression::new(
+        Autoregressive {
+            correlation,
+            deviation: 1.0,
+        },
+        random,
+    );
     (0..n).map(|_| process.step(random)).collect()
 }
 
-/// The machine: what everybody suffers alike.
+/// A machine: what everybody suffers alike.
+#[derive(Debug, Clone)]
 pub struct Machine {
     /// Where all chance of this machine and of its contenders comes from.
     pub random: RandomStream,
@@ -116,11 +114,9 @@ pub struct Machine {
     slow: Autoregression,
     wave_phase: f64,
     neighbour_on: bool,
-    stall_left: f64,
-    /// Seconds that have passed.
-    pub second: usize,
-    /// Period, seconds on, depth and phase of an interference on top of the noise.
-    pub interference: Option<(usize, usize, f64, usize)>,
+    stalling: Stalling,
+    second: usize,
+    interference: Option<Interference>,
 }
 
 impl Machine {
@@ -133,7 +129,7 @@ impl Machine {
         let wave_phase = std::f64::consts::TAU * random.uniform();
         let neighbour_on = noise
             .neighbour
-            .is_some_and(|(on, off, _)| random.uniform() < on / (on + off));
+            .is_some_and(|one| random.uniform() < one.on_s / (one.on_s + one.off_s));
         Machine {
             random,
             noise,
@@ -141,10 +137,25 @@ impl Machine {
             slow,
             wave_phase,
             neighbour_on,
-            stall_left: 0.0,
+            stalling: Stalling::new(noise.stalls),
             second: 0,
             interference: None,
         }
+    }
+
+    /// The same machine with a periodic disturbance on top of its noise.
+    #[must_use]
+    pub fn with_interference(self, interference: Interference) -> Self {
+        Machine {
+            interference: Some(interference),
+            ..self
+        }
+    }
+
+    /// Seconds that have passed.
+    #[must_use]
+    pub fn second(&self) -> usize {
+        self.second
     }
 
     /// ln of the machine's level in the next second.
@@ -153,94 +164,77 @@ impl Machine {
         self.second += 1;
         let noise = self.noise;
         let mut level = self.fast.step(&mut self.random) + self.slow.step(&mut self.random);
-        if noise.wave.0 > 0.0 {
-            level +=
-                noise.wave.0 * (std::f64::consts::TAU * t / noise.wave.1 + self.wave_phase).sin();
+        let Wave {
+            amplitude,
+            period_s,
+        } = noise.wave;
+        if amplitude > 0.0 {
+            level += amplitude * (std::f64::consts::TAU * t / period_s + self.wave_phase).sin();
         }
         level += noise.drift_per_hour * t / 3600.0;
-        if let Some((on, off, depth)) = noise.neighbour {
+        if let Some(neighbour) = noise.neighbour {
             let leave = if self.neighbour_on {
-                1.0 / on
+                1.0 / neighbour.on_s
             } else {
-                1.0 / off
+                1.0 / neighbour.off_s
             };
             if self.random.uniform() < leave {
                 self.neighbour_on = !self.neighbour_on;
             }
             if self.neighbour_on {
-                level += (1.0 - depth).ln();
+                level += (1.0 - neighbour.depth).ln();
             }
         }
-        let (rate, length, factor) = noise.stall;
-        level += stall_step(&mut self.stall_left, rate, length, factor, &mut self.random);
-        if let Some((period, on, depth, phase)) = self.interference
-            && (self.second + phase)
-                .checked_rem(period)
-                .is_some_and(|at| at < on)
+        level += self.stalling.step(&mut self.random);
+        if let Some(interference) = self.interference
+            && (self.second + interference.phase_s)
+                .checked_rem(interference.period_s)
+                .is_some_and(|at| at < interference.length_s)
         {
-            level += (1.0 - depth).ln();
+            level += (1.0 - interference.depth).ln();
         }
         level
     }
 }
 
-/// One second of a process of random stalls: ln of what is left of the throughput.
-pub fn stall_step(
-    left: &mut f64,
-    rate: f64,
-    length: f64,
-    factor: f64,
-    random: &mut RandomStream,
-) -> f64 {
-    if random.uniform() < rate {
-        *left += -length * (1.0 - random.uniform()).ln();
-    }
-    let lost = left.min(1.0);
-    *left -= lost;
-    if lost > 0.0 {
-        (1.0 - lost * (1.0 - factor)).ln()
-    } else {
-        0.0
-    }
-}
-
-/// One contender with its own cycle of dips and, if asked for, its own stalls.
+/// A contender with its own cycle of dips and, if asked for, its own stalls.
+#[derive(Debug, Clone)]
 pub struct Contender {
     active: f64,
-    dip: (f64, f64, f64),
+    dips: Dips,
     log_level: f64,
-    /// Rate per active second, mean length, what is left.
-    pub own_stalls: Option<(f64, f64, f64)>,
-    stall_left: f64,
+    own_stalls: Option<Stalling>,
 }
 
 impl Contender {
     /// A contender at a random point of its cycle; `log_level` is the logarithm of its throughput without noise.
+    #[must_use]
     pub fn new(noise: &Noise, log_level: f64, random: &mut RandomStream) -> Self {
         Contender {
-            active: noise.dip.0 * random.uniform(),
-            dip: noise.dip,
+            active: noise.dips.period_s * random.uniform(),
+            dips: noise.dips,
             log_level,
             own_stalls: None,
-            stall_left: 0.0,
+        }
+    }
+
+    /// The same contender with stalls of its own, by its own time under load.
+    #[must_use]
+    pub fn with_stalls(self, stalls: Stalls) -> Self {
+        Contender {
+            own_stalls: Some(Stalling::new(stalls)),
+            ..self
         }
     }
 
     /// Throughput of the contender in the machine's next second.
     pub fn step(&mut self, machine: &mut Machine) -> f64 {
         let mut level = self.log_level + machine.step();
-        let (period, length, depth) = self.dip;
-        if self.active % period < length {
-            level += (1.0 - depth).ln();
+        if self.active % self.dips.period_s < self.dips.length_s {
+            level += (1.0 - self.dips.depth).ln();
         }
-        if let Some((rate, length, factor)) = self.own_stalls {
-            level += stall_step(
-                &mut self.stall_left,
-                rate,
-                length,
-                factor,
-                &mut machine.random,
-            );
+        if let Some(stalling) = &mut self.own_stalls {
+            level += stalling.step(&mut machine.random);
         }
         self.active += 1.0;
         level.exp()
@@ -260,8 +254,8 @@ impl Contender {
     }
 }
 
-/// How the slices of two contenders are laid out.
-#[derive(Debug, Clone, Copy)]
+/// A layout of the slices of two contenders.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
     /// Counted seconds of a slice.
     pub slice: usize,
@@ -271,7 +265,7 @@ pub struct Design {
     pub jitter: f64,
 }
 
-/// The product's defaults.
+/// A layout with the product's defaults.
 pub const DEFAULT_DESIGN: Design = Design {
     slice: 15,
     guard: 2,
@@ -280,6 +274,7 @@ pub const DEFAULT_DESIGN: Design = Design {
 
 impl Design {
     /// Counted seconds of the slices of one block.
+    #[must_use]
     pub fn draw_length(&self, random: &mut RandomStream) -> usize {
         let factor = 1.0 + self.jitter * (2.0 * random.uniform() - 1.0);
         (self.slice as f64 * factor).round() as usize
@@ -287,6 +282,7 @@ impl Design {
 }
 
 /// Log ratios B ÷ A of `blocks` random mirrored blocks (ABBA or BAAB) at a true log effect.
+#[must_use]
 pub fn mirrored_duel(
     noise: Noise,
     design: Design,
@@ -295,23 +291,24 @@ pub fn mirrored_duel(
     seed: u64,
 ) -> Vec<f64> {
     let mut machine = Machine::new(noise, seed);
-    let mut pair = pair(&noise, effect, &mut machine);
-    mirrored_blocks(&mut machine, &mut pair, design, blocks)
+    let mut contenders = two_contenders(&noise, effect, &mut machine);
+    mirrored_blocks(&mut machine, &mut contenders, design, blocks)
 }
 
-/// Two contenders, the second faster by `effect`.
-pub fn pair(noise: &Noise, effect: f64, machine: &mut Machine) -> [Contender; 2] {
+/// Two contenders, the second faster by the log effect `effect`.
+#[must_use]
+pub fn two_contenders(noise: &Noise, effect: f64, machine: &mut Machine) -> [Contender; 2] {
     [0.0, effect].map(|level| Contender::new(noise, level, &mut machine.random))
 }
 
-/// Goes on with a duel: the log ratios of the next mirrored blocks.
+/// Log ratios B ÷ A of the next mirrored blocks of a duel that goes on.
 pub fn mirrored_blocks(
     machine: &mut Machine,
-    pair: &mut [Contender; 2],
+    contenders: &mut [Contender; 2],
     design: Design,
     blocks: usize,
 ) -> Vec<f64> {
-    mirrored_seconds(machine, pair, design, blocks)
+    mirrored_seconds(machine, contenders, design, blocks)
         .chunks_exact(4)
         .map(|block| {
             let mut level = [0.0; 2];
@@ -324,11 +321,11 @@ pub fn mirrored_blocks(
         .collect()
 }
 
-/// Goes on with a duel: contender and throughput by the second of every slice of the next mirrored blocks,
-/// four slices to a block.
+/// The slices of the next mirrored blocks of a duel that goes on, four to a block: the contender of each and its
+/// throughput by the second.
 pub fn mirrored_seconds(
     machine: &mut Machine,
-    pair: &mut [Contender; 2],
+    contenders: &mut [Contender; 2],
     design: Design,
     blocks: usize,
 ) -> Vec<(usize, Vec<f64>)> {
@@ -337,7 +334,7 @@ pub fn mirrored_seconds(
         let length = design.draw_length(&mut machine.random);
         let first = machine.random.below(2);
         for contender in [first, 1 - first, 1 - first, first] {
-            let seconds = pair[contender].seconds(machine, design.guard, length);
+            let seconds = contenders[contender].seconds(machine, design.guard, length);
             slices.push((contender, seconds));
         }
     }

@@ -11,9 +11,20 @@
 //!   autoregressive with a memory of eight values.
 //!
 //! Before the series none and some are equally likely, and so are the two kinds of some. Its coefficients change the
-//! odds, and the interval leaves out `alpha` of the mixture of all three. Memory, variances and odds were chosen
-//! for coverage at little width on simulated machines, in the acceptance suite. It does not know what the values
-//! are, nor a movement that takes much longer than the series: of that it has seen nothing.
+//! odds, and the interval leaves out `alpha` of the mixture of all three. So it keeps its promise on average over the
+//! odds, and not under each hypothesis alone: more often where nothing moves slowly, and less often where the movement
+//! is strong and the series short. Of intervals at 95 %, percent that hold the truth, by the number of values:
+//!
+//! | values | 14 | 28 | 56 | 112 |
+//! | --- | ---: | ---: | ---: | ---: |
+//! | independent | 100 | 99 | 99 | 98 |
+//! | scatter and a movement of the same variance | 93 | 91 | 91 | 91 |
+//! | scatter and a movement of four times its variance | 85 | 87 | 89 | 90 |
+//! | the movement alone, beyond the hypotheses | 76 | 83 | 88 | 90 |
+//!
+//! Memory, variances and odds were chosen for coverage at little width on simulated machines, in the acceptance suite.
+//! It does not know what the values are, how long they last, nor whether there were gaps between them; nor a movement
+//! that takes much longer than the series: of that it has seen nothing.
 
 use std::f64::consts::PI;
 
@@ -22,7 +33,7 @@ use crate::moments::{mean, t_p_value, t_point};
 /// Coefficients that are looked at, at most.
 const COSINES: usize = 12;
 
-/// After so many values the slow movement resembles itself by 1/e.
+/// After so many values the correlation of the slow movement with itself has fallen to 1/e.
 const MEMORY: f64 = 8.0;
 
 /// What may be true, and how likely each is before the series: variances of the slow movement as multiples of that of the
@@ -38,16 +49,23 @@ struct Hypothesis {
 
 /// Half of the interval of the mean of `values` in time order, at least two finite ones; zero when all are equal.
 pub(crate) fn half_width(values: &[f64], alpha: f64) -> f64 {
-    let coefficients = cosine_coefficients(values);
-    if coefficients.iter().all(|coefficient| *coefficient == 0.0) {
+    let mut coefficients = cosine_coefficients(values);
+    let sizes = coefficients.iter().map(|coefficient| coefficient.abs());
+    let largest = sizes.fold(0.0, f64::max);
+    if largest == 0.0 {
         return 0.0;
     }
-    let found = HYPOTHESES.map(|(variance, prior)| {
-        (
-            prior,
-            Hypothesis::new(&coefficients, values.len(), variance),
-        )
-    });
+    // Squares of very small coefficients would have no place in a float.
+    for coefficient in &mut coefficients {
+        *coefficient /= largest;
+    }
+    largest * half_width_of(&coefficients, values.len(), alpha)
+}
+
+/// [`half_width`] of `n` values that have these coefficients, the largest of them of size 1.
+fn half_width_of(coefficients: &[f64], n: usize, alpha: f64) -> f64 {
+    let found =
+        HYPOTHESES.map(|(variance, prior)| (prior, Hypothesis::new(coefficients, n, variance)));
     let likelihoods = found.iter().map(|(_, found)| found.log_likelihood);
     let highest = likelihoods.fold(f64::NEG_INFINITY, f64::max);
     let weighed = found.map(|(prior, found)| {
@@ -170,6 +188,17 @@ mod tests {
         // The same values in any other order are not slow.
         let shuffled: Vec<f64> = (0..56).map(|index| moved[index * 17 % 56]).collect();
         assert!(half_width(&shuffled, 0.05) < 0.6 * half_width(&moved, 0.05));
+    }
+
+    #[test]
+    fn the_unit_of_the_values_does_not_matter_however_small_or_large() {
+        let values = independent(20, 4);
+        let half = half_width(&values, 0.05);
+        for unit in [1e-300, 1e-200, 1e-162, 1e-9, 1e99] {
+            let scaled: Vec<f64> = values.iter().map(|value| unit * value).collect();
+            let ratio = half_width(&scaled, 0.05) / unit / half;
+            assert!((ratio - 1.0).abs() < 1e-9, "{unit}: {ratio}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use dbduel_stats::guard::guard_length;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan};
 use dbduel_stats::simulate::{
-    Contender, DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, mirrored_blocks,
-    mirrored_duel, pair,
+    Contender, DEFAULT_DESIGN, Design, Interference, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL,
+    mirrored_blocks, mirrored_duel, two_contenders,
 };
 use dbduel_stats::trend::linear_trend;
 
@@ -20,13 +20,17 @@ fn rejections(duels: u64, units: impl Fn(u64) -> Vec<f64>) -> usize {
 /// seconds in every `period`.
 fn with_interference(period: usize, seed: u64) -> Machine {
     let calm = Noise {
-        stall: (0.0, 1.0, 1.0),
+        stalls: Stalls::NONE,
         ..QUIET
     };
     let mut machine = Machine::new(calm, seed);
     let phase = machine.random.below(period);
-    machine.interference = Some((period, 6, 0.3, phase));
-    machine
+    machine.with_interference(Interference {
+        period_s: period,
+        length_s: 6,
+        depth: 0.3,
+        phase_s: phase,
+    })
 }
 
 const RIGID: Design = Design {
@@ -40,7 +44,7 @@ fn mirrored_blocks_in_random_order_do_not_resonate() {
     for period in [24, 48, 120] {
         let rejected = rejections(1000, |seed| {
             let mut machine = with_interference(period, seed);
-            let mut contenders = pair(&QUIET, 0.0, &mut machine);
+            let mut contenders = two_contenders(&QUIET, 0.0, &mut machine);
             mirrored_blocks(&mut machine, &mut contenders, RIGID, 25)
         });
         assert!(rejected <= 73, "{period}: {rejected}");
@@ -52,7 +56,7 @@ fn mirrored_blocks_in_random_order_do_not_resonate() {
 fn strict_alternation_resonates() {
     let rejected = rejections(1000, |seed| {
         let mut machine = with_interference(24, seed);
-        let [mut one, mut other] = pair(&QUIET, 0.0, &mut machine);
+        let [mut one, mut other] = two_contenders(&QUIET, 0.0, &mut machine);
         (0..50)
             .map(|_| {
                 let before = one.slice(&mut machine, 2, 10).ln();
@@ -69,7 +73,7 @@ fn one_after_the_other_measures_the_machine() {
     let rejected = (0..1000)
         .filter(|seed| {
             let mut machine = Machine::new(TYPICAL, *seed);
-            let contenders = pair(&TYPICAL, 0.0, &mut machine);
+            let contenders = two_contenders(&TYPICAL, 0.0, &mut machine);
             let [one, other] = contenders.map(|mut contender: Contender| {
                 let logs: Vec<f64> = (0..50)
                     .map(|_| contender.slice(&mut machine, 2, 10).ln())

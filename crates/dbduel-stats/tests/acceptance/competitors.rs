@@ -3,7 +3,7 @@
 //! Rules of thumb and methods from the field, written from their published descriptions. They exist to
 //! be compared with in tables and tests; nothing of the library uses them.
 
-use dbduel_stats::simulate::{Contender, Machine, Noise, pair};
+use dbduel_stats::simulate::{Contender, Machine, Noise, two_contenders};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// What a method says of B against A.
@@ -38,7 +38,7 @@ fn variance(values: &[f64]) -> f64 {
 /// Half of the time on A, then half on B; a difference of the two figures beyond `margin` is believed.
 pub fn one_long_run(noise: Noise, effect: f64, seconds: usize, margin: f64, seed: u64) -> Said {
     let mut machine = Machine::new(noise, seed);
-    let [mut a, mut b] = pair(&noise, effect, &mut machine);
+    let [mut a, mut b] = two_contenders(&noise, effect, &mut machine);
     let before = mean(&run(&mut machine, &mut a, seconds / 2));
     let after = mean(&run(&mut machine, &mut b, seconds / 2));
     match after / before {
@@ -51,7 +51,7 @@ pub fn one_long_run(noise: Noise, effect: f64, seconds: usize, margin: f64, seed
 /// Three runs of A, then three of B, and Welch's t test on the six means (Welch 1947).
 pub fn three_runs_welch(noise: Noise, effect: f64, seconds: usize, seed: u64) -> Said {
     let mut machine = Machine::new(noise, seed);
-    let [mut a, mut b] = pair(&noise, effect, &mut machine);
+    let [mut a, mut b] = two_contenders(&noise, effect, &mut machine);
     let mut runs = |contender: &mut Contender| -> Vec<f64> {
         let results = (0..3).map(|_| mean(&run(&mut machine, contender, seconds / 6)));
         results.collect()
@@ -65,7 +65,7 @@ pub fn three_runs_welch(noise: Noise, effect: f64, seconds: usize, seed: u64) ->
 /// variance of the series over dyadic batches, up to the first that is below a fifth of its batch.
 pub fn effective_size_welch(noise: Noise, effect: f64, seconds: usize, seed: u64) -> Said {
     let mut machine = Machine::new(noise, seed);
-    let [mut a, mut b] = pair(&noise, effect, &mut machine);
+    let [mut a, mut b] = two_contenders(&noise, effect, &mut machine);
     let sample = |series: &[f64]| (mean(series), variance(series), effective_size(series));
     let a = sample(&run(&mut machine, &mut a, seconds / 2));
     let b = sample(&run(&mut machine, &mut b, seconds / 2));

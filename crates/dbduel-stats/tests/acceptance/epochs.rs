@@ -3,7 +3,7 @@
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::epochs::{EpochBoundaries, decide_epochs};
 use dbduel_stats::sequential::Verdict;
-use dbduel_stats::simulate::{DEFAULT_DESIGN, Machine, TYPICAL, mirrored_blocks, pair};
+use dbduel_stats::simulate::{DEFAULT_DESIGN, Machine, TYPICAL, mirrored_blocks, two_contenders};
 
 const RESTART_DEVIATION: f64 = 0.01;
 
@@ -13,7 +13,7 @@ fn duel(epochs: usize, blocks: usize, effect: f64, seed: u64) -> Vec<Vec<f64>> {
     (0..epochs)
         .map(|_| {
             let luck = RESTART_DEVIATION * (machine.random.normal() - machine.random.normal());
-            let mut contenders = pair(&TYPICAL, effect + luck, &mut machine);
+            let mut contenders = two_contenders(&TYPICAL, effect + luck, &mut machine);
             mirrored_blocks(&mut machine, &mut contenders, DEFAULT_DESIGN, blocks)
         })
         .collect()

@@ -7,8 +7,8 @@ use dbduel_stats::sequential::{
     Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
 };
 use dbduel_stats::simulate::{
-    DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, TYPICAL, autoregressive_series,
-    mirrored_blocks, mirrored_duel, pair,
+    DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL, autoregressive_series,
+    mirrored_blocks, mirrored_duel, two_contenders,
 };
 
 const BUDGET: usize = 56;
@@ -276,12 +276,16 @@ fn slices_starved_on_one_side_are_called_a_difference() {
 /// in an hour, and is as much faster in between: a duel that meets few of the stalls calls it faster.
 #[test]
 fn rare_stalls_of_one_side_are_not_priced_by_an_early_verdict() {
-    let (rate, length, left) = (1.0 / 400.0, 8.0, 0.2);
-    let gain = -(1.0_f64 - rate * length * (1.0 - left)).ln();
+    let stalls = Stalls {
+        per_second: 1.0 / 400.0,
+        length_s: 8.0,
+        left: 0.2,
+    };
+    let gain = -(1.0 - stalls.per_second * stalls.length_s * (1.0 - stalls.left)).ln();
     let is_called_faster = |seed: &u64| {
         let mut machine = Machine::new(TYPICAL, *seed);
-        let mut contenders = pair(&TYPICAL, gain, &mut machine);
-        contenders[1].own_stalls = Some((rate, length, left));
+        let [one, other] = two_contenders(&TYPICAL, gain, &mut machine);
+        let mut contenders = [one, other.with_stalls(stalls)];
         let units = mirrored_blocks(&mut machine, &mut contenders, DEFAULT_DESIGN, BUDGET);
         let rejection = flip_spend(&units, &plan(*seed, 0.0)).unwrap();
         rejection.is_some_and(|rejection| rejection.side == Side::Above)

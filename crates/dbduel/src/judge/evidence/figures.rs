@@ -93,6 +93,11 @@ fn reason_text(reason: NotCertifiable) -> String {
         NotCertifiable::Requests { needed, got } => {
             format!("{got} transactions, an interval of this quantile needs {needed}")
         }
+        NotCertifiable::Steps { got } => {
+            format!(
+                "the run has {got} short stretches whose largest latency is known, an interval needs {EPISODES_MIN}"
+            )
+        }
         NotCertifiable::Episodes { got } => {
             format!(
                 "the tail was seen in {got} separate episodes, an interval needs {EPISODES_MIN}"

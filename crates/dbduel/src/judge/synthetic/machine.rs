@@ -52,7 +52,7 @@ fn slices(
                 false => plan.schedule.guard_s.round() as usize,
             };
             let measured = block.slice_s.round() as usize;
-            let start_ms = START_MS + 1000 * (machine.second + guard) as u64;
+            let start_ms = START_MS + 1000 * (machine.second() + guard) as u64;
             let level = contenders[contender].slice(&mut machine, guard, measured);
             let per_s = USUAL_PER_S * level * log_speed(block, position).exp();
             let ok = per_s * measured as f64;
