@@ -61,7 +61,7 @@ fn advice(refusal: &ServerError, tls: &TlsMode) -> Option<String> {
         DENIED => {
             let demand = match tls {
                 TlsMode::Off => "; an account may also demand TLS, see --tls",
-                _ => "",
+                _ => "; an account that demands a certificate of the client (REQUIRE X509) cannot be used",
             };
             let password = login::PASSWORD;
             Some(format!(
@@ -95,6 +95,7 @@ mod tests {
         assert!(denied.contains("--password-file") && denied.contains("--tls"));
         let denied = word(1045, &TlsMode::Required);
         assert!(denied.contains("--password-file") && !denied.contains("--tls"));
+        assert!(denied.contains("X509"), "{denied}");
         assert!(word(1698, &TlsMode::Off).contains("operating system"));
         // Locked, expired, used up: the server says it all.
         for code in [3118, 4151, 1862, 1226] {

@@ -28,6 +28,7 @@ const WRONG_AUTHORITY: Outcome = Refused("another authority than the one that is
 const OLD_VERSION: Outcome = Refused("can be reached with mode `off`");
 const NOT_OFFERED: Outcome = Refused("TLS is required but the server does not offer it");
 const UNCHECKED: Outcome = Refused("give the server one of version 3");
+const NOT_THE_NAMED: Outcome = Refused("an authority's own and none of those that are named");
 
 fn check(offer: &Offer, shown: &str, cases: &[(&Address, TlsMode, Outcome)]) {
     for (address, tls, outcome) in cases {
@@ -124,7 +125,7 @@ fn every_certificate(place: &Place, offer: &Offer) {
         (number, verify_ca(own), Encrypted),
         (name, verify_identity(own), Encrypted),
         (number, verify_identity(own), WRONG_NAME),
-        (name, verify_ca(ours), UNCHECKED),
+        (name, verify_ca(ours), NOT_THE_NAMED),
     ];
     check(offer, "its own authority", &cases);
     place.show(Shown::Named);
