@@ -21,6 +21,9 @@ use super::certificates::{Certificates, Shown};
 const DATABASE: &str = "sbtest";
 const WORKLOAD: &str = "oltp-point-select";
 
+/// Part of every refusal for a server whose versions of TLS are too old.
+pub const OLD_VERSION: &str = "can be reached with mode `off`";
+
 /// A running server.
 pub struct Place {
     server: BareServer,
@@ -248,7 +251,12 @@ pub fn log_in(address: &Address, account: (&str, &str), tls: &TlsMode) -> Result
         ),
         (Err(why), Err(driven)) => {
             let driven = driven.strip_prefix("cannot open `server`: ").unwrap();
-            assert!(why.ends_with(driven), "{why}, and `{driven}` for clients");
+            // A server that speaks old versions of TLS only leaves right behind its answer, which may then not arrive.
+            let is_old = |said: &str| said.contains(OLD_VERSION);
+            assert!(
+                why.ends_with(driven) || (is_old(why) && is_old(driven)),
+                "{why}, and `{driven}` for clients"
+            );
         }
         other => panic!("{address}, {account:?}, {tls:?}: {other:?}"),
     }
