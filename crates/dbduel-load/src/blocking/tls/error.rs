@@ -124,7 +124,7 @@ fn advice_on_certificate(error: &CertificateError) -> &'static str {
         }
         _ => {
             "a certificate of this form cannot be checked; give the server one of version 3 that the named authority has \
-             signed, or name the very one if it is its own authority"
+             signed"
         }
     }
 }
