@@ -19,10 +19,12 @@ pub struct Server {
 /// TLS on the way to a server that runs already.
 #[derive(Debug, Args)]
 pub struct Tls {
-    /// How connections use TLS.
+    /// How connections use TLS. Only verify-ca and verify-identity prove who answers; otherwise whoever stands in the server's
+    /// place can ask for the password (accounts of caching_sha2_password and sha256_password). A unix socket needs no proof.
     #[arg(long = "tls", value_enum, default_value_t = TlsUse::Off)]
     pub mode: TlsUse,
-    /// Certificates of the authority (PEM), for the modes that check the server's.
+    /// Certificates of the authority (PEM), for the modes that check the server's; or the server's very certificate, if that
+    /// is its own authority.
     #[arg(
         long = "tls-ca",
         value_name = "FILE",
@@ -40,8 +42,8 @@ pub enum TlsUse {
     Preferred,
     /// Always; its certificate is not looked at.
     Required,
-    /// Always; the certificate must come from the authority.
+    /// Always; the certificate must come from the authority, or be the very one that --tls-ca names.
     VerifyCa,
-    /// Always; the certificate must come from the authority and bear the host's name.
+    /// As verify-ca; the certificate must also bear the host's name.
     VerifyIdentity,
 }

@@ -339,6 +339,7 @@ impl Job {
         let setup = outcome::Setup {
             server: self.address.to_string(),
             version,
+            tls: session.tls,
             tls_cipher: session.tls_cipher.filter(|cipher| !cipher.is_empty()),
             database: self.database.clone(),
             workload,

@@ -78,7 +78,9 @@ fn advice(refusal: &ServerError, tls: &TlsMode, told: Told) -> Option<String> {
             };
             let demand = match (told, tls) {
                 (Told::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
-                (Told::Options(_), _) => "",
+                (Told::Options(_), _) => {
+                    "; an account that demands a certificate of the client (REQUIRE X509) cannot be used"
+                }
                 (Told::Experiment, _) => {
                     "; an account may also demand TLS, which a contest does not use"
                 }
@@ -167,6 +169,7 @@ mod tests {
         assert!(denied.contains("--password-file") && denied.contains("--tls"));
         let denied = word(1045, &TlsMode::Required, options);
         assert!(denied.contains("--password-file") && !denied.contains("--tls"));
+        assert!(denied.contains("X509"), "{denied}");
         // A file has no options to point to.
         let denied = word(1045, &TlsMode::Off, Told::Experiment);
         assert!(denied.contains("`password_file`") && !denied.contains("--"));

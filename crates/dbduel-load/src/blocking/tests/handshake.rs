@@ -57,7 +57,9 @@ fn a_handshake_that_fails_is_told_from_a_server_that_is_not_there() {
     // An alert that the version is not spoken, in the version that is.
     let old = handshake_with(b"\x15\x03\x01\0\x02\x02\x46");
     assert!(old.contains("alert"), "{old}");
-    for said in [silent, old] {
+    // The same, in no version at all.
+    let older = handshake_with(b"\x15\0\0\0\x02\x02\x46");
+    for said in [silent, old, older] {
         assert!(
             said.contains("mode `off`") && said.contains("in clear"),
             "{said}"

@@ -3,7 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use rustls::{AlertDescription, CertificateError, ClientConnection, Error, PeerIncompatible};
+use rustls::{
+    AlertDescription, CertificateError, ClientConnection, Error, InvalidMessage, PeerIncompatible,
+};
 
 use super::certificate::is_authoritys;
 
@@ -89,6 +91,8 @@ fn advice(error: &Error) -> &'static str {
     match error {
         Error::InvalidCertificate(why) => advice_on_certificate(why),
         Error::AlertReceived(AlertDescription::ProtocolVersion)
+        // What the library of MySQL 5.5 and 5.6 answers with has no version in it.
+        | Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion)
         | Error::PeerIncompatible(
             PeerIncompatible::ServerDoesNotSupportTls12Or13
             | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
@@ -120,7 +124,7 @@ fn advice_on_certificate(error: &CertificateError) -> &'static str {
         }
         _ => {
             "a certificate of this form cannot be checked; give the server one of version 3 that the named authority has \
-             signed, or name the very one if it is its own authority"
+             signed"
         }
     }
 }

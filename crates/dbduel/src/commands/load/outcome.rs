@@ -28,7 +28,9 @@ pub struct Setup {
     pub server: String,
     /// What it says of itself.
     pub version: String,
-    /// Cipher of the clients' connections, as the server names it; none without TLS.
+    /// Whether the clients' connections are encrypted.
+    pub tls: bool,
+    /// Cipher of the clients' connections, as the server names it; none without TLS, or when the server does not say.
     pub tls_cipher: Option<String>,
     /// Database with the tables.
     pub database: String,
@@ -343,6 +345,7 @@ pub(super) mod tests {
         Setup {
             server: "unix:/run/db.sock".to_owned(),
             version: "10.11.1-MariaDB".to_owned(),
+            tls: false,
             tls_cipher: None,
             database: "dbduel".to_owned(),
             workload: Workload {

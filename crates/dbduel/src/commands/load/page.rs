@@ -112,9 +112,10 @@ pub fn summary(document: &Document) -> String {
 
 fn title(document: &Document) -> String {
     let setup = &document.setup;
-    let tls = match &setup.tls_cipher {
-        Some(cipher) => format!(", TLS with {cipher}"),
-        None => String::new(),
+    let tls = match (setup.tls, &setup.tls_cipher) {
+        (true, Some(cipher)) => format!(", TLS with {cipher}"),
+        (true, None) => ", TLS".to_owned(),
+        (false, _) => String::new(),
     };
     let what = format!(
         "{} on {} ({}){tls}",

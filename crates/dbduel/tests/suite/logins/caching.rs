@@ -51,19 +51,20 @@ fn exchanges(place: &Place, logs_in: impl Fn(&Address, &TlsMode) -> bool) {
 /// Read from what the client sent.
 fn exchange(bytes: &[u8]) -> Exchange {
     let clear = [PASSWORD.as_bytes(), &[0]].concat();
-    match packets(bytes)[1..] {
-        [[2], secret, ..] if secret.len() == 256 => Exchange::Encrypted,
-        [password, ..] if *password == clear => Exchange::Clear,
-        _ => Exchange::Fast,
+    match of_login(bytes)[1..] {
+        [] => Exchange::Fast,
+        [password] if *password == clear => Exchange::Clear,
+        [[2], secret] if secret.len() == 256 => Exchange::Encrypted,
+        ref other => panic!("the client answered {other:?}"),
     }
 }
 
-/// The payloads of the packets.
-fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
+/// The payloads of the login's packets. The first of a command begins to count anew.
+fn of_login(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut packets = Vec::new();
-    while let [a, b, c, _, rest @ ..] = bytes {
+    while let [a, b, c, 1..=u8::MAX, rest @ ..] = bytes {
         let length = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
-        let (payload, more) = rest.split_at(length.min(rest.len()));
+        let (payload, more) = rest.split_at(length);
         packets.push(payload);
         bytes = more;
     }

@@ -6,7 +6,7 @@ use dbduel_load::blocking::TlsMode;
 use super::accounts::{PASSWORD, create};
 use super::certificates::Shown;
 use super::offers::{Dialect, Offer, TlsOffer};
-use super::place::{Place, log_in, verify_ca, verify_identity};
+use super::place::{self, Place, log_in, verify_ca, verify_identity};
 use super::row;
 
 const ACCOUNT: (&str, &str) = ("private", PASSWORD);
@@ -25,9 +25,10 @@ use Outcome::{Clear, Encrypted, Refused};
 
 const WRONG_NAME: Outcome = Refused("among its alternative names, or use mode `verify-ca`");
 const WRONG_AUTHORITY: Outcome = Refused("another authority than the one that is named");
-const OLD_VERSION: Outcome = Refused("can be reached with mode `off`");
+const OLD_VERSION: Outcome = Refused(place::OLD_VERSION);
 const NOT_OFFERED: Outcome = Refused("TLS is required but the server does not offer it");
 const UNCHECKED: Outcome = Refused("give the server one of version 3");
+const NOT_THE_NAMED: Outcome = Refused("an authority's own and none of those that are named");
 
 fn check(offer: &Offer, shown: &str, cases: &[(&Address, TlsMode, Outcome)]) {
     for (address, tls, outcome) in cases {
@@ -124,7 +125,7 @@ fn every_certificate(place: &Place, offer: &Offer) {
         (number, verify_ca(own), Encrypted),
         (name, verify_identity(own), Encrypted),
         (number, verify_identity(own), WRONG_NAME),
-        (name, verify_ca(ours), UNCHECKED),
+        (name, verify_ca(ours), NOT_THE_NAMED),
     ];
     check(offer, "its own authority", &cases);
     place.show(Shown::Named);
