@@ -12,6 +12,7 @@ use dbduel_stats::epochs::{EpochBoundaries, FIRST_LOOK, decide_epochs, restart_s
 use super::decide::{Conclusion, NO_SINGLE_RATIO, Question};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::summary::{Figure, How};
+use crate::percent;
 
 /// The boundaries depend on nothing that is measured, so their simulation has a seed of its own.
 const SEED: u64 = 1;
@@ -71,8 +72,13 @@ pub(in crate::judge) fn conclude(
             n,
             how,
         },
-        Some(_) => bare(format!(
+        Some(_) if n < FIRST_LOOK => bare(format!(
             "{n} of at least {FIRST_LOOK} epochs, too few for an interval"
+        )),
+        Some(_) => bare(format!(
+            "{n} of {} epochs spend too little of the error probability for an interval of {} confidence",
+            planned.count,
+            percent::of(1.0 - question.alpha)
         )),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     };
