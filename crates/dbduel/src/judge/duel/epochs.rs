@@ -176,4 +176,30 @@ mod tests {
         assert!((0.04..0.14).contains(&sd), "{sd}");
         assert_eq!(restless.duels[0].comparisons[0].verdict, Verdict::Undecided);
     }
+
+    #[test]
+    fn an_interval_that_cannot_be_paid_for_yet_is_not_said_to_lack_epochs() {
+        let why = |count: u32| {
+            let scenario = Scenario {
+                clients: vec![16],
+                blocks: 9,
+                ..Scenario::duel()
+            };
+            let mut record = scenario.record();
+            record.plan.schedule.epochs = Some(Epochs { count, blocks: 3 });
+            for row in &mut record.slices {
+                row.epoch = row.block / 3;
+            }
+            match summarise(&record).0.duels[0].comparisons[0].ratio.clone() {
+                Figure::Bare { n: 3, why, .. } => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Three of so many epochs spend less than one simulated path.
+        let said = why(40);
+        assert!(
+            said.starts_with("3 of 40 epochs spend too little"),
+            "{said}"
+        );
+    }
 }

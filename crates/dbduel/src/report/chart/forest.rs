@@ -268,3 +268,31 @@ pub(super) fn tick_label(tick: f64, spread: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.')
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::summarise;
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn the_side_of_a_mark_has_its_name_wherever_the_baseline_stands() {
+        for (speed, name) in [
+            (0.3, "← slower"),
+            (0.9, "← slower"),
+            (1.1, "faster →"),
+            (4.0, "faster →"),
+        ] {
+            let mut scenario = Scenario {
+                clients: vec![16],
+                ..Scenario::duel()
+            };
+            scenario.sides[1].speed = vec![speed];
+            let summary = summarise(&scenario.record()).0;
+            for width in [320.0, 480.0, 960.0] {
+                let drawn = forest(&summary, width);
+                assert!(drawn.contains(name), "{speed} {width}: {drawn}");
+            }
+        }
+    }
+}
