@@ -14,6 +14,7 @@ mod coverage;
 mod crossover;
 mod epochs;
 mod history;
+mod late_shares;
 mod latency;
 mod other_intervals;
 mod queue;

@@ -106,13 +106,20 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             "Intervals",
             format!(
                 "Those of single contenders are {} each, not jointly, and for what a contender would show on this machine \
-                 in other runs as long as this one: the machine's slow movements are in them, except those that take \
-                 much longer than the run. Such movements are common to all contenders; compare contenders by their \
+                 in other runs as long as this one. Movements of the machine are in them that are forgotten after about \
+                 eight slices of a contender, which are four blocks or {} here; what takes much longer than the run cannot be \
+                 seen in it. Gaps between the slices, such as restarts and the turns of other load levels, are ignored. What the machine does slowly is common to all contenders; compare contenders by their \
                  ratio, not by whether their intervals overlap.",
-                words::share(rule.confidence)
+                words::share(rule.confidence),
+                words::duration(memory_s(contenders.len(), schedule.slice_s, schedule.guard_s))
             ),
         ),
     ]
+}
+
+/// How long the four blocks take that the memory of slow movements is, when one load level runs alone.
+fn memory_s(contenders: usize, slice_s: f64, guard_s: f64) -> f64 {
+    8.0 * contenders as f64 * (slice_s + guard_s)
 }
 
 /// That errors add up over load levels, where there are several.

@@ -132,6 +132,22 @@ fn every_format_says_what_order_entry_is_not() {
 }
 
 #[test]
+fn a_narrow_terminal_says_which_columns_of_order_entry_it_leaves_out() {
+    let (summary, findings) = summarise(&order_entry_record());
+    let at = |width| {
+        let options = Options {
+            width,
+            colour: false,
+        };
+        let text = super::terminal::Terminal.render(&summary, &findings, &options);
+        let words: Vec<&str> = text.text.split_whitespace().collect();
+        words.join(" ")
+    };
+    assert!(at(40).contains("No room in 40 columns for"), "{}", at(40));
+    assert!(!at(200).contains("No room in"), "{}", at(200));
+}
+
+#[test]
 fn every_format_renders_every_run_the_same_twice() {
     for scenario in scenarios() {
         let (summary, findings) = judged(&scenario);

@@ -31,11 +31,62 @@ pub(super) struct Standing {
     pub used_s: f64,
     /// What its plan gave it beyond that, seconds; negative when lost slices took more than was planned.
     pub own_s: f64,
-    /// The least time that it could make use of, seconds; nothing when all of it is decided or void, or when
-    /// it may not be extended.
-    pub least_s: Option<f64>,
+    /// What more time would do for it.
+    pub want: Want,
     /// True when a part of its answer is void.
     pub is_void: bool,
+}
+
+/// What more time would do for a cell that is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Want {
+    /// All of it is decided or void.
+    Nothing,
+    /// It is undecided, and this is the least time that it could make use of, seconds.
+    AtLeast(f64),
+    /// It is undecided, and stays so.
+    Closed(Closed),
+}
+
+impl Want {
+    fn least_s(self) -> Option<f64> {
+        match self {
+            Self::AtLeast(least_s) => Some(least_s),
+            Self::Nothing | Self::Closed(_) => None,
+        }
+    }
+}
+
+/// Why more time is not for a cell that is undecided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// The number of starts of its servers was fixed beforehand.
+    FixedStarts,
+    /// It had all the extensions that a cell may have.
+    Extended,
+    /// Its ratio changed during the run, and is no clearer after more of it.
+    RatioChanged,
+}
+
+impl Closed {
+    const ALL: [Self; 3] = [Self::FixedStarts, Self::Extended, Self::RatioChanged];
+
+    /// The reason, for so many cells as `cells` says.
+    fn text(self, cells: &str) -> String {
+        match self {
+            Self::FixedStarts => {
+                format!("the number of starts was fixed beforehand in what is undecided ({cells})")
+            }
+            Self::Extended => {
+                format!(
+                    "what is undecided was extended {EXTENSIONS_MAX} times, which is the most ({cells})"
+                )
+            }
+            Self::RatioChanged => {
+                format!("more time does not settle a ratio that changed during the run ({cells})")
+            }
+        }
+    }
 }
 
 impl Standing {
@@ -46,31 +97,32 @@ impl Standing {
         Self {
             used_s,
             own_s: record.plan.schedule.budget_s - used_s,
-            least_s: least_s(record, &summary),
+            want: want(record, &summary),
             is_void: run::exit_of(&summary) == Exit::Void,
         }
     }
 }
 
-fn least_s(record: &Record, summary: &Summary) -> Option<f64> {
+fn want(record: &Record, summary: &Summary) -> Want {
     let plan = &record.plan;
-    let extensions = judge::extensions(record).map_or(0, |all| all.count);
-    if extensions >= EXTENSIONS_MAX || !run::may_be_extended(plan) {
-        return None;
-    }
     if !run::is_undecided(summary) {
-        return None;
+        return Want::Nothing;
     }
-    // A ratio that changed during the run is no clearer after more of it.
+    if !run::may_be_extended(plan) {
+        return Want::Closed(Closed::FixedStarts);
+    }
+    if judge::extensions(record).map_or(0, |all| all.count) >= EXTENSIONS_MAX {
+        return Want::Closed(Closed::Extended);
+    }
     let undecided = summary.duels.iter().filter(|duel| {
         let mut comparisons = duel.comparisons.iter();
         comparisons.any(|one| one.verdict == Verdict::Undecided && one.because.is_none())
     });
     if summary.search.is_none() && undecided.clone().next().is_none() {
-        return None;
+        return Want::Closed(Closed::RatioChanged);
     }
     let blocks = undecided.map(|duel| duel.blocks_complete).sum();
-    Some(least_extension_s(plan, blocks))
+    Want::AtLeast(least_extension_s(plan, blocks))
 }
 
 /// The cell that is extended next, and how much load it gets, seconds; nothing when nobody could make use
@@ -83,7 +135,7 @@ pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
         .iter()
         .enumerate()
         .filter_map(|(cell, standing)| {
-            let least_s = standing.least_s?.max(standing.own_s.min(left_s));
+            let least_s = standing.want.least_s()?.max(standing.own_s.min(left_s));
             Some((cell, standing.used_s, least_s))
         })
         .filter(|(_, _, least_s)| *least_s <= left_s)
@@ -113,16 +165,23 @@ pub(super) fn left_over(left_s: f64, cells: &[Standing]) -> Option<String> {
     if left_s < 1.0 {
         return None;
     }
-    let undecided = cells.iter().filter(|cell| cell.least_s.is_some()).count();
-    let void = cells.iter().filter(|cell| cell.is_void).count();
-    let all = cells.len();
-    let reasons = [
-        (undecided > 0).then(|| format!("too little to help the undecided ({undecided} of {all} cells)")),
-        (void > 0).then(|| {
-            format!("more time does not cure what is void ({void} of {all} cells); their reports name the cause")
-        }),
-    ];
-    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    let those = |is_meant: &dyn Fn(&Standing) -> bool| {
+        let count = cells.iter().filter(|cell| is_meant(cell)).count();
+        (count > 0).then(|| format!("{count} of {} cells", cells.len()))
+    };
+    let short = those(&|cell| cell.want.least_s().is_some());
+    let closed = Closed::ALL.iter().filter_map(|reason| {
+        let cells = those(&|cell| cell.want == Want::Closed(*reason))?;
+        Some(reason.text(&cells))
+    });
+    let void = those(&|cell| cell.is_void);
+    let reasons: Vec<String> = (short.iter())
+        .map(|cells| format!("too little to help the undecided ({cells})"))
+        .chain(closed)
+        .chain(void.iter().map(|cells| {
+            format!("more time does not cure what is void ({cells}); their reports name the cause")
+        }))
+        .collect();
     (!reasons.is_empty()).then(|| {
         let left = words::duration(left_s);
         format!(
@@ -143,7 +202,7 @@ mod tests {
         Standing {
             used_s,
             own_s: 0.0,
-            least_s: Some(least_s),
+            want: Want::AtLeast(least_s),
             is_void: false,
         }
     }
@@ -152,7 +211,7 @@ mod tests {
         Standing {
             used_s,
             own_s: 0.0,
-            least_s: None,
+            want: Want::Nothing,
             is_void: false,
         }
     }
@@ -224,20 +283,20 @@ mod tests {
             ..Scenario::four()
         };
         let all = Standing::of(&three_blocks.record());
-        assert!(all.least_s.is_some() && !all.is_void);
+        assert!(all.want.least_s().is_some() && !all.is_void);
 
         // One of three comparisons is void.
         let mut unequal = three_blocks.clone();
         unequal.sides[2].digest = "another".to_owned();
         let one = Standing::of(&unequal.record());
-        assert_eq!(one.least_s, all.least_s);
+        assert_eq!(one.want, all.want);
         assert!(one.is_void);
 
         // All of them.
         let mut unequal = three_blocks;
         unequal.sides[0].digest = "another".to_owned();
         let none = Standing::of(&unequal.record());
-        assert_eq!(none.least_s, None);
+        assert_eq!(none.want, Want::Nothing);
         assert!(none.is_void);
     }
 
@@ -262,6 +321,26 @@ mod tests {
     }
 
     #[test]
+    fn time_is_told_that_is_left_because_what_is_undecided_may_not_have_it() {
+        for (reason, word) in [
+            (Closed::FixedStarts, "fixed beforehand"),
+            (Closed::Extended, "extended 4 times"),
+            (Closed::RatioChanged, "a ratio that changed"),
+        ] {
+            let closed = Standing {
+                want: Want::Closed(reason),
+                ..decided(30.0)
+            };
+            assert_eq!(next(60.0, &[closed]), None);
+            let said = left_over(60.0, &[decided(10.0), closed, closed]).unwrap();
+            assert!(
+                said.contains(word) && said.contains("(2 of 3 cells)"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
     fn only_an_undecided_record_that_may_be_extended_wants_more() {
         let scenario = Scenario {
             clients: vec![16],
@@ -270,7 +349,10 @@ mod tests {
         };
         let record = scenario.record();
         let standing = Standing::of(&record);
-        let least_s = standing.least_s.expect("three blocks decide nothing");
+        let least_s = standing
+            .want
+            .least_s()
+            .expect("three blocks decide nothing");
         assert!(standing.used_s > 0.0);
         let warm_ups_s = record.plan.schedule.warm_up_cap_s * record.plan.contenders.len() as f64;
         assert!(least_s > warm_ups_s, "{least_s}");
@@ -280,7 +362,10 @@ mod tests {
             count: 4,
             blocks: 3,
         });
-        assert_eq!(Standing::of(&restarted).least_s, None);
+        assert_eq!(
+            Standing::of(&restarted).want,
+            Want::Closed(Closed::FixedStarts)
+        );
 
         let mut often = record;
         let extended = dbduel_record::Stamped {
@@ -291,13 +376,13 @@ mod tests {
             },
         };
         often.events.extend(vec![extended; EXTENSIONS_MAX]);
-        assert_eq!(Standing::of(&often).least_s, None);
+        assert_eq!(Standing::of(&often).want, Want::Closed(Closed::Extended));
 
         let whole = Scenario {
             clients: vec![16],
             ..Scenario::duel()
         };
-        assert_eq!(Standing::of(&whole.record()).least_s, None);
+        assert_eq!(Standing::of(&whole.record()).want, Want::Nothing);
 
         // A ratio that changed is undecided, and stays so however long it is measured.
         let long = Scenario {
@@ -315,6 +400,7 @@ mod tests {
         let comparison = &summary.duels[0].comparisons[0];
         assert!(comparison.because.is_some(), "{comparison:?}");
         assert_eq!(comparison.verdict, Verdict::Undecided);
-        assert_eq!(Standing::of(&changed).least_s, None);
+        let closed = Want::Closed(Closed::RatioChanged);
+        assert_eq!(Standing::of(&changed).want, closed);
     }
 }

@@ -12,6 +12,7 @@ use dbduel_stats::epochs::{EpochBoundaries, FIRST_LOOK, decide_epochs, restart_s
 use super::decide::{Conclusion, NO_SINGLE_RATIO, Question};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::summary::{Figure, How};
+use crate::percent;
 
 /// The boundaries depend on nothing that is measured, so their simulation has a seed of its own.
 const SEED: u64 = 1;
@@ -71,8 +72,13 @@ pub(in crate::judge) fn conclude(
             n,
             how,
         },
-        Some(_) => bare(format!(
+        Some(_) if n < FIRST_LOOK => bare(format!(
             "{n} of at least {FIRST_LOOK} epochs, too few for an interval"
+        )),
+        Some(_) => bare(format!(
+            "{n} of {} epochs spend too little of the error probability for an interval of {} confidence",
+            planned.count,
+            percent::of(1.0 - question.alpha)
         )),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     };
@@ -169,5 +175,31 @@ mod tests {
         let sd = restless.duels[0].comparisons[0].restart_sd.unwrap();
         assert!((0.04..0.14).contains(&sd), "{sd}");
         assert_eq!(restless.duels[0].comparisons[0].verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn an_interval_that_cannot_be_paid_for_yet_is_not_said_to_lack_epochs() {
+        let why = |count: u32| {
+            let scenario = Scenario {
+                clients: vec![16],
+                blocks: 9,
+                ..Scenario::duel()
+            };
+            let mut record = scenario.record();
+            record.plan.schedule.epochs = Some(Epochs { count, blocks: 3 });
+            for row in &mut record.slices {
+                row.epoch = row.block / 3;
+            }
+            match summarise(&record).0.duels[0].comparisons[0].ratio.clone() {
+                Figure::Bare { n: 3, why, .. } => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Three of so many epochs spend less than one simulated path.
+        let said = why(40);
+        assert!(
+            said.starts_with("3 of 40 epochs spend too little"),
+            "{said}"
+        );
     }
 }

@@ -4,7 +4,9 @@
 //! Every rate is a load level like any other, run in mirrored blocks by all contenders alike. A rate is
 //! looked at after a few numbers of blocks that are in the plan; what is said at the first look that is
 //! clear stands. The share of late transactions has the interval of any figure of one contender, which
-//! allows for slow movements of the machine. The error probability is divided by the rates and looks that
+//! allows for slow movements of the machine. Rates around the limit often stay unclear by it; but an interval of
+//! slices that are taken for independent calls rates met that are missed, on machines that move (the acceptance
+//! suite of `dbduel-stats`, `late_shares.rs`). The error probability is divided by the rates and looks that
 //! the plan allows, so that all that is said of one contender holds together, and so does the bracket that
 //! follows from it, as long as a server that misses the objective at one rate misses it at every higher one.
 //! Pure: the contest asks it what to do, and the judge reports by it.

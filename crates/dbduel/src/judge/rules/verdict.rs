@@ -158,12 +158,10 @@ pub(super) fn uneven_stalls(case: &Case<'_>) -> Vec<Found> {
                 continue;
             }
             let mut claim = format!(
-                "At {} `{name}` stalled {} ({:.1} s lost) and `{baseline}` {} ({:.1} s lost); {} for equal rates",
+                "At {} `{name}` stalled {} and `{baseline}` {}; {} for equal rates",
                 duel.label,
-                times(own.count),
-                own.lost_s,
-                times(other.count),
-                other.lost_s,
+                times_and_cost(own.count, own.lost_s),
+                times_and_cost(other.count, other.lost_s),
                 probability(stalls.same_rate_p)
             );
             claim.push_str(match stalls.unpriced {
@@ -192,10 +190,10 @@ fn probability(p: f64) -> String {
     }
 }
 
-fn times(count: u64) -> String {
+fn times_and_cost(count: u64, lost_s: f64) -> String {
     match count {
         0 => "not once".to_owned(),
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
+        1 => format!("once ({lost_s:.1} s lost)"),
+        count => format!("{count} times ({lost_s:.1} s lost)"),
     }
 }

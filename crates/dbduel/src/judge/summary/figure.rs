@@ -96,23 +96,23 @@ impl How {
     pub fn text(self) -> &'static str {
         match self {
             Self::Throughput => {
-                "committed transactions over measured time; interval over the slices, slow movements of the machine \
+                "committed transactions over measured time; interval over the slices, movements of the machine over some eight slices \
                  allowed for"
             }
             Self::NewOrders => {
                 "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
-                 interval over the slices, slow movements of the machine allowed for"
+                 interval over the slices, movements of the machine over some eight slices allowed for"
             }
             Self::LatencySum => {
-                "sum of latencies over their number; interval over the slices, slow movements of the machine allowed for"
+                "sum of latencies over their number; interval over the slices, movements of the machine over some eight slices allowed for"
             }
             Self::MergedHistograms => {
-                "quantile of the merged histograms; Woodruff's interval over the slices, slow movements of the \
-                 machine allowed for"
+                "quantile of the merged histograms; Woodruff's interval over the slices, movements of the \
+                 machine over some eight slices allowed for"
             }
             Self::Largest => "largest single latency",
             Self::Readings => {
-                "reading over committed transactions; interval over the slices, slow movements of the machine \
+                "reading over committed transactions; interval over the slices, movements of the machine over some eight slices \
                  allowed for"
             }
             Self::Epochs => {

@@ -14,9 +14,12 @@ const FROM_PER_S: f64 = 100.0;
 const RATES: u32 = 16;
 /// Relative difference of the rates around the limit that is narrow enough.
 const PRECISION: f64 = 0.05;
-/// Blocks after which a rate is looked at. Far from the limit the first look is clear.
+/// Blocks after which a rate is looked at. Far from the limit the first look is clear, in most searches; around it, from
+/// about half of the capacity to all of it, a rate takes all looks and often stays unclear (the acceptance suite of
+/// `dbduel-stats`, `late_shares.rs`).
 const LOOKS: [u32; 3] = [2, 4, 8];
-/// Load levels whose share of the budget decides how long slices are: most rates take the first look only.
+/// Load levels whose share of the budget decides how long slices are. About half of the rates of a search take the first
+/// look only; a search whose budget ends before the others have taken all of theirs leaves a wider bracket.
 pub(super) const LEVELS_OF_A_SEARCH: usize = 4;
 
 /// The search that the experiment asks for, if any.

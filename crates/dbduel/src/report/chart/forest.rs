@@ -4,7 +4,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 use crate::report::words;
 
-use super::frame::{Plot, inside};
+use super::frame::{Plot, are_touching, inside};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks};
 use super::style::{CHARACTER, colour, fitted, mark, marker};
@@ -132,15 +132,14 @@ impl<'a> Forest<'a> {
         let centre = scale.at(1.0);
         svg.line((centre, plot.top), (centre, plot.bottom), "zero");
         let baseline = format!("like {}", fitted(&summary.baseline, 180.0));
-        for (x, y, text) in [
-            (centre, plot.top - 16.0, baseline.as_str()),
-            (centre - SIDE, plot.top - 3.0, "← slower"),
-            (centre + SIDE, plot.top - 3.0, "faster →"),
-        ] {
-            // A side without room for its name has no ratio on it either.
-            let at = inside(svg, x, text);
-            if at == x || text == baseline {
-                svg.text((at, y), Anchor::Middle, "small", text);
+        let at = (inside(svg, centre, &baseline), plot.top - 16.0);
+        svg.text(at, Anchor::Middle, "small", &baseline);
+        let sides = [(centre - SIDE, "← slower"), (centre + SIDE, "faster →")];
+        let [slower, faster] = sides.map(|(x, text)| (inside(svg, x, text), text));
+        for ((wanted, _), (x, text)) in sides.into_iter().zip([slower, faster]) {
+            // The name of a side that is all but off the chart gives way to the other.
+            if x == wanted || !are_touching(slower, faster) {
+                svg.text((x, plot.top - 3.0), Anchor::Middle, "small", text);
             }
         }
     }
@@ -268,4 +267,32 @@ pub(super) fn tick_label(tick: f64, spread: f64) -> String {
         "{sign}{} %",
         text.trim_end_matches('0').trim_end_matches('.')
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::summarise;
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn the_side_of_a_mark_has_its_name_wherever_the_baseline_stands() {
+        for (speed, name) in [
+            (0.3, "← slower"),
+            (0.9, "← slower"),
+            (1.1, "faster →"),
+            (4.0, "faster →"),
+        ] {
+            let mut scenario = Scenario {
+                clients: vec![16],
+                ..Scenario::duel()
+            };
+            scenario.sides[1].speed = vec![speed];
+            let summary = summarise(&scenario.record()).0;
+            for width in [320.0, 480.0, 960.0] {
+                let drawn = forest(&summary, width);
+                assert!(drawn.contains(name), "{speed} {width}: {drawn}");
+            }
+        }
+    }
 }

@@ -125,6 +125,11 @@ fn half_width(text: &str) -> f64 {
     0.5 * SMALL_CHARACTER * text.chars().count() as f64
 }
 
+/// True when two small texts on one line, each with the middle where it stands, leave no room between them.
+pub fn are_touching((one, text): (f64, &str), (other, other_text): (f64, &str)) -> bool {
+    (one - other).abs() <= half_width(text) + half_width(other_text)
+}
+
 /// Where the middle of a small text stands that belongs to `x`, so that nothing of it is cut off.
 pub fn inside(svg: &Svg, x: f64, text: &str) -> f64 {
     let half = half_width(text);

@@ -96,7 +96,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
     }
     plot.axis(
         &mut svg,
-        "% of transactions at or below; every nine as wide",
+        "% of transactions at or below; all nines equally wide",
     );
     Some(svg.finish(
         plot.bottom + 36.0,

@@ -168,7 +168,9 @@ pub fn ratio_ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
         .into_iter()
         .filter(|tick| (from..=to).contains(tick))
         .collect();
-    if (TICKS_MIN..=count).contains(&within.len()) {
+    // On an axis that goes beyond them they would all stand at one end of it.
+    let is_covered = from >= multiples[0] && to <= multiples[multiples.len() - 1];
+    if is_covered && (TICKS_MIN..=count).contains(&within.len()) {
         return within;
     }
     logarithmic_ticks(from, to, count)
@@ -205,6 +207,30 @@ mod tests {
         assert_eq!(very_wide, ["0.00", "1.00", "100000.00"]);
     }
 
+    /// The largest part of an axis that may be without a label: a little more than between three that stand evenly.
+    const GAP_MAX: f64 = 0.6;
+
+    /// The largest part of an axis of ratios that has no label, ends included.
+    fn largest_gap(from: f64, to: f64, ticks: &[f64]) -> f64 {
+        let places = [&[from], ticks, &[to]].concat();
+        let gaps = places.windows(2).map(|pair| (pair[1] / pair[0]).ln());
+        gaps.fold(0.0, f64::max) / (to / from).ln()
+    }
+
+    #[test]
+    fn an_axis_of_ratios_far_from_one_has_labels_all_along() {
+        for count in 3..10 {
+            for below in 1..200 {
+                let to = 0.4;
+                let from = to / 10_f64.powf(f64::from(below) / 30.0).max(1.05);
+                let ticks = ratio_ticks(from, to, count);
+                let gap = largest_gap(from, to, &ticks);
+                assert!(gap <= GAP_MAX, "{from}..{to}, {count}: {gap} {ticks:?}");
+            }
+        }
+        assert_eq!(ratio_ticks(0.001, 0.4, 5).len(), 3);
+    }
+
     #[test]
     fn an_axis_of_ratios_has_at_least_three_labels_and_never_a_crowd() {
         for count in 3..10 {
@@ -220,6 +246,8 @@ mod tests {
                         (3..=count + 3).contains(&ticks.len()),
                         "{from}..{to}, {count}: {ticks:?}"
                     );
+                    let gap = largest_gap(from, to, &ticks);
+                    assert!(gap <= GAP_MAX, "{from}..{to}, {count}: {gap} {ticks:?}");
                 }
             }
         }

@@ -76,8 +76,8 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         }
     }
     let note = format!(
-        "±: half width of the {} interval of a single contender, for runs as long as this one; no ±: no interval could be \
-         given. Compare contenders by the ratio above.",
+        "±: half width of the {} interval of a single contender, for runs as long as this one; ±?: it has no upper end, or the \
+         figure is zero; no ±: no interval could be given. Compare contenders by the ratio above.",
         words::share(summary.rule.confidence)
     );
     let courses = words::courses(summary)

@@ -44,6 +44,14 @@ pub(super) fn orders(page: &mut Page, view: &OrdersView) {
             }
         }
     }
+    let left_out = CLASS_COLUMNS.get(columns.len()..).unwrap_or_default();
+    if !left_out.is_empty() {
+        page.wrapped(&format!(
+            "No room in {} columns for {}; a wider terminal shows more, the HTML report all.",
+            page.width,
+            left_out.join(", ")
+        ));
+    }
 }
 
 /// Widths of the first columns of the tables of classes, of so many as the page has room for. All tables have the
