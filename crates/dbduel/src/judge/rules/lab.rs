@@ -120,7 +120,8 @@ pub(super) fn starved(case: &Case<'_>) -> Vec<Found> {
             match is_uneven {
                 true =>
                     "; that met one side more often than chance would, so part of the ratio may be the machine's",
-                false => "; it met all sides alike, which costs precision and not the error rate",
+                false =>
+                    "; chance alone may share it out like that, and then it costs precision and not the error rate",
             }
         );
         let severity = if is_uneven {
@@ -255,11 +256,7 @@ mod tests {
         let (_, findings) = summarise(&starved_record(|row| row.block % 4 == 0));
         let even = of_rule(&findings, "lab.starved");
         assert_eq!((even.len(), even[0].severity), (1, Severity::Note));
-        assert!(
-            even[0].claim.contains("all sides alike"),
-            "{}",
-            even[0].claim
-        );
+        assert!(even[0].claim.contains("chance alone"), "{}", even[0].claim);
 
         let (_, findings) = summarise(&starved_record(|row| row.contender == "doublewrite"));
         let uneven = of_rule(&findings, "lab.starved");
