@@ -5,8 +5,8 @@
 //!             └► ScriptClients ─► one Session per client ─► State (LuaJIT) ⇄ Conn
 //! ```
 //!
-//! Every client has a state of its own, as every thread of sysbench has. What the script defines runs in a coroutine
-//! that yields wherever it would wait, so a few threads carry all clients. The API that scripts see is the prelude, in
+//! Every client has a state of its own, as every thread of sysbench has. What the script defines runs in a coroutine on a
+//! stack of its own, which is left wherever it would wait, so a few threads carry all clients. The API that scripts see is the prelude, in
 //! Lua; Rust supplies what it cannot do: connections, random numbers, clocks, counters.
 //!
 //! Knows no command line and no load: whoever drives a session says when its next event may begin. Prints nothing
@@ -19,6 +19,7 @@ mod compiled;
 mod connections;
 mod coroutine;
 mod error;
+mod fiber;
 mod host;
 mod natives;
 mod options;

@@ -217,6 +217,44 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     assert_eq!(server.heard().len(), 1, "{:?}", server.heard());
 }
 
+#[test]
+fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
+    /// Executions until LuaJIT has compiled the loop around them, and some more.
+    const EXECUTED: usize = 500;
+    /// With the login and the preparation.
+    const ANSWERED: usize = EXECUTED + 2;
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed");
+    let text = format!(
+        "function event() end
+         function prepare()
+             local con = sysbench.sql.driver():connect()
+             local statement = con:prepare('SELECT c FROM sbtest1 WHERE id = ?')
+             local id = statement:bind_create(sysbench.sql.type.INT)
+             statement:bind_param(id)
+             kept = newproxy(true)
+             getmetatable(kept).__gc = function() io.open('{}', 'w'):close() end
+             while true do
+                 id:set(sysbench.rand.default(1, 100))
+                 statement:execute()
+             end
+         end",
+        closed.display()
+    );
+    let mut acts = vec![support::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
+    acts.push(support::act(60_000, dbduel_wire::server::Answer::Proper));
+    let (_directory, server) = support::scripted(acts);
+    let workload = workloads::find("script").unwrap();
+    let given = given_text(&text, &folder, &[]);
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    let outcome = cancelled_fill(&server.address(), &parameters, || {
+        server.served().len() >= ANSWERED
+    });
+    assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
+    assert_eq!(server.served().len(), ANSWERED);
+    assert!(closed.exists(), "the state was not closed");
+}
+
 /// True while a process does anything; one that is dead but not waited for does not.
 fn is_alive(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

@@ -114,7 +114,7 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     let gate = Arc::clone(place.gate);
     let patience = Patience::until(move || gate.over_at(), GRACE);
     let reactor = Rc::clone(place.reactor);
-    let mut session = Session::new(context, number, meter, patience, reactor, place.token)?;
+    let mut session = Session::new(context, number, Some(meter), patience, reactor, place.token)?;
     session.seed(seed);
     session.load(&mut None).await?;
     let mut events = Events {

@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 
 use dbduel_wire::Value as Wire;
-use mlua::{LightUserData, MultiValue, Value};
+use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Value};
 
 use super::rows::Shape;
 
-/// A place in memory per operation. Its address is the first word of everything that the prelude yields: it says what is
-/// asked, and a script's own yields are not taken for it.
+/// A place in memory per operation. Its address is the first word of everything that the prelude asks for: it says what
+/// that is, and no value of a script is taken for it.
 static MARKS: [u8; OPS.len()] = [0; OPS.len()];
 
 /// What is asked for. The prelude knows them by these names.
@@ -35,10 +35,12 @@ pub(super) enum Op {
     Sleep,
     ExecuteCommand,
     Class,
+    WhyFailed,
+    Over,
 }
 
 /// Every operation with its name; the position is that of its mark.
-pub(super) const OPS: [(Op, &str); 21] = [
+pub(super) const OPS: [(Op, &str); 23] = [
     (Op::Done, "done"),
     (Op::Failed, "failed"),
     (Op::Connect, "connect"),
@@ -60,6 +62,8 @@ pub(super) const OPS: [(Op, &str); 21] = [
     (Op::Sleep, "sleep"),
     (Op::ExecuteCommand, "execute_command"),
     (Op::Class, "class"),
+    (Op::WhyFailed, "why_failed"),
+    (Op::Over, "over"),
 ];
 
 /// What the script asked for, with what it said about it; the words of an execution are in its [`Call`].
@@ -87,7 +91,7 @@ impl Op {
 /// A statement's execution: its number and the values for it. Kept from one to the next for its memory.
 #[derive(Default)]
 pub(super) struct Call {
-    /// The statement comes first, then its values.
+    pub(super) statement: usize,
     words: Vec<Given>,
     texts: Vec<u8>,
 }
@@ -96,7 +100,8 @@ pub(super) struct Call {
 #[derive(Clone, Copy)]
 enum Given {
     Null,
-    Number(f64),
+    Integer(f64),
+    Double(f64),
     /// Where it begins and ends among the texts.
     Text(usize, usize),
 }
@@ -114,8 +119,13 @@ impl Call {
     }
 
     #[inline]
-    pub(super) fn number(&mut self, number: f64) {
-        self.words.push(Given::Number(number));
+    pub(super) fn integer(&mut self, number: f64) {
+        self.words.push(Given::Integer(number));
+    }
+
+    #[inline]
+    pub(super) fn double(&mut self, number: f64) {
+        self.words.push(Given::Double(number));
     }
 
     #[inline]
@@ -125,28 +135,15 @@ impl Call {
         self.words.push(Given::Text(begin, self.texts.len()));
     }
 
-    /// The statement's number; 0, which names none, when there is none.
-    #[inline]
-    pub(super) fn statement(&self) -> usize {
-        match self.words.first() {
-            Some(Given::Number(number)) => *number as usize,
-            _ => 0,
-        }
-    }
-
     /// The values as they are sent. Integers that a Lua number cannot hold come as texts.
     #[inline]
-    pub(super) fn values(&self, doubles: &[bool]) -> impl ExactSizeIterator<Item = Wire<'_>> {
-        let values = self.words.get(1..).unwrap_or_default();
-        values
-            .iter()
-            .enumerate()
-            .map(|(index, value)| match *value {
-                Given::Null => Wire::Null,
-                Given::Number(number) if doubles.get(index) == Some(&true) => Wire::Double(number),
-                Given::Number(number) => Wire::Signed(number as i64),
-                Given::Text(begin, end) => Wire::Bytes(&self.texts[begin..end]),
-            })
+    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Wire<'_>> {
+        self.words.iter().map(|value| match *value {
+            Given::Null => Wire::Null,
+            Given::Integer(number) => Wire::Signed(number as i64),
+            Given::Double(number) => Wire::Double(number),
+            Given::Text(begin, end) => Wire::Bytes(&self.texts[begin..end]),
+        })
     }
 }
 
@@ -215,8 +212,39 @@ pub(super) enum Answer {
         /// Tells the result from earlier ones.
         generation: u32,
     },
+    /// A statement failed.
+    Failed(Failed),
     /// Whatever the operation answers with.
     Words(MultiValue),
+}
+
+/// Why a statement failed, in words that are not Lua's yet: while compiled code waits, nothing may be done in its state.
+pub(super) enum Failed {
+    /// The API was used in a wrong way.
+    Misuse(&'static str),
+    /// The server or the connection says no.
+    Error {
+        code: u16,
+        sqlstate: String,
+        message: String,
+        /// The event is to be tried again.
+        is_ignorable: bool,
+    },
+}
+
+impl Failed {
+    /// As the prelude is told.
+    pub(super) fn words(self, lua: &Lua) -> mlua::Result<MultiValue> {
+        match self {
+            Failed::Misuse(why) => (Value::Nil, why).into_lua_multi(lua),
+            Failed::Error {
+                code,
+                sqlstate,
+                message,
+                is_ignorable,
+            } => (false, code, sqlstate, message, is_ignorable).into_lua_multi(lua),
+        }
+    }
 }
 
 #[cfg(test)]

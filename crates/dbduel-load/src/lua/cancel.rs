@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::executor::Bell;
 
 /// Ends the commands of the hosts that were made with it. Clones end the same ones.
-#[derive(Clone, Default)]
-pub struct Cancel(Arc<Inner>);
+#[derive(Clone)]
+pub struct Cancel(Option<Arc<Inner>>);
 
 #[derive(Default)]
 struct Inner {
@@ -17,23 +17,41 @@ struct Inner {
 }
 
 impl Cancel {
+    /// One that ends nothing, for those who are ended in another way.
+    #[must_use]
+    pub fn never() -> Self {
+        Cancel(None)
+    }
+
     /// From now on nothing is sent to a server; what waits for one is given up and its connections are closed. A script
     /// that computes goes on until it asks for something.
     pub fn cancel(&self) {
-        self.0.is_set.store(true, Ordering::Release);
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(inner) = &self.0 else {
+            return;
+        };
+        inner.is_set.store(true, Ordering::Release);
+        let bells = inner.bells.lock().unwrap_or_else(PoisonError::into_inner);
         bells.iter().for_each(Bell::ring);
     }
 
     #[inline]
     pub(super) fn is_set(&self) -> bool {
-        self.0.is_set.load(Ordering::Acquire)
+        let inner = self.0.as_ref();
+        inner.is_some_and(|inner| inner.is_set.load(Ordering::Acquire))
     }
 
     /// Rings this bell too.
     pub(super) fn listen(&self, bell: Bell) {
-        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.push(bell);
+        if let Some(inner) = &self.0 {
+            let mut bells = inner.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            bells.push(bell);
+        }
+    }
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Cancel(Some(Arc::default()))
     }
 }
 

@@ -269,14 +269,14 @@ impl Connections {
         }
     }
 
-    /// Executes a prepared statement and skips its rows.
+    /// Executes a prepared statement and skips its rows. The connection that did it is told as well.
     #[inline]
     pub(super) async fn execute(
         &mut self,
         lent: &mut Lent<'_>,
         statement: usize,
         values: &[Value<'_>],
-    ) -> Result<Summary, Failure> {
+    ) -> Result<(Summary, usize), Failure> {
         let Some(Some(prepared)) = self.statements.get_mut(statement) else {
             return Err(CLOSED);
         };
@@ -287,19 +287,13 @@ impl Connections {
         let outcome = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
             (Some(Slot::Own(conn)), _) => conn.execute(&mut prepared.statement, values).await,
             (Some(Slot::Lent), Some(conn)) => conn.execute(&mut prepared.statement, values).await,
-            (Some(Slot::Imagined), _) => return Ok(Summary::default()),
+            (Some(Slot::Imagined), _) => return Ok((Summary::default(), connection)),
             _ => return Err(CLOSED),
         };
         match outcome {
-            Ok(summary) => Ok(summary),
+            Ok(summary) => Ok((summary, connection)),
             Err(error) => Err(self.failed(lent, connection, error).await),
         }
-    }
-
-    /// The connection that a statement belongs to; 0 for none.
-    pub(super) fn connection_of(&self, statement: usize) -> usize {
-        let prepared = self.statements.get(statement).and_then(Option::as_ref);
-        prepared.map_or(0, |prepared| prepared.connection)
     }
 
     /// Lets the server forget a statement. A connection that breaks over it says so at its next statement.

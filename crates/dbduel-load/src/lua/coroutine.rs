@@ -1,34 +1,40 @@
-//! The coroutine that a script runs in, resumed over LuaJIT's own interface: an execution, of which there are very many,
-//! allocates nothing on its way in or out.
+//! The coroutine that a script runs in: what it asks for and how it is answered, in the words of Lua.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
-use std::ptr;
+use std::io;
+use std::rc::Rc;
 
-use mlua::{Lua, Thread, Value, ffi};
+use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Thread, Value, ffi};
 
-use super::answer::{Answer, Asked, Call, Op};
+use super::answer::{Answer, Asked, Call, Failed, Op};
 use super::error::ScriptError;
+use super::fiber::{Edge, Fiber, Left, Told};
 
-/// More than an answer of few words needs.
-const ROOM: c_int = 8;
-
-/// Words before those that say more about what is asked: the operation's mark.
-const HEAD: c_int = 1;
+/// What a script is told that asks why nothing failed, which the prelude does not do.
+const NOTHING_FAILED: &str = "no statement has failed";
 
 /// One coroutine of a state.
 pub(super) struct Coroutine {
+    /// Keeps the state below from the collector.
     thread: Thread,
-    /// It has neither returned nor failed.
-    goes_on: Cell<bool>,
+    fiber: RefCell<Fiber>,
+    edge: Rc<Edge>,
+    /// Why an execution failed, until the script asks for the words.
+    failed: Cell<Option<Failed>>,
 }
 
 impl Coroutine {
-    pub(super) fn new(thread: Thread) -> Self {
-        Coroutine {
+    /// One that will run the thread's function.
+    pub(super) fn new(thread: Thread, edge: &Rc<Edge>) -> io::Result<Self> {
+        // SAFETY: the edge and the thread are kept here, and nobody else knows the thread.
+        let fiber = unsafe { Fiber::new(edge, thread.state()) }?;
+        Ok(Coroutine {
             thread,
-            goes_on: Cell::new(true),
-        }
+            fiber: RefCell::new(fiber),
+            edge: Rc::clone(edge),
+            failed: Cell::default(),
+        })
     }
 
     /// Lets it go on with an answer until it asks for something. What is to be executed goes into `call`; the words of
@@ -37,104 +43,71 @@ impl Coroutine {
     pub(super) fn resume(
         &self,
         lua: &Lua,
-        answer: Answer,
+        mut answer: Answer,
         call: &mut Call,
     ) -> Result<Asked, ScriptError> {
-        if !self.goes_on.get() {
-            return Err(mlua::Error::CoroutineUnresumable.into());
-        }
-        let state = self.thread.state();
-        let pushed = self.push(lua, answer)?;
-        let mut count = 0;
-        // SAFETY: the coroutine is suspended, or has not begun and its function is on its stack; nobody else runs in the
-        // state, since what is called from there does not resume coroutines of ours.
-        let status = unsafe { ffi::lua_resume(state, ptr::null_mut(), pushed, &raw mut count) };
-        match status {
-            ffi::LUA_YIELD => {}
-            ffi::LUA_OK => self.goes_on.set(false),
-            status => {
-                self.goes_on.set(false);
-                return Err(self.error(lua, status)?.into());
+        loop {
+            self.answer(lua, answer)?;
+            self.fiber.borrow_mut().enter(&self.edge);
+            let asked = match self.edge.left() {
+                Left::Next => return Ok(Asked::new(Op::Next, None)),
+                Left::Execute(statement) => {
+                    self.edge.take_call(call);
+                    call.statement = statement;
+                    return Ok(Asked::new(Op::Execute, None));
+                }
+                // SAFETY: the state waits for the answer.
+                Left::Asks(state) => unsafe { read(lua, state, ffi::lua_gettop(state)) }?,
+                // SAFETY: nothing runs in the state any more.
+                Left::Returned(ffi::LUA_OK, count) => unsafe {
+                    return read(lua, self.thread.state(), count);
+                },
+                Left::Returned(status, _) => return Err(self.error(lua, status)?.into()),
+                Left::Before(_) => return Err(mlua::Error::CoroutineUnresumable.into()),
+            };
+            if asked.op != Op::WhyFailed {
+                return Ok(asked);
             }
-        }
-        let asked = self.read(lua, count, call);
-        // SAFETY: the words have been read, and the stack of a coroutine that does not run is ours.
-        unsafe { ffi::lua_settop(state, 0) };
-        asked?.ok_or_else(|| {
-            mlua::Error::runtime("the script yields as nothing in the prelude does").into()
-        })
-    }
-
-    /// Puts an answer onto the coroutine's stack; how many words it is.
-    #[inline]
-    fn push(&self, lua: &Lua, answer: Answer) -> mlua::Result<c_int> {
-        let state = self.thread.state();
-        let room = match &answer {
-            Answer::Words(words) => c_int::try_from(words.len()).unwrap_or(c_int::MAX),
-            _ => ROOM,
-        };
-        // SAFETY: the coroutine does not run, so its stack may be written to, and it has room for all that is pushed.
-        // Flags and numbers are pushed without allocating, so without errors.
-        unsafe {
-            if ffi::lua_checkstack(state, room) == 0 {
-                return Err(mlua::Error::StackError);
-            }
-            Ok(match answer {
-                Answer::Flag(flag) => {
-                    ffi::lua_pushboolean(state, c_int::from(flag));
-                    1
-                }
-                Answer::Rows(shape) => {
-                    ffi::lua_pushboolean(state, 1);
-                    ffi::lua_pushnumber(state, shape.columns as f64);
-                    ffi::lua_pushnumber(state, shape.rows as f64);
-                    ffi::lua_pushnumber(state, f64::from(shape.generation));
-                    4
-                }
-                Answer::Skipped { rows, generation } => {
-                    ffi::lua_pushnumber(state, rows as f64);
-                    ffi::lua_pushnumber(state, f64::from(generation));
-                    2
-                }
-                Answer::Words(words) => {
-                    lua.exec_raw::<()>(words, |from| ffi::lua_xmove(from, state, room))?;
-                    room
-                }
-            })
+            answer = Answer::Failed(self.failed.take().unwrap_or(Failed::Misuse(NOTHING_FAILED)));
         }
     }
 
-    /// What it asks for, in so many words on its stack; none when the yield is not the prelude's.
+    /// Leaves an answer where the coroutine looks for it.
     #[inline]
-    fn read(&self, lua: &Lua, count: c_int, call: &mut Call) -> mlua::Result<Option<Asked>> {
-        let state = self.thread.state();
-        // SAFETY: the words are on the stack until it is cleared. Only values of the right type are converted, which
-        // leaves them as they are and cannot fail.
-        unsafe {
-            // Null when the first word is no userdata or there is none.
-            let Some(op) = Op::from_mark(ffi::lua_touserdata(state, 1)) else {
-                return Ok(None);
-            };
-            if op == Op::Execute {
-                read_call(state, count, call);
-                return Ok(Some(Asked::new(op, None)));
+    fn answer(&self, lua: &Lua, answer: Answer) -> Result<(), ScriptError> {
+        match (self.edge.left(), answer) {
+            (Left::Returned(..), _) => return Err(mlua::Error::CoroutineUnresumable.into()),
+            (Left::Before(state) | Left::Asks(state), answer) => {
+                self.edge.answer_words(push(lua, state, answer)?);
             }
-            let words = match count - HEAD {
-                0 => None,
-                rest => Some(lua.exec_raw((), |to| {
-                    if ffi::lua_checkstack(to, rest) != 0 {
-                        ffi::lua_xmove(state, to, rest);
-                    }
-                })?),
-            };
-            Ok(Some(Asked::new(op, words)))
+            (Left::Next | Left::Execute(_), Answer::Flag(false)) => self.edge.answer(Told::No),
+            (Left::Next | Left::Execute(_), Answer::Skipped { rows, generation }) => {
+                self.edge.answer_rows(rows, generation);
+            }
+            (Left::Next | Left::Execute(_), Answer::Failed(failed)) => {
+                self.failed.set(Some(failed));
+                self.edge.answer(Told::Words);
+            }
+            // Compiled code asks for nothing that has another answer.
+            (
+                Left::Next | Left::Execute(_),
+                Answer::Flag(true) | Answer::Rows(_) | Answer::Words(_),
+            ) => {
+                self.edge.answer(Told::Yes);
+            }
         }
+        Ok(())
     }
 
     /// What it failed with.
     #[cold]
     fn error(&self, lua: &Lua, status: c_int) -> mlua::Result<mlua::Error> {
         let state = self.thread.state();
+        if status == ffi::LUA_YIELD {
+            return Ok(mlua::Error::runtime(
+                "the script yields where nobody resumes it",
+            ));
+        }
         // SAFETY: a coroutine that failed has its error on top of its stack.
         let error = unsafe { lua.exec_raw((), |to| ffi::lua_xmove(state, to, 1)) }?;
         let text = match error {
@@ -149,25 +122,57 @@ impl Coroutine {
     }
 }
 
-/// Copies the values of an execution.
+impl Drop for Coroutine {
+    fn drop(&mut self) {
+        self.fiber.get_mut().give_up(&self.edge);
+    }
+}
+
+/// Puts an answer onto the stack of a state that waits; how many words it is.
+fn push(lua: &Lua, state: *mut ffi::lua_State, answer: Answer) -> mlua::Result<c_int> {
+    let words = match answer {
+        Answer::Words(words) => words,
+        Answer::Failed(failed) => failed.words(lua)?,
+        Answer::Flag(flag) => flag.into_lua_multi(lua)?,
+        Answer::Rows(shape) => (
+            true,
+            shape.columns as f64,
+            shape.rows as f64,
+            shape.generation,
+        )
+            .into_lua_multi(lua)?,
+        Answer::Skipped { rows, generation } => (rows as f64, generation).into_lua_multi(lua)?,
+    };
+    let count = c_int::try_from(words.len()).unwrap_or(c_int::MAX);
+    // SAFETY: the state waits, so its stack may be written to, and it has room for all that is pushed.
+    unsafe {
+        if ffi::lua_checkstack(state, count) == 0 {
+            return Err(mlua::Error::StackError);
+        }
+        lua.exec_raw::<()>(words, |from| ffi::lua_xmove(from, state, count))?;
+    }
+    Ok(count)
+}
+
+/// What is asked for by the last words on a stack.
 ///
 /// # Safety
-/// `state` does not run, and has `count` words on its stack.
-#[inline]
-unsafe fn read_call(state: *mut ffi::lua_State, count: c_int, call: &mut Call) {
-    call.clear();
-    // SAFETY: as above; a text is copied while it is on the stack, where the collector does not take it.
-    unsafe {
-        for index in HEAD + 1..=count {
-            match ffi::lua_type(state, index) {
-                ffi::LUA_TNUMBER => call.number(ffi::lua_tonumber(state, index)),
-                ffi::LUA_TSTRING => {
-                    let mut length = 0;
-                    let text = ffi::lua_tolstring(state, index, &raw mut length);
-                    call.text(std::slice::from_raw_parts(text.cast(), length));
-                }
-                _ => call.null(),
+/// The state waits, and has so many words on its stack.
+unsafe fn read(lua: &Lua, state: *mut ffi::lua_State, count: c_int) -> Result<Asked, ScriptError> {
+    // SAFETY: as above; the words are taken from the stack.
+    let mut words: MultiValue = unsafe {
+        lua.exec_raw((), |to| {
+            if ffi::lua_checkstack(to, count) != 0 {
+                ffi::lua_xmove(state, to, count);
             }
-        }
+        })
+    }?;
+    let op = match words.pop_front() {
+        Some(Value::LightUserData(LightUserData(mark))) => Op::from_mark(mark),
+        _ => None,
+    };
+    match op {
+        Some(op) => Ok(Asked::new(op, Some(words))),
+        None => Err(mlua::Error::runtime("the script asks for something that nobody knows").into()),
     }
 }

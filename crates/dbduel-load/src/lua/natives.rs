@@ -35,10 +35,9 @@ pub(super) struct Shared {
     pub(super) rows: RefCell<Vec<Rows>>,
     /// By number of the connection.
     bulks: RefCell<Vec<Option<Bulk>>>,
-    /// By number of the statement: which parameters are of type double.
-    pub(super) doubles: RefCell<Vec<Vec<bool>>>,
     pub(super) unused: RefCell<Vec<Unused>>,
-    pub(super) meter: Arc<Meter>,
+    /// None when nobody looks at what is counted.
+    meter: Option<Arc<Meter>>,
     pub(super) sink: Sink,
     pub(super) script: Script,
     pub(super) driver_used: Arc<AtomicBool>,
@@ -113,7 +112,7 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     host.set("compile", lua.create_function(compile)?)?;
     let own = Rc::clone(shared);
     let count = move |_: &Lua, (code, count): (u32, u64)| {
-        own.meter.add(counted(code, count));
+        own.count(counted(code, count));
         Ok(())
     };
     host.set("count", lua.create_function(count)?)?;
@@ -302,18 +301,7 @@ fn results(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
             .collect()
         }))
     };
-    host.set("next_result", lua.create_function(next_result)?)?;
-    let own = Rc::clone(shared);
-    let bind = move |_: &Lua, (statement, doubles): (usize, mlua::String)| {
-        let doubles = doubles
-            .as_bytes()
-            .iter()
-            .map(|&letter| letter == b'd')
-            .collect();
-        *at(&mut own.doubles.borrow_mut(), statement) = doubles;
-        Ok(())
-    };
-    host.set("bind", lua.create_function(bind)?)
+    host.set("next_result", lua.create_function(next_result)?)
 }
 
 fn bulk(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
@@ -382,13 +370,12 @@ impl Shared {
         sink: Sink,
         script: Script,
         driver_used: Arc<AtomicBool>,
-        meter: Arc<Meter>,
+        meter: Option<Arc<Meter>>,
     ) -> Rc<Self> {
         Rc::new(Shared {
             dice: RefCell::new(dice),
             rows: RefCell::default(),
             bulks: RefCell::default(),
-            doubles: RefCell::default(),
             unused: RefCell::default(),
             meter,
             sink,
@@ -397,5 +384,12 @@ impl Shared {
             last_error: RefCell::default(),
             declared: RefCell::default(),
         })
+    }
+
+    #[inline]
+    pub(super) fn count(&self, counts: Counts) {
+        if let Some(meter) = &self.meter {
+            meter.add(counts);
+        }
     }
 }

@@ -14,6 +14,7 @@ use dbduel_wire::ServerError;
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Call, Op};
+use super::cancel::Cancel;
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
 use super::natives::Unused;
@@ -57,6 +58,7 @@ pub(crate) struct Session {
     connections: Connections,
     reactor: Rc<Reactor>,
     token: Token,
+    cancel: Cancel,
     /// What is executed.
     call: Call,
     /// What the script has asked for and is not done yet.
@@ -68,7 +70,7 @@ impl Session {
     pub(crate) fn new(
         context: Rc<Context>,
         tid: u32,
-        meter: Arc<Meter>,
+        meter: Option<Arc<Meter>>,
         patience: Patience,
         reactor: Rc<Reactor>,
         token: Token,
@@ -77,6 +79,7 @@ impl Session {
         let connections = Connections::new(Rc::clone(&context), patience, own_reactor, token);
         Ok(Session {
             state: State::new(&context, tid, meter)?,
+            cancel: context.cancel().clone(),
             connections,
             context,
             reactor,
@@ -187,7 +190,7 @@ impl Session {
 
     fn ask(&mut self, answer: Answer) -> Result<Asked, ScriptError> {
         let asked = self.state.resume(answer, &mut self.call)?;
-        if self.context.settings.cancel.is_set() {
+        if self.cancel.is_set() {
             return Err(ScriptError::Cancelled);
         }
         Ok(asked)
@@ -251,6 +254,8 @@ impl Session {
                 Op::Abandon => return Ok(Event::Abandon),
                 Op::Finished => return Ok(Event::Finished),
                 Op::Class => return Ok(Event::Class(asked.id())),
+                // Neither gets as far as here: the coroutine answers the one, and nobody waits for the other.
+                Op::WhyFailed | Op::Over => Answer::Flag(false),
             };
             self.drop_unused(lent).await;
         }

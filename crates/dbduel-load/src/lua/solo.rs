@@ -1,7 +1,6 @@
 //! One session on an event loop of its own: how the global state of a script and its commands run.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use mlua::{IntoLuaMulti, MultiValue};
 
@@ -12,7 +11,6 @@ use super::patience::Patience;
 use super::session::Session;
 use super::state::Context;
 use crate::executor::{Executor, Task};
-use crate::run::Meter;
 
 /// The random stream of commands, the same every time, so that data are.
 const COMMAND_SEED: u64 = 1;
@@ -48,7 +46,7 @@ impl Solo {
         let session = Box::new(Session::new(
             context,
             tid,
-            Arc::<Meter>::default(),
+            None,
             Patience::endless(),
             reactor,
             token,

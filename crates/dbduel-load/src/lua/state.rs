@@ -1,4 +1,4 @@
-//! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs.
+//! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs in it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,6 +13,7 @@ use super::chunks;
 use super::compiled;
 use super::coroutine::Coroutine;
 use super::error::ScriptError;
+use super::fiber::Edge;
 use super::natives::{self, Shared};
 use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
@@ -134,6 +135,7 @@ pub(super) struct State {
     lua: Lua,
     host: Table,
     coroutine: Option<Coroutine>,
+    edge: Rc<Edge>,
     /// For those who need one to reach the state.
     main: *mut mlua::lua_State,
     watch: Watch,
@@ -142,7 +144,11 @@ pub(super) struct State {
 
 impl State {
     /// A state with the API in it and without the script. `tid` is the client's number.
-    pub(super) fn new(context: &Context, tid: u32, meter: Arc<Meter>) -> Result<Self, ScriptError> {
+    pub(super) fn new(
+        context: &Context,
+        tid: u32,
+        meter: Option<Arc<Meter>>,
+    ) -> Result<Self, ScriptError> {
         let settings = &context.settings;
         // SAFETY: scripts get all libraries, debug and ffi among them, because sysbench gives them; a script can break
         // the process as it can there, and is trusted as much as a program that one runs.
@@ -164,10 +170,13 @@ impl State {
             meter,
         );
         let host = natives::table(&lua, &shared)?;
+        let edge = Edge::new();
+        edge.offer(&lua, &host)?;
         let state = State {
             lua,
             host,
             coroutine: None,
+            edge,
             main,
             watch: Watch::new(settings.limits.computing)?,
             shared,
@@ -285,7 +294,9 @@ impl State {
         words: impl mlua::IntoLuaMulti,
     ) -> Result<Answer, ScriptError> {
         let guarded = self.host_function("guarded")?;
-        self.coroutine = Some(Coroutine::new(self.lua.create_thread(guarded)?));
+        self.coroutine = None;
+        let thread = self.lua.create_thread(guarded)?;
+        self.coroutine = Some(Coroutine::new(thread, &self.edge)?);
         let mut words = words.into_lua_multi(&self.lua)?;
         words.push_front(Value::Function(function));
         Ok(Answer::Words(words))
@@ -311,6 +322,9 @@ impl State {
 impl Drop for State {
     /// What is printed at the end of a state needs one that is still there.
     fn drop(&mut self) {
+        if let Some(coroutine) = self.coroutine.take() {
+            self.bounded(|| drop(coroutine));
+        }
         if let Ok(close) = self.host.get::<Function>("close") {
             // Nobody is left to be told.
             let _ = self.bounded(|| close.call::<()>(()));

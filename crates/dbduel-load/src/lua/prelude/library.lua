@@ -2,52 +2,8 @@
 -- write where somebody else does. They take, return and raise what those do.
 
 local host = ...
-local op, yield = host.op, coroutine.yield
--- The script gets others.
-host.yield = yield
-local raw_resume, create = coroutine.resume, coroutine.create
-local running, can_yield, as_text = coroutine.running, coroutine.isyieldable, tostring
-
-local is_ours = {}
-for _, question in pairs(op) do
-   is_ours[question] = true
-end
-
--- A script may have coroutines of its own. What they ask is passed on to whoever resumed them, up to the one that Rust
--- resumes; a plain yield ends there as always.
-local function pass(co, ok, question, ...)
-   if ok and is_ours[question] then
-      return pass(co, raw_resume(co, yield(question, ...)))
-   end
-   return ok, question, ...
-end
-
-function coroutine.resume(co, ...)
-   if type(co) ~= "thread" then
-      error("bad argument #1 to 'resume' (coroutine expected)", 2)
-   end
-   return pass(co, raw_resume(co, ...))
-end
-
-local function unwrapped(ok, ...)
-   if not ok then
-      -- Lua puts the place of the call before a text, and passes on everything else as it is.
-      error((...), 2)
-   end
-   return ...
-end
-
-function coroutine.wrap(...)
-   local f = ...
-   if type(f) ~= "function" then
-      local given = select("#", ...) == 0 and "no value" or type(f)
-      error("bad argument #1 to 'wrap' (function expected, got " .. given .. ")", 2)
-   end
-   local co = create(f)
-   return function(...)
-      return unwrapped(pass(co, raw_resume(co, ...)))
-   end
-end
+local op, ask = host.op, host.ask
+local running, can_yield, as_text, raw_yield = coroutine.running, coroutine.isyieldable, tostring, coroutine.yield
 
 -- What Rust resumes is the script's main thread, as far as the script knows.
 local main
@@ -69,7 +25,7 @@ function coroutine.yield(...)
    if running() == main then
       error("attempt to yield across C-call boundary", 2)
    end
-   return yield(...)
+   return raw_yield(...)
 end
 
 -- An argument that must be a text, as the library's functions take it: a number is one too. For functions that scripts call.
@@ -201,8 +157,8 @@ function os.execute(command)
    command = checked_text("execute", 1, command)
    local seconds = tonumber(command:match("^%s*sleep%s+([%d.]+)%s*$") or "")
    if seconds then
-      yield(op.sleep, seconds)
+      ask(op.sleep, seconds)
       return 0
    end
-   return yield(op.execute_command, command)
+   return ask(op.execute_command, command)
 end

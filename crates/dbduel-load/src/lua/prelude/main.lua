@@ -1,11 +1,12 @@
--- How Rust and a script talk: the script asks by yielding, Rust resumes it with the answer.
+-- How Rust and a script talk: the script asks, and Rust lets it go on with the answer.
 --
 -- Every chunk of the prelude is called with the table of native functions, which answer at once. Whatever waits for a
--- server, for time or for other clients is asked for by a yield.
+-- server, for time or for other clients is asked for: in words by `ask`, and what every event needs by functions of C, which
+-- compiled code calls directly and which answer with a number.
 
 local host = ...
 -- What can be asked, by name; nothing else in a state is equal to one of these.
-local op, yield = host.op, host.yield
+local op, ask = host.op, host.ask
 
 -- The first place in the script itself, for errors that do not name one.
 local function place()
@@ -79,13 +80,32 @@ end
 
 -- The loop of events, which a script may replace. An error leaves the inner function, which is why it is told whether it
 -- goes on with an event that has begun.
-local NEXT = op.next
+local ffi = require("ffi")
+local calls = host.calls
+local edge, next_event = ffi.cast("void *", calls.edge), ffi.cast("int32_t (*)(void *)", calls.next)
+local NO, YES, REFUSED = calls.no, calls.yes, calls.refused
+
+-- Nobody waits for the script, or it cannot be left to wait: for an answer that is none of those that the caller knows.
+function host.leave(told)
+   if told == REFUSED then
+      error("attempt to yield across C-call boundary", 3)
+   end
+   ask(op.over)
+end
+
+local function goes_on()
+   local told = next_event(edge)
+   if told ~= YES and told ~= NO then
+      host.leave(told)
+   end
+   return told == YES
+end
 
 local function events(thread_id, has_begun)
-   while has_begun or yield(NEXT) do
+   while has_begun or goes_on() do
       has_begun = false
       if event(thread_id) then
-         yield(op.abandon)
+         ask(op.abandon)
          return
       end
    end
@@ -97,16 +117,16 @@ function thread_run(thread_id)
       err = known(err, event)
       local restarts = err.errcode == sysbench.error.RESTART_EVENT and err.dbduel_trace == nil
       if restarts then
-         if not yield(op.restart, err.connection and err.connection.id or 0) then
+         if not ask(op.restart, err.connection and err.connection.id or 0) then
             -- The run is over, and this event would not end.
-            yield(op.abandon)
+            ask(op.abandon)
             return
          end
          local hook = sysbench.hooks.before_restart_event
          if hook then
             hook(err)
          end
-      elseif not yield(op.event_failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)) then
+      elseif not ask(op.event_failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)) then
          error(err.text, 0)
       end
       ok, err = xpcall(events, describe, thread_id, restarts)
@@ -121,7 +141,7 @@ function host.name_classes(names)
          error("class " .. name .. ": the script has no global function of that name", 0)
       end
       _G[name] = function(...)
-         yield(op.class, number)
+         ask(op.class, number)
          return work(...)
       end
    end
@@ -131,9 +151,9 @@ function host.thread_main(thread_id)
    if thread_init then
       thread_init(thread_id)
    end
-   yield(op.ready)
+   ask(op.ready)
    thread_run(thread_id)
-   yield(op.finished)
+   ask(op.finished)
    if thread_done then
       thread_done(thread_id)
    end
@@ -147,7 +167,6 @@ function host.call_global(name, ...)
 end
 
 -- What scripts call of sysbench and of the C library over `ffi`: a pause must not hold up the other clients of the thread.
-local ffi = require("ffi")
 
 ffi.cdef [[
 typedef enum { SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT, SB_CNT_BYTES_READ,
@@ -162,24 +181,24 @@ function c.sb_counter_inc(_, kind)
 end
 
 function c.sb_more_events()
-   return yield(op.more)
+   return ask(op.more)
 end
 
 function c.sb_event_start()
-   yield(op.start)
+   ask(op.start)
 end
 
 function c.sb_event_stop()
-   yield(op.stop)
+   ask(op.stop)
 end
 
 function c.usleep(microseconds)
-   yield(op.sleep, tonumber(microseconds) / 1e6)
+   ask(op.sleep, tonumber(microseconds) / 1e6)
    return 0
 end
 
 function c.sleep(seconds)
-   yield(op.sleep, tonumber(seconds))
+   ask(op.sleep, tonumber(seconds))
    return 0
 end
 

@@ -1,9 +1,9 @@
 -- Drivers, connections, statements and results.
 
 local host = ...
-local yield, op = host.yield, host.op
+local ask, op = host.ask, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
-local PREPARE, EXECUTE, CLOSE = op.prepare, op.execute, op.close
+local PREPARE, CLOSE = op.prepare, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
 
 local sql = {}
@@ -43,7 +43,7 @@ function driver:name()
 end
 
 function driver:connect()
-   local id, handle = yield(CONNECT)
+   local id, handle = ask(CONNECT)
    if not id then
       error("connection creation failed", 2)
    end
@@ -90,7 +90,7 @@ function connection:check_error(rs, query)
 end
 
 function connection:disconnect()
-   local ok, why = yield(DISCONNECT, self.id)
+   local ok, why = ask(DISCONNECT, self.id)
    if not ok then
       host.alert(why)
    end
@@ -98,7 +98,7 @@ function connection:disconnect()
 end
 
 function connection:reconnect()
-   local ok, why = yield(RECONNECT, self.id)
+   local ok, why = ask(RECONNECT, self.id)
    if ok == nil then
       host.alert(why)
    end
@@ -106,7 +106,7 @@ function connection:reconnect()
 end
 
 function connection:query(query)
-   local ok, a, b, c, d = yield(QUERY, self.id, query)
+   local ok, a, b, c, d = ask(QUERY, self.id, query)
    return settle(self, query, ok, a, b, c, d)
 end
 
@@ -138,7 +138,7 @@ end
 local function flush(self)
    local query = host.bulk_take(self.id)
    if query then
-      settle(self, query, yield(QUERY, self.id, query))
+      settle(self, query, ask(QUERY, self.id, query))
    end
    return true
 end
@@ -163,7 +163,7 @@ function connection:bulk_insert_done()
 end
 
 function connection:prepare(query)
-   local ok, a, b, c, d = yield(PREPARE, self.id, query)
+   local ok, a, b, c, d = ask(PREPARE, self.id, query)
    if ok ~= true then
       return settle(self, query, ok, a, b, c, d)
    end
@@ -238,53 +238,60 @@ function statement:bind_param(...)
       host.fatal("Wrong number of parameters to mysql_stmt_bind_param")
       return 1
    end
-   local binds, doubles = { ... }, {}
-   for i = 1, count do
-      doubles[i] = binds[i].type == DOUBLE and "d" or "-"
-   end
-   self.binds, self.count = binds, count
-   host.bind(self.id, table.concat(doubles))
+   self.binds, self.count = { ... }, count
    return 0
 end
 
--- What an execution answers with: true when there are no rows, their number and their generation when there are, and
--- otherwise an error as any other. Rows of prepared statements are not kept, so their result is one object for all
--- executions of a statement, as in sysbench.
-local function executed(self, rows, a, b, c, d)
-   local con = self.connection
-   if rows == true then
-      con.error = 0
-      return nil
+local ffi = require("ffi")
+ffi.cdef "typedef struct { double rows; uint32_t generation; } dbduel_edge;"
+local calls = host.calls
+local edge = ffi.cast("dbduel_edge *", calls.edge)
+local give_integer = ffi.cast("void (*)(dbduel_edge *, double)", calls.integer)
+local give_double = ffi.cast("void (*)(dbduel_edge *, double)", calls.double)
+local give_text = ffi.cast("void (*)(dbduel_edge *, const char *, size_t)", calls.text)
+local give_null = ffi.cast("void (*)(dbduel_edge *)", calls.null)
+local execute = ffi.cast("int32_t (*)(dbduel_edge *, uint32_t)", calls.execute)
+local DONE, ROWS, WORDS = calls.yes, calls.rows, calls.words
+
+local function give(bound)
+   local value = bound.value
+   local kind = type(value)
+   if kind == "number" then
+      if bound.type == DOUBLE then
+         give_double(edge, value)
+      else
+         give_integer(edge, value)
+      end
+   elseif kind == "string" then
+      give_text(edge, value, #value)
+   else
+      give_null(edge)
    end
-   if rows then
-      con.error = 0
-      local rs = self.result
-      rs.nrows, rs.generation = rows, a
-      return rs
-   end
-   return settle(con, "<prepared statement>", rows, a, b, c, d)
 end
 
--- So many words are taken from every answer, because LuaJIT compiles nothing around a call with as many as there are.
+-- Rows of prepared statements are not kept, so their result is one object for all executions of a statement, as in sysbench.
 function statement:execute()
    local b, n = self.binds, self.count
-   local rows, a1, a2, a3, a4
    if n == 1 then
-      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value)
-   elseif n == 2 then
-      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value, b[2].value)
-   elseif n == 0 then
-      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id)
-   elseif n == 4 then
-      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, b[1].value, b[2].value, b[3].value, b[4].value)
+      give(b[1])
    else
-      local values = {}
       for i = 1, n do
-         values[i] = b[i].value
+         give(b[i])
       end
-      rows, a1, a2, a3, a4 = yield(EXECUTE, self.id, unpack(values, 1, n))
    end
-   return executed(self, rows, a1, a2, a3, a4)
+   local told, con = execute(edge, self.id), self.connection
+   if told == ROWS then
+      con.error = 0
+      local rs = self.result
+      rs.nrows, rs.generation = edge.rows, edge.generation
+      return rs
+   elseif told == DONE then
+      con.error = 0
+      return nil
+   elseif told == WORDS then
+      return settle(con, "<prepared statement>", ask(op.why_failed))
+   end
+   host.leave(told)
 end
 
 function statement:next_result()
@@ -294,7 +301,7 @@ end
 function statement:close()
    if not self.closed then
       self.closed = true
-      yield(CLOSE, self.id)
+      ask(CLOSE, self.id)
    end
    return 0
 end

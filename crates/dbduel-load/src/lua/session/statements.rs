@@ -3,7 +3,7 @@
 use dbduel_wire::{ServerError, Summary, Value as Wire};
 use mlua::{IntoLuaMulti, Value};
 
-use super::super::answer::{Answer, Asked};
+use super::super::answer::{Answer, Asked, Failed};
 use super::super::connections::{Failure, Lent};
 use super::super::error::ScriptError;
 use super::super::natives::{Unused, at, handle};
@@ -28,22 +28,22 @@ const FAILED: Counts = Counts {
 impl Session {
     #[inline]
     pub(super) async fn execute(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
-        let statement = self.call.statement();
+        if self.state.shared.rows.try_borrow().is_err() {
+            let why =
+                "a statement cannot be executed by what the collector runs while a row is read";
+            return Ok(self.failed(Failure::Misuse(why), "mysql_stmt_execute"));
+        }
+        let statement = self.call.statement;
         let mut few = [Wire::Null; VALUES];
         let mut many = Vec::new();
-        let count;
-        {
-            let doubles = self.state.shared.doubles.borrow();
-            let doubles = doubles.get(statement).map_or(&[][..], Vec::as_slice);
-            let values = self.call.values(doubles);
-            count = values.len();
-            if count <= VALUES {
-                for (place, value) in few.iter_mut().zip(values) {
-                    *place = value;
-                }
-            } else {
-                many.extend(values);
+        let values = self.call.values();
+        let count = values.len();
+        if count <= VALUES {
+            for (place, value) in few.iter_mut().zip(values) {
+                *place = value;
             }
+        } else {
+            many.extend(values);
         }
         let values = if count <= VALUES {
             &few[..count]
@@ -51,13 +51,12 @@ impl Session {
             &many
         };
         let outcome = self.connections.execute(lent, statement, values).await;
-        let connection = self.connections.connection_of(statement);
         match outcome {
-            Ok(summary) if summary.result_sets == 0 => {
+            Ok((summary, _)) if summary.result_sets == 0 => {
                 self.count(&summary);
                 Ok(Answer::Flag(true))
             }
-            Ok(summary) => {
+            Ok((summary, connection)) => {
                 self.count(&summary);
                 // The rows were not kept, as in sysbench; the next statement's result is another one all the same.
                 let mut all = self.state.shared.rows.borrow_mut();
@@ -67,7 +66,7 @@ impl Session {
                     generation,
                 })
             }
-            Err(failure) => self.failed(failure, "mysql_stmt_execute"),
+            Err(failure) => Ok(self.failed(failure, "mysql_stmt_execute")),
         }
     }
 
@@ -78,10 +77,10 @@ impl Session {
     ) -> Result<Answer, ScriptError> {
         let connection = asked.id();
         let Some(sql) = asked.raw_text() else {
-            return self.failed(
+            return Ok(self.failed(
                 Failure::Misuse("a query must be a text"),
                 "mysql_real_query",
-            );
+            ));
         };
         // Rows are written while others could look, so they are taken out meanwhile.
         let mut rows = std::mem::take(at(&mut self.state.shared.rows.borrow_mut(), connection));
@@ -95,15 +94,15 @@ impl Session {
         let (shape, overflowed) = (rows.shape(), rows.overflowed());
         *at(&mut self.state.shared.rows.borrow_mut(), connection) = rows;
         match outcome {
-            Ok(_) if overflowed => self.failed(
+            Ok(_) if overflowed => Ok(self.failed(
                 Failure::Misuse("the result is larger than a script may keep"),
                 "mysql_store_result",
-            ),
+            )),
             Ok(summary) => {
                 self.count(&summary);
                 Ok(shape.map_or(Answer::Flag(true), Answer::Rows))
             }
-            Err(failure) => self.failed(failure, "mysql_drv_query"),
+            Err(failure) => Ok(self.failed(failure, "mysql_drv_query")),
         }
     }
 
@@ -114,10 +113,10 @@ impl Session {
     ) -> Result<Answer, ScriptError> {
         let connection = asked.id();
         let Some(sql) = asked.text() else {
-            return self.failed(
+            return Ok(self.failed(
                 Failure::Misuse("a statement must be a text"),
                 "mysql_stmt_prepare",
-            );
+            ));
         };
         match self.connections.prepare(lent, connection, &sql).await {
             Ok((statement, parameters)) => {
@@ -127,7 +126,7 @@ impl Session {
                     (true, statement, parameters, handle).into_lua_multi(lua)?,
                 ))
             }
-            Err(failure) => self.failed(failure, "mysql_stmt_prepare"),
+            Err(failure) => Ok(self.failed(failure, "mysql_stmt_prepare")),
         }
     }
 
@@ -184,7 +183,7 @@ impl Session {
         if !self.connections.is_open(connection) {
             return self.words((Value::Nil, "attempt to use an already closed connection"));
         }
-        self.state.shared.meter.add(RECONNECTED);
+        self.state.shared.count(RECONNECTED);
         match self.connections.reconnect(lent, connection).await {
             Ok(()) => Ok(Answer::Flag(true)),
             Err((address, error)) => {
@@ -217,26 +216,30 @@ impl Session {
         } else {
             counts.others = 1;
         }
-        self.state.shared.meter.add(counts);
+        self.state.shared.count(counts);
     }
 
     #[cold]
-    fn failed(&self, failure: Failure, function: &'static str) -> Result<Answer, ScriptError> {
+    fn failed(&self, failure: Failure, function: &'static str) -> Answer {
         let (error, reconnected) = match failure {
             Failure::Misuse(why) => {
                 *self.state.shared.last_error.borrow_mut() = None;
-                return self.words((Value::Nil, why));
+                return Answer::Failed(Failed::Misuse(why));
             }
             Failure::Error { error, reconnected } => (error, reconnected),
         };
-        let ignorable = reconnected || self.context.settings.ignored_errors.contains(error.code);
+        let is_ignorable = reconnected || self.context.settings.ignored_errors.contains(error.code);
         self.state
             .shared
-            .meter
-            .add(if reconnected { RECONNECTED } else { FAILED });
-        let state = String::from_utf8_lossy(&error.sqlstate).into_owned();
-        let answer = self.words((false, error.code, state, error.message.as_str(), ignorable));
+            .count(if reconnected { RECONNECTED } else { FAILED });
+        let sqlstate = String::from_utf8_lossy(&error.sqlstate).into_owned();
+        let failed = Failed::Error {
+            code: error.code,
+            sqlstate,
+            message: error.message.clone(),
+            is_ignorable,
+        };
         *self.state.shared.last_error.borrow_mut() = Some((error, function));
-        answer
+        Answer::Failed(failed)
     }
 }

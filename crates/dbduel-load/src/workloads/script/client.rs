@@ -88,8 +88,7 @@ impl Client for ScriptClient {
         } = options;
         let context = context.map(|context| Rc::new(context.with_sequence(sequence)));
         let opening = async {
-            let mut session =
-                Session::new(context?, number, Arc::default(), patience, reactor, token)?;
+            let mut session = Session::new(context?, number, None, patience, reactor, token)?;
             session.load(&mut Some(&mut *conn)).await?;
             session
                 .name_classes(&classes, &mut Some(&mut *conn))

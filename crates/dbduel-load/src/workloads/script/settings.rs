@@ -124,7 +124,11 @@ pub(super) fn settings(
             },
             _ => Limits::default(),
         },
-        cancel: Cancel::default(),
+        cancel: match command {
+            // Its clients end with their slice.
+            "run" => Cancel::never(),
+            _ => Cancel::default(),
+        },
         sink: Sink::new(to_standard_error),
     }
 }
