@@ -4,6 +4,7 @@
 //! and the refusal does not repeat it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -80,6 +81,17 @@ impl Address {
             },
             user,
         ))
+    }
+
+    /// True when what listens there certainly runs on this machine; a name other than `localhost` is not looked up.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        match self {
+            Address::Unix { .. } => true,
+            Address::Tcp { host, .. } => {
+                host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+            }
+        }
     }
 }
 
@@ -203,6 +215,25 @@ mod tests {
         ] {
             let error = Address::parse_with_user(text).unwrap_err();
             assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_known_to_be_here_by_its_socket_or_a_loopback_address() {
+        let is_here = |text: &str| {
+            let (address, _) = Address::parse_with_user(text).unwrap_or_else(|e| panic!("{e}"));
+            address.is_on_this_machine()
+        };
+        for text in [
+            "unix:/s.sock",
+            "tcp://localhost",
+            "tcp://127.0.0.2",
+            "tcp://[::1]:1",
+        ] {
+            assert!(is_here(text), "{text}");
+        }
+        for text in ["tcp://db", "tcp://10.0.0.1", "tcp://localhost.example"] {
+            assert!(!is_here(text), "{text}");
         }
     }
 

@@ -150,6 +150,16 @@ pub struct LoadLevel {
 }
 
 impl LoadLevel {
+    /// How many of the clients have a transaction under way at any time, however fast the server is: all of them when
+    /// each begins its next one at once, otherwise none for certain.
+    #[must_use]
+    pub fn busy_clients(&self) -> u32 {
+        match self.arrival {
+            Arrival::Closed { think_ms: 0.0 } => self.clients,
+            Arrival::Closed { .. } | Arrival::Constant { .. } | Arrival::Poisson { .. } => 0,
+        }
+    }
+
     /// How people call the level: `16 clients`.
     #[must_use]
     pub fn label(&self) -> String {

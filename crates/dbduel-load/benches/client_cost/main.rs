@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
-//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads 2] \
+//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads N] \
 //!     [--workload oltp-point-select] [--ours native|script]
 //! ```
 //!
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{Connection, TlsMode};
-use dbduel_load::executor::policy::raise_open_files_limit;
+use dbduel_load::executor::policy::{raise_open_files_limit, threads_beside_a_server};
 use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
@@ -57,7 +57,8 @@ struct Options {
     seconds: u32,
     rounds: u32,
     clients: Vec<u32>,
-    threads: u32,
+    /// As many as dbduel would take, unless named.
+    threads: Option<u32>,
     workloads: Vec<&'static str>,
     /// Whether our clients run sysbench's scripts too.
     as_scripts: bool,
@@ -87,7 +88,7 @@ impl Options {
             seconds: 5,
             rounds: 5,
             clients: vec![1, 16, 64, 256, 1024],
-            threads: 2,
+            threads: None,
             workloads: vec![POINTS, READ_WRITE],
             as_scripts: false,
         };
@@ -103,7 +104,7 @@ impl Options {
                 "--user" => options.user.clone_from(value),
                 "--seconds" => options.seconds = positive(name, value)?,
                 "--rounds" => options.rounds = positive(name, value)?,
-                "--threads" => options.threads = positive(name, value)?,
+                "--threads" => options.threads = Some(positive(name, value)?),
                 "--clients" => {
                     let each = value.split(',').map(|one| positive(name, one));
                     options.clients = each.collect::<Result<_>>()?;
@@ -268,8 +269,12 @@ fn run_ours(
     parameters: &Parameters,
     clients: u32,
 ) -> Result<()> {
+    let processors = std::thread::available_parallelism()?.get() as u32;
+    let threads = options
+        .threads
+        .unwrap_or_else(|| threads_beside_a_server(processors, clients));
     let mut process = Command::new(std::env::current_exe()?)
-        .args([DRIVE, &options.threads.to_string()])
+        .args([DRIVE, &threads.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

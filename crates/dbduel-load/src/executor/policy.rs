@@ -40,12 +40,23 @@ pub fn suit_clients(clients: u32) -> io::Result<()> {
     }
 }
 
+/// Clients of a server beside them from which on two processors always have work, so that no transaction wakes an idle one.
+const FILL_TWO_PROCESSORS: u32 = 32;
+
 /// How many load threads a machine of so many processors gets when the server may be on it too: a quarter of the
-/// processors, but two where there are two. A single thread wakes half of the server's threads on the processor that it
-/// is not on itself, which costs both of them more (figures in `docs/load-path.md`).
+/// processors, but two where there are two.
+///
+/// While processors are idle now and then, a single thread wakes half of the server's threads on the processor that it is
+/// not on itself, which costs both of them more. `busy_clients` are those of which each always has a transaction under way
+/// on a server that is certainly here. Where these keep two processors busy, nobody has to be woken up there, and one thread
+/// finds more replies at a time than each of two (figures in `docs/load-path.md`).
 #[must_use]
-pub fn threads_beside_a_server(processors: u32) -> u32 {
-    (processors / 4).max(2).min(processors.max(1))
+pub fn threads_beside_a_server(processors: u32, busy_clients: u32) -> u32 {
+    match processors {
+        0 | 1 => 1,
+        2 if busy_clients >= FILL_TWO_PROCESSORS => 1,
+        _ => (processors / 4).max(2),
+    }
 }
 
 /// Confines the calling thread, and all that it starts from now on, to these processors.
@@ -159,6 +170,22 @@ mod tests {
             policies.join().unwrap(),
             [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_OTHER]
         );
+    }
+
+    #[test]
+    fn busy_processors_need_fewer_threads() {
+        let threads = [
+            (1, 64),
+            (2, 1),
+            (2, 31),
+            (2, 32),
+            (3, 64),
+            (4, 64),
+            (16, 1),
+            (16, 64),
+        ]
+        .map(|(processors, clients)| threads_beside_a_server(processors, clients));
+        assert_eq!(threads, [1, 2, 2, 1, 2, 2, 4, 4]);
     }
 
     #[test]

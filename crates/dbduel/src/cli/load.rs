@@ -52,7 +52,8 @@ pub struct Load {
     /// Drop the workload's tables after the load.
     #[arg(long)]
     pub cleanup: bool,
-    /// Threads that drive clients [default: a quarter of the processors, but at least two].
+    /// Threads that drive clients [default: a quarter of the processors, but at least two; one where 32 clients or
+    /// more keep two processors busy with a server beside them].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Root of the clients' random values [default: another one each time].

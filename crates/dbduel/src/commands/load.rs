@@ -20,7 +20,7 @@ use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
-use dbduel_record::plan::{self, Arrival, Parameters};
+use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
 use super::login::{connect, tls, way_in};
 use crate::chance::fresh_seed;
@@ -143,6 +143,12 @@ impl Job {
             (Some(per_second), cli::LoadArrival::Constant) => Arrival::Constant { per_second },
             (Some(per_second), cli::LoadArrival::Poisson) => Arrival::Poisson { per_second },
         };
+        let clients = arguments.clients;
+        let busy_clients = match address.is_on_this_machine() {
+            true => LoadLevel { clients, arrival }.busy_clients(),
+            false => 0,
+        };
+        let threads = threads_beside_a_server(host::cpus(), busy_clients);
         Ok(Job {
             address,
             credentials,
@@ -150,13 +156,11 @@ impl Job {
             database: arguments.database.clone(),
             workload,
             parameters,
-            clients: arguments.clients,
+            clients,
             arrival,
             warm_up_s: arguments.warm_up.as_secs_f64(),
             measured_s: arguments.duration.as_secs_f64(),
-            threads: arguments
-                .threads
-                .unwrap_or_else(|| threads_beside_a_server(host::cpus())),
+            threads: arguments.threads.unwrap_or(threads),
             seed: arguments.seed.unwrap_or_else(fresh_seed),
             commits: arguments.commits.clone(),
         })

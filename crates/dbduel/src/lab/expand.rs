@@ -15,7 +15,7 @@ mod workload;
 
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::script;
-use dbduel_record::plan::{Contender, LoadProcess, Objective, Workload};
+use dbduel_record::plan::{Contender, LoadLevel, LoadProcess, Objective, Workload};
 use dbduel_record::{FormatVersion, Plan};
 
 use super::experiment::ExperimentFile;
@@ -86,11 +86,12 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let search = complete_search(&report, experiment);
     let levels = complete_levels(&experiment.load, &asked, first_rate(experiment));
     check_clients(&report, experiment, &workload, &levels);
+    // All levels have the same threads, so the one with the fewest clients says how many.
+    let busy_clients = levels.iter().map(LoadLevel::busy_clients).min();
     let load = LoadProcess {
-        threads: experiment
-            .load
-            .threads
-            .unwrap_or_else(|| threads_beside_a_server(surroundings.cpus)),
+        threads: experiment.load.threads.unwrap_or_else(|| {
+            threads_beside_a_server(surroundings.cpus, busy_clients.unwrap_or_default())
+        }),
         cores: processors(&report, &experiment.load.cores, surroundings),
         server_cores: processors(&report, &experiment.load.server_cores, surroundings),
         server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),

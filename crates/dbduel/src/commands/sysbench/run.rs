@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use dbduel_load::address::Address;
 use dbduel_load::bridge::workload::{self, WorkloadRun};
 use dbduel_load::bridge::{script, threads};
 use dbduel_load::executor::policy::threads_beside_a_server;
@@ -49,7 +50,13 @@ pub fn machine(
 pub fn workload(general: &General, clients: WorkloadRun, is_dry: bool) -> Result<u8, Stop> {
     announce(general);
     general.voice.notice("Initializing worker threads...\n");
-    let thread_count = load_threads(general.threads);
+    let are_here = clients.addresses.iter().all(Address::is_on_this_machine);
+    // At a rate they wait for their turn.
+    let busy_clients = match general.limits.per_second {
+        None if are_here => general.threads,
+        _ => 0,
+    };
+    let thread_count = load_threads(general, busy_clients);
     let mut load = Load::new(general, thread_count);
     load.is_dry = is_dry;
     let threads = workload::start(clients, thread_count, &load.gate, &load.ledger)
@@ -67,7 +74,8 @@ pub fn script(
     clients: ScriptClients,
     reports: &mut dyn Reports,
 ) -> Result<u8, Stop> {
-    let thread_count = load_threads(general.threads);
+    // What a script computes may be all that it does, and then all processors are its own.
+    let thread_count = load_threads(general, 0);
     let mut load = Load::new(general, thread_count);
     let (gate, ledger) = (&load.gate, &load.ledger);
     let threads = script::start(clients, general.threads, thread_count, gate, ledger)
@@ -84,9 +92,9 @@ pub fn announce(general: &General) {
         .notice(text.strip_suffix('\n').unwrap_or(&text));
 }
 
-/// Threads of the system that carry so many clients.
-fn load_threads(clients: u32) -> u32 {
-    threads_beside_a_server(host::cpus()).clamp(1, clients)
+/// Threads of the system that carry the clients.
+fn load_threads(general: &General, busy_clients: u32) -> u32 {
+    threads_beside_a_server(host::cpus(), busy_clients).clamp(1, general.threads)
 }
 
 fn no_threads(count: u32, error: &std::io::Error) -> Stop {
