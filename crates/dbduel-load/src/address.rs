@@ -83,7 +83,8 @@ impl Address {
         ))
     }
 
-    /// True when what listens there certainly runs on this machine; a name other than `localhost` is not looked up.
+    /// True when what listens there presumably runs on this machine: no name but `localhost` is looked up, and what stands
+    /// behind a local port is not known.
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
         match self {

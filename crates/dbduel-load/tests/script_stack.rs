@@ -11,7 +11,12 @@ use support::stand_in;
 
 /// What a script with a prepared statement and a connection prints in so many events of one client.
 fn printed(text: &str, events: u64) -> String {
-    let (_directory, server) = stand_in(Role::Null);
+    told_by(Role::Null, text, events)
+}
+
+/// The same with a server of this role.
+fn told_by(role: Role, text: &str, events: u64) -> String {
+    let (_directory, server) = stand_in(role);
     let begin = "function thread_init()
                      con = sysbench.sql.driver():connect()
                      statement = con:prepare('SELECT c FROM sbtest1 WHERE id = ?')
@@ -49,19 +54,58 @@ fn statements_are_executed_from_coroutines_and_in_the_middle_of_library_function
 
 #[test]
 fn what_the_collector_runs_cannot_wait_for_the_server() {
-    let text = "function event()
-                    local finalised = {}
+    let text = "local function finally(f)
                     local proxy = newproxy(true)
-                    getmetatable(proxy).__gc = function()
-                        finalised[1], finalised[2] = pcall(con.query, con, 'SELECT 1')
-                    end
+                    getmetatable(proxy).__gc = f
                     proxy = nil
                     collectgarbage()
                     collectgarbage()
-                    print(finalised[1], finalised[2])
+                end
+                local function query() return con:query('SELECT 1') end
+                local function execute() return statement:execute() end
+                local function in_coroutine() return coroutine.wrap(query)() end
+                function event()
+                    for _, f in ipairs { query, execute, in_coroutine } do
+                        finally(function() print(pcall(f)) end)
+                    end
+                    print(statement:execute().nrows)
+                    collectgarbage('stop')
+                    print(statement:execute().nrows)
+                    collectgarbage('restart')
                 end";
-    let why = "attempt to yield across C-call boundary";
-    assert_eq!(printed(text, 1), format!("false\t{why}\n"));
+    let refused = "false\tattempt to yield across C-call boundary\n";
+    assert_eq!(printed(text, 1), format!("{}1\n1\n", refused.repeat(3)));
+}
+
+#[test]
+fn values_that_were_not_executed_are_not_in_the_way_of_others() {
+    let text = "function event()
+                    print(pcall(statement.bind_param, statement, nil))
+                    local two = con:prepare('SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?')
+                    local text = two:bind_create(sysbench.sql.type.VARCHAR, 10)
+                    two:bind_param(id, text)
+                    two.binds[2] = nil
+                    print((pcall(two.execute, two)))
+                    print(statement:execute().nrows)
+                end";
+    let refused = "false\tbad argument #1 to 'bind_param' (a parameter expected, got nil)\n";
+    assert_eq!(printed(text, 1), format!("{refused}false\n1\n"));
+}
+
+#[test]
+fn an_error_of_the_server_is_told_in_the_middle_of_a_library_function() {
+    let error = support::error(1213, b"40001");
+    let text = "function event()
+                    print(pcall(table.sort, { 2, 1 }, function(a, b)
+                        statement:execute()
+                        return a < b
+                    end))
+                    print(con.sql_errno, con.sql_state)
+                end";
+    let outcome = told_by(Role::Scripted(vec![support::act(0, error)]), text, 1);
+    let (first, second) = outcome.split_once('\n').unwrap();
+    assert!(first.starts_with("false\ttable: "), "{first}");
+    assert_eq!(second, "1213\t40001\n");
 }
 
 #[test]

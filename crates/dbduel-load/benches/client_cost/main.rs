@@ -57,7 +57,7 @@ struct Options {
     seconds: u32,
     rounds: u32,
     clients: Vec<u32>,
-    /// As many as dbduel would take, unless named.
+    /// As many as `dbduel load` would take, unless named.
     threads: Option<u32>,
     workloads: Vec<&'static str>,
     /// Whether our clients run sysbench's scripts too.

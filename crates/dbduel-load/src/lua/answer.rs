@@ -69,7 +69,7 @@ pub(super) const OPS: [(Op, &str); 23] = [
 /// What the script asked for, with what it said about it; the words of an execution are in its [`Call`].
 pub(super) struct Asked {
     pub(super) op: Op,
-    /// None for an operation that is asked for without words.
+    /// None for what compiled code asks for.
     words: Option<MultiValue>,
 }
 

@@ -63,6 +63,7 @@ impl Coroutine {
                     return read(lua, self.thread.state(), count);
                 },
                 Left::Returned(status, _) => return Err(self.error(lua, status)?.into()),
+                // It has begun by now.
                 Left::Before(_) => return Err(mlua::Error::CoroutineUnresumable.into()),
             };
             if asked.op != Op::WhyFailed {

@@ -12,14 +12,13 @@ use std::ptr;
 use std::rc::Rc;
 
 use corosensei::Yielder;
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use mlua::{LightUserData, Lua, Table, ffi};
 
 use super::answer::Call;
 
-/// Address space of a stack, as much as threads get; memory is taken as the stack grows. A little less than a large page
-/// has, so that no stack is put onto one.
-const STACK_BYTES: usize = (2 << 20) - (64 << 10);
+/// Address space of a stack, as much as threads get; memory is taken as the stack grows.
+const STACK_BYTES: usize = 2 << 20;
 
 /// What a function for compiled code returns. The prelude knows the numbers by these names.
 #[derive(Clone, Copy)]
@@ -62,13 +61,17 @@ pub(super) enum Left {
 
 /// What is said between a script and whoever drives it: between one stack and the other.
 ///
-/// Compiled code reads the first two fields where they lie.
+/// Lua reads and writes the first three fields where they lie.
 #[repr(C)]
 pub(super) struct Edge {
     /// How many rows a prepared statement had.
     rows: Cell<f64>,
     /// Tells them from those of earlier statements.
     generation: Cell<u32>,
+    /// The script has stopped the collector; otherwise one that stands still is running a finaliser.
+    is_collector_stopped: Cell<u32>,
+    /// The state in which no coroutine runs.
+    main: Cell<*mut ffi::lua_State>,
     told: Cell<Told>,
     /// How many words of an answer are on the stack of the state that asked.
     words: Cell<c_int>,
@@ -80,8 +83,11 @@ pub(super) struct Edge {
     call: RefCell<Call>,
 }
 
+/// LuaJIT's `LUA_GCISRUNNING`, which mlua does not name.
+const GC_IS_RUNNING: c_int = 9;
+
 unsafe extern "C" {
-    /// Whether a yield would get out of this state: false when a function of C or the collector waits for what runs in it.
+    /// Whether a yield would get out of this state: false when a function of C waits for what runs in it.
     fn lua_isyieldable(state: *mut ffi::lua_State) -> c_int;
 }
 
@@ -90,6 +96,8 @@ impl Edge {
         Rc::new(Edge {
             rows: Cell::new(0.0),
             generation: Cell::new(0),
+            is_collector_stopped: Cell::new(0),
+            main: Cell::new(ptr::null_mut()),
             told: Cell::new(Told::No),
             words: Cell::new(0),
             left: Cell::new(Left::Returned(ffi::LUA_OK, 0)),
@@ -119,8 +127,12 @@ impl Edge {
         }
         host.set("calls", calls)?;
         // SAFETY: the edge is on the stack that the function is made on.
-        let ask: mlua::Function =
-            unsafe { lua.exec_raw(edge, |state| ffi::lua_pushcclosure(state, ask, 1)) }?;
+        let ask: mlua::Function = unsafe {
+            lua.exec_raw(edge, |state| {
+                self.main.set(state);
+                ffi::lua_pushcclosure(state, ask, 1);
+            })
+        }?;
         host.set("ask", ask)
     }
 
@@ -132,6 +144,7 @@ impl Edge {
     #[inline]
     pub(super) fn answer_words(&self, count: c_int) {
         self.words.set(count);
+        self.told.set(Told::No);
     }
 
     /// The answer to a function for compiled code.
@@ -148,18 +161,35 @@ impl Edge {
         self.told.set(Told::Rows);
     }
 
-    /// Takes the values of the execution.
+    /// Takes the values of the execution. What is left instead is of no meaning.
     #[inline]
     pub(super) fn take_call(&self, call: &mut Call) {
-        let mut own = self.call.borrow_mut();
-        std::mem::swap(&mut *own, call);
-        own.clear();
+        std::mem::swap(&mut *self.call.borrow_mut(), call);
     }
 
-    /// Leaves the script's stack until it is entered again; false when nobody has entered it.
+    /// Adds a value for the next execution; the first one, at place 1, begins anew, whatever became of those before.
+    #[inline]
+    fn give(&self, place: u32, add: impl FnOnce(&mut Call)) {
+        let mut call = self.call.borrow_mut();
+        if place == 1 {
+            call.clear();
+        }
+        add(&mut call);
+    }
+
+    /// True while the collector runs what the script wants to be run at an object's end. It may do so in the middle of a
+    /// native function, which cannot be left.
+    #[inline]
+    fn is_collecting(&self) -> bool {
+        // SAFETY: the state lives as long as the script runs in it; this only looks whether the collector stands still.
+        let stands = unsafe { ffi::lua_gc(self.main.get(), GC_IS_RUNNING, 0) } == 0;
+        stands && self.is_collector_stopped.get() == 0
+    }
+
+    /// Leaves the script's stack until it is entered again; false when nobody has entered it, and where it cannot be left.
     #[inline]
     fn leave(&self, left: Left) -> bool {
-        if !self.is_inside.get() {
+        if !self.is_inside.get() || self.is_collecting() {
             return false;
         }
         self.left.set(left);
@@ -188,6 +218,10 @@ impl Fiber {
     /// The edge and the state outlive it; nobody else runs anything in the state.
     pub(super) unsafe fn new(edge: &Edge, state: *mut ffi::lua_State) -> io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES)?;
+        let lowest = stack.limit().get() as *mut c_void;
+        // A large page would be taken whole. One that the kernel gives all the same costs memory and nothing else.
+        // SAFETY: the range is the stack's own, and the call changes nothing of what is in it.
+        unsafe { libc::madvise(lowest, STACK_BYTES, libc::MADV_NOHUGEPAGE) };
         edge.left.set(Left::Before(state));
         edge.told.set(Told::No);
         let edge = ptr::from_ref(edge);
@@ -218,7 +252,7 @@ impl Fiber {
     /// Gives up what is on the stack. A script that is in compiled code, where its state cannot be used for anything else,
     /// gets as far as a call of Lua before.
     pub(super) fn give_up(&mut self, edge: &Edge) {
-        if let Left::Next | Left::Execute(_) = edge.left() {
+        while let Left::Next | Left::Execute(_) = edge.left() {
             edge.answer(Told::Over);
             self.enter(edge);
         }
@@ -234,8 +268,9 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     unsafe {
         let edge = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Edge>();
         let edge = &*edge;
-        // A script that is over comes from wherever it was.
-        let may_leave = matches!(edge.told.get(), Told::Over) || lua_isyieldable(state) != 0;
+        // What executes a statement may be anywhere, and so may what comes of it.
+        let comes_after = matches!(edge.told.get(), Told::Over | Told::Words);
+        let may_leave = comes_after || lua_isyieldable(state) != 0;
         if !may_leave || !edge.leave(Left::Asks(state)) {
             ffi::lua_pushstring(state, c"attempt to yield across C-call boundary".as_ptr());
             ffi::lua_error(state);
@@ -244,37 +279,41 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     }
 }
 
-/// One value for the next execution, as this and the next three.
+/// One value for the next execution, as this and the next three: from the place of the first one, 1, on.
 ///
 /// # Safety
 /// The edge is that of the state that calls; so for all functions below.
-unsafe extern "C" fn integer(edge: *const Edge, value: f64) {
+unsafe extern "C" fn integer(edge: *const Edge, place: u32, value: f64) {
     // SAFETY: as above.
-    unsafe { &*edge }.call.borrow_mut().integer(value);
+    unsafe { &*edge }.give(place, |call| call.integer(value));
 }
 
-unsafe extern "C" fn double(edge: *const Edge, value: f64) {
+unsafe extern "C" fn double(edge: *const Edge, place: u32, value: f64) {
     // SAFETY: as above.
-    unsafe { &*edge }.call.borrow_mut().double(value);
+    unsafe { &*edge }.give(place, |call| call.double(value));
 }
 
 /// # Safety
 /// The text has so many bytes.
-unsafe extern "C" fn text(edge: *const Edge, text: *const u8, length: usize) {
+unsafe extern "C" fn text(edge: *const Edge, place: u32, text: *const u8, length: usize) {
     // SAFETY: as above.
     let (edge, text) = unsafe { (&*edge, std::slice::from_raw_parts(text, length)) };
-    edge.call.borrow_mut().text(text);
+    edge.give(place, |call| call.text(text));
 }
 
-unsafe extern "C" fn null(edge: *const Edge) {
+unsafe extern "C" fn null(edge: *const Edge, place: u32) {
     // SAFETY: as above.
-    unsafe { &*edge }.call.borrow_mut().null();
+    unsafe { &*edge }.give(place, Call::null);
 }
 
-/// Executes a prepared statement with the values that were given.
-unsafe extern "C" fn execute(edge: *const Edge, statement: u32) -> i32 {
+/// Executes a prepared statement with the values that were given, if there are any.
+unsafe extern "C" fn execute(edge: *const Edge, statement: u32, values: u32) -> i32 {
     // SAFETY: as above.
-    unsafe { &*edge }.leave_compiled(Left::Execute(statement as usize))
+    let edge = unsafe { &*edge };
+    if values == 0 {
+        edge.call.borrow_mut().clear();
+    }
+    edge.leave_compiled(Left::Execute(statement as usize))
 }
 
 /// May there be another event?

@@ -191,6 +191,7 @@ impl Session {
     fn ask(&mut self, answer: Answer) -> Result<Asked, ScriptError> {
         let asked = self.state.resume(answer, &mut self.call)?;
         if self.cancel.is_set() {
+            self.state.give_up();
             return Err(ScriptError::Cancelled);
         }
         Ok(asked)

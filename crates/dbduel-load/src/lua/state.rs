@@ -293,8 +293,8 @@ impl State {
         function: Function,
         words: impl mlua::IntoLuaMulti,
     ) -> Result<Answer, ScriptError> {
+        self.give_up();
         let guarded = self.host_function("guarded")?;
-        self.coroutine = None;
         let thread = self.lua.create_thread(guarded)?;
         self.coroutine = Some(Coroutine::new(thread, &self.edge)?);
         let mut words = words.into_lua_multi(&self.lua)?;
@@ -312,6 +312,13 @@ impl State {
         coroutine.resume(&self.lua, answer, call)
     }
 
+    /// Gives up what runs. While it waits in compiled code, nothing else may be done in the state.
+    pub(super) fn give_up(&mut self) {
+        if let Some(coroutine) = self.coroutine.take() {
+            self.bounded(|| drop(coroutine));
+        }
+    }
+
     /// Runs what calls functions of the script and is no coroutine.
     fn bounded<T>(&self, run: impl FnOnce() -> T) -> T {
         let _computing = self.watch.computing(self.main);
@@ -322,9 +329,7 @@ impl State {
 impl Drop for State {
     /// What is printed at the end of a state needs one that is still there.
     fn drop(&mut self) {
-        if let Some(coroutine) = self.coroutine.take() {
-            self.bounded(|| drop(coroutine));
-        }
+        self.give_up();
         if let Ok(close) = self.host.get::<Function>("close") {
             // Nobody is left to be told.
             let _ = self.bounded(|| close.call::<()>(()));

@@ -5,6 +5,23 @@ local host = ...
 local op, ask = host.op, host.ask
 local running, can_yield, as_text, raw_yield = coroutine.running, coroutine.isyieldable, tostring, coroutine.yield
 
+-- What lies between the script and Rust.
+local ffi = require("ffi")
+ffi.cdef "typedef struct { double rows; uint32_t generation, is_collector_stopped; } dbduel_edge;"
+local edge = ffi.cast("dbduel_edge *", host.calls.edge)
+host.edge = edge
+
+-- A collector that stands still without having been told so is running a finaliser, which cannot wait for anything.
+local collect = collectgarbage
+function collectgarbage(option, ...)
+   if option == "stop" then
+      edge.is_collector_stopped = 1
+   elseif option == "restart" then
+      edge.is_collector_stopped = 0
+   end
+   return collect(option, ...)
+end
+
 -- What Rust resumes is the script's main thread, as far as the script knows.
 local main
 

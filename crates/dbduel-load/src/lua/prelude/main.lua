@@ -82,10 +82,11 @@ end
 -- goes on with an event that has begun.
 local ffi = require("ffi")
 local calls = host.calls
-local edge, next_event = ffi.cast("void *", calls.edge), ffi.cast("int32_t (*)(void *)", calls.next)
+local edge, next_event = host.edge, ffi.cast("int32_t (*)(void *)", calls.next)
 local NO, YES, REFUSED = calls.no, calls.yes, calls.refused
 
--- Nobody waits for the script, or it cannot be left to wait: for an answer that is none of those that the caller knows.
+-- For an answer that is none of those that the caller knows: the script cannot wait where it is, or nobody waits for it any
+-- more, and then this does not come back.
 function host.leave(told)
    if told == REFUSED then
       error("attempt to yield across C-call boundary", 3)

@@ -1,6 +1,7 @@
 -- Drivers, connections, statements and results.
 
 local host = ...
+local ffi = require("ffi")
 local ask, op = host.ask, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, CLOSE = op.prepare, op.close
@@ -238,48 +239,52 @@ function statement:bind_param(...)
       host.fatal("Wrong number of parameters to mysql_stmt_bind_param")
       return 1
    end
-   self.binds, self.count = { ... }, count
+   local binds = { ... }
+   for i = 1, count do
+      if getmetatable(binds[i]) ~= false or not binds[i].set then
+         error(("bad argument #%d to 'bind_param' (a parameter expected, got %s)"):format(i, type(binds[i])), 2)
+      end
+   end
+   self.binds, self.count = binds, count
    return 0
 end
 
-local ffi = require("ffi")
-ffi.cdef "typedef struct { double rows; uint32_t generation; } dbduel_edge;"
-local calls = host.calls
-local edge = ffi.cast("dbduel_edge *", calls.edge)
-local give_integer = ffi.cast("void (*)(dbduel_edge *, double)", calls.integer)
-local give_double = ffi.cast("void (*)(dbduel_edge *, double)", calls.double)
-local give_text = ffi.cast("void (*)(dbduel_edge *, const char *, size_t)", calls.text)
-local give_null = ffi.cast("void (*)(dbduel_edge *)", calls.null)
-local execute = ffi.cast("int32_t (*)(dbduel_edge *, uint32_t)", calls.execute)
+local calls, edge = host.calls, host.edge
+local give_integer = ffi.cast("void (*)(void *, uint32_t, double)", calls.integer)
+local give_double = ffi.cast("void (*)(void *, uint32_t, double)", calls.double)
+local give_text = ffi.cast("void (*)(void *, uint32_t, const char *, size_t)", calls.text)
+local give_null = ffi.cast("void (*)(void *, uint32_t)", calls.null)
+local execute = ffi.cast("int32_t (*)(void *, uint32_t, uint32_t)", calls.execute)
 local DONE, ROWS, WORDS = calls.yes, calls.rows, calls.words
 
-local function give(bound)
+local function give(place, bound)
    local value = bound.value
    local kind = type(value)
    if kind == "number" then
       if bound.type == DOUBLE then
-         give_double(edge, value)
+         give_double(edge, place, value)
       else
-         give_integer(edge, value)
+         give_integer(edge, place, value)
       end
    elseif kind == "string" then
-      give_text(edge, value, #value)
+      give_text(edge, place, value, #value)
    else
-      give_null(edge)
+      give_null(edge, place)
    end
 end
 
 -- Rows of prepared statements are not kept, so their result is one object for all executions of a statement, as in sysbench.
 function statement:execute()
-   local b, n = self.binds, self.count
-   if n == 1 then
-      give(b[1])
+   local binds, count = self.binds, self.count
+   -- Most have a single value, and a loop makes compiled code of its own.
+   if count == 1 then
+      give(1, binds[1])
    else
-      for i = 1, n do
-         give(b[i])
+      for place = 1, count do
+         give(place, binds[place])
       end
    end
-   local told, con = execute(edge, self.id), self.connection
+   local told, con = execute(edge, self.id, count), self.connection
    if told == ROWS then
       con.error = 0
       local rs = self.result

@@ -28,11 +28,6 @@ const FAILED: Counts = Counts {
 impl Session {
     #[inline]
     pub(super) async fn execute(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
-        if self.state.shared.rows.try_borrow().is_err() {
-            let why =
-                "a statement cannot be executed by what the collector runs while a row is read";
-            return Ok(self.failed(Failure::Misuse(why), "mysql_stmt_execute"));
-        }
         let statement = self.call.statement;
         let mut few = [Wire::Null; VALUES];
         let mut many = Vec::new();
