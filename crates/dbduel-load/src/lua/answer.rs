@@ -36,6 +36,7 @@ pub(super) enum Op {
     ExecuteCommand,
     Class,
     WhyFailed,
+    /// Nothing: nobody waits for the script any more.
     Over,
 }
 
@@ -91,6 +92,7 @@ impl Op {
 /// A statement's execution: its number and the values for it. Kept from one to the next for its memory.
 #[derive(Default)]
 pub(super) struct Call {
+    /// The statement's number.
     pub(super) statement: usize,
     words: Vec<Given>,
     texts: Vec<u8>,

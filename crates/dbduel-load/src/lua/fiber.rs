@@ -31,7 +31,7 @@ pub(super) enum Told {
     Words,
     /// Nobody waits for the script any more.
     Over,
-    /// Nobody drives the script, so there is nobody to ask.
+    /// There is nobody to ask, or the stack cannot be left here.
     Refused,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Edge {
     /// How many words of an answer are on the stack of the state that asked.
     words: Cell<c_int>,
     left: Cell<Left>,
-    /// The way out, which lies on the stack that is left.
+    /// The way out, which lies on the stack that is left, and whether control is on that stack.
     way_out: Cell<*const Yielder<(), ()>>,
     is_inside: Cell<bool>,
     /// The values for the next execution.
@@ -214,10 +214,16 @@ pub(super) struct Fiber(corosensei::Coroutine<(), (), (), DefaultStack>);
 impl Fiber {
     /// A stack on which the function in `state` will run.
     ///
+    /// # Errors
+    /// When there is no address space for it.
+    ///
     /// # Safety
     /// The edge and the state outlive it; nobody else runs anything in the state.
     pub(super) unsafe fn new(edge: &Edge, state: *mut ffi::lua_State) -> io::Result<Self> {
-        let stack = DefaultStack::new(STACK_BYTES)?;
+        let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
+            let text = format!("no address space for the stack of a client's script: {error}");
+            io::Error::new(error.kind(), text)
+        })?;
         let lowest = stack.limit().get() as *mut c_void;
         // A large page would be taken whole. One that the kernel gives all the same costs memory and nothing else.
         // SAFETY: the range is the stack's own, and the call changes nothing of what is in it.
