@@ -42,12 +42,12 @@ fn told_by(role: Role, text: &str, events: u64) -> String {
 fn statements_are_executed_from_coroutines_and_in_the_middle_of_library_functions() {
     let text = "function event()
                     local in_coroutine = coroutine.wrap(function() coroutine.yield(statement:execute().nrows) end)
-                    local executed = 0
+                    local rows = 0
                     table.sort({ 2, 1 }, function(a, b)
-                        executed = executed + statement:execute().nrows
+                        rows = rows + statement:execute().nrows + con:query('SELECT c FROM sbtest1 WHERE id = 7').nrows
                         return a < b
                     end)
-                    print(statement:execute().nrows, in_coroutine(), executed > 0)
+                    print(statement:execute().nrows, in_coroutine(), rows > 0)
                 end";
     assert_eq!(printed(text, 3), "1\t1\ttrue\n".repeat(3));
 }

@@ -4,6 +4,9 @@
 //! so it has a stack of its own, which is left in the middle of that call and entered there again. A yield of Lua would do
 //! as well, but at each one compiled code is left for the interpreter. What scripts do for every event, asking for the next
 //! one and executing a prepared statement, are functions of C that compiled code calls directly.
+//!
+//! A script may ask wherever it is, in functions that Lua's library calls back as well. What the collector runs may not: it
+//! can be in the middle of a native function of ours, and those call nothing else of a script.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -86,11 +89,6 @@ pub(super) struct Edge {
 /// LuaJIT's `LUA_GCISRUNNING`, which mlua does not name.
 const GC_IS_RUNNING: c_int = 9;
 
-unsafe extern "C" {
-    /// Whether a yield would get out of this state: false when a function of C waits for what runs in it.
-    fn lua_isyieldable(state: *mut ffi::lua_State) -> c_int;
-}
-
 impl Edge {
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Edge {
@@ -144,7 +142,6 @@ impl Edge {
     #[inline]
     pub(super) fn answer_words(&self, count: c_int) {
         self.words.set(count);
-        self.told.set(Told::No);
     }
 
     /// The answer to a function for compiled code.
@@ -177,8 +174,7 @@ impl Edge {
         add(&mut call);
     }
 
-    /// True while the collector runs what the script wants to be run at an object's end. It may do so in the middle of a
-    /// native function, which cannot be left.
+    /// True while the collector runs what the script wants to be run at an object's end.
     #[inline]
     fn is_collecting(&self) -> bool {
         // SAFETY: the state lives as long as the script runs in it; this only looks whether the collector stands still.
@@ -229,7 +225,6 @@ impl Fiber {
         // SAFETY: the range is the stack's own, and the call changes nothing of what is in it.
         unsafe { libc::madvise(lowest, STACK_BYTES, libc::MADV_NOHUGEPAGE) };
         edge.left.set(Left::Before(state));
-        edge.told.set(Told::No);
         let edge = ptr::from_ref(edge);
         Ok(Fiber(corosensei::Coroutine::with_stack(
             stack,
@@ -274,10 +269,7 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     unsafe {
         let edge = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Edge>();
         let edge = &*edge;
-        // What executes a statement may be anywhere, and so may what comes of it.
-        let comes_after = matches!(edge.told.get(), Told::Over | Told::Words);
-        let may_leave = comes_after || lua_isyieldable(state) != 0;
-        if !may_leave || !edge.leave(Left::Asks(state)) {
+        if !edge.leave(Left::Asks(state)) {
             ffi::lua_pushstring(state, c"attempt to yield across C-call boundary".as_ptr());
             ffi::lua_error(state);
         }
