@@ -68,13 +68,17 @@ fn what_the_collector_runs_cannot_wait_for_the_server() {
                     for _, f in ipairs { query, execute, in_coroutine } do
                         finally(function() print(pcall(f)) end)
                     end
+                    local ffi = require('ffi')
+                    ffi.gc(ffi.new('int[1]'), function() print(pcall(query)) end)
+                    collectgarbage()
+                    collectgarbage()
                     print(statement:execute().nrows)
                     collectgarbage('stop')
                     print(statement:execute().nrows)
                     collectgarbage('restart')
                 end";
     let refused = "false\tattempt to yield across C-call boundary\n";
-    assert_eq!(printed(text, 1), format!("{}1\n1\n", refused.repeat(3)));
+    assert_eq!(printed(text, 1), format!("{}1\n1\n", refused.repeat(4)));
 }
 
 #[test]

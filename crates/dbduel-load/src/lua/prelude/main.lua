@@ -78,8 +78,6 @@ function host.guarded(f, ...)
    return finish(f, xpcall(f, describe, ...))
 end
 
--- The loop of events, which a script may replace. An error leaves the inner function, which is why it is told whether it
--- goes on with an event that has begun.
 local ffi = require("ffi")
 local calls = host.calls
 local edge, next_event = host.edge, ffi.cast("int32_t (*)(void *)", calls.next)
@@ -102,6 +100,8 @@ local function goes_on()
    return told == YES
 end
 
+-- The loop of events, which a script may replace. An error leaves this function, which is why it is told whether it goes on
+-- with an event that has begun.
 local function events(thread_id, has_begun)
    while has_begun or goes_on() do
       has_begun = false
