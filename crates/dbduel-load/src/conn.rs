@@ -298,11 +298,34 @@ impl Conn {
         values: &[Value<'_>],
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
+        let format = self.request(statement, values)?;
+        self.reply(statement, format, sink).await
+    }
+
+    /// Writes out a statement with these values; [`Conn::reply`] sends it.
+    #[inline]
+    pub(crate) fn request(
+        &mut self,
+        statement: &mut Statement,
+        values: &[Value<'_>],
+    ) -> Result<RowFormat, StatementError> {
         self.out.clear();
-        let outcome = match statement.put(&mut self.out, &mut self.text, values) {
-            Ok(format) => self.round_trip(format, sink).await,
-            Err(error) => Err(LostError::from(error).into()),
-        };
+        let written = statement.put(&mut self.out, &mut self.text, values);
+        written.map_err(|error| {
+            statement.failed();
+            LostError::from(error).into()
+        })
+    }
+
+    /// Sends the statement that was written out and reads its reply.
+    #[inline]
+    pub(crate) async fn reply<S: Sink>(
+        &mut self,
+        statement: &mut Statement,
+        format: RowFormat,
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        let outcome = self.round_trip(format, sink).await;
         if outcome.is_err() {
             statement.failed();
         }

@@ -19,6 +19,7 @@ mod compiled;
 mod connections;
 mod coroutine;
 mod error;
+mod execution;
 mod fiber;
 mod host;
 mod natives;

@@ -4,7 +4,7 @@
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
 //!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads N] \
-//!     [--workload oltp-point-select] [--ours native|script]
+//!     [--workload oltp-point-select] [--tables 4] [--ours native|script]
 //! ```
 //!
 //! With `--ours script` our clients run sysbench's own installed scripts in place of native workloads.
@@ -45,7 +45,7 @@ const READ_WRITE: &str = "oltp-read-write";
 /// The only level with a target for oltp-read-write.
 const READ_WRITE_CLIENTS: u32 = 64;
 const DATABASE: &str = "dbduel_client_cost";
-const TABLES: u64 = 4;
+const TABLES: u32 = 4;
 const TABLE_SIZE: u64 = 10_000;
 /// First argument of this program when it is to be the load process.
 const DRIVE: &str = "drive";
@@ -60,6 +60,7 @@ struct Options {
     /// As many as `dbduel load` would take, unless named.
     threads: Option<u32>,
     workloads: Vec<&'static str>,
+    tables: u32,
     /// Whether our clients run sysbench's scripts too.
     as_scripts: bool,
 }
@@ -90,6 +91,7 @@ impl Options {
             clients: vec![1, 16, 64, 256, 1024],
             threads: None,
             workloads: vec![POINTS, READ_WRITE],
+            tables: TABLES,
             as_scripts: false,
         };
         // Cargo adds this one.
@@ -104,6 +106,7 @@ impl Options {
                 "--user" => options.user.clone_from(value),
                 "--seconds" => options.seconds = positive(name, value)?,
                 "--rounds" => options.rounds = positive(name, value)?,
+                "--tables" => options.tables = positive(name, value)?,
                 "--threads" => options.threads = Some(positive(name, value)?),
                 "--clients" => {
                     let each = value.split(',').map(|one| positive(name, one));
@@ -178,7 +181,7 @@ fn measure(options: &Options) -> Result<()> {
         let levels = server.with_database(DATABASE, |connection| {
             on_filled_tables(options, &server, connection)
         })?;
-        println!("{}", table(&server, options.seconds, &levels));
+        println!("{}", table(options, &server, &levels));
     }
     Ok(())
 }
@@ -192,7 +195,7 @@ fn on_filled_tables(
     // All workloads of sysbench have the same tables and parameters.
     let workload = workloads::find(READ_WRITE)?;
     let given = Parameters::from([
-        ("tables".to_owned(), TABLES.into()),
+        ("tables".to_owned(), options.tables.into()),
         ("table_size".to_owned(), TABLE_SIZE.into()),
     ]);
     let parameters = parameters::resolve(workload, &given)?;
@@ -212,7 +215,7 @@ fn on_filled_tables(
         server,
         config: &config,
         database: DATABASE,
-        tables: TABLES,
+        tables: options.tables.into(),
         table_size: TABLE_SIZE,
     };
     let process = server_process(connection);
@@ -279,7 +282,7 @@ fn run_ours(
         .stdout(Stdio::piped())
         .spawn()?;
     let workload = match options.as_scripts {
-        true => script_of(workload, clients)?,
+        true => script_of(workload, options.tables, clients)?,
         false => Workload {
             name: workload.to_owned(),
             parameters: parameters.clone(),
@@ -296,11 +299,11 @@ fn run_ours(
 }
 
 /// Sysbench's own script of the workload, as a workload of ours on the tables that are there.
-fn script_of(workload: &str, clients: u32) -> Result<Workload> {
+fn script_of(workload: &str, tables: u32, clients: u32) -> Result<Workload> {
     let given = Parameters::from([
         ("script".to_owned(), workload.replace('-', "_").into()),
         ("threads".to_owned(), clients.into()),
-        ("options.tables".to_owned(), TABLES.into()),
+        ("options.tables".to_owned(), tables.into()),
         ("options.table_size".to_owned(), TABLE_SIZE.into()),
     ]);
     let workload = workloads::find("script")?;

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use dbduel_wire::Value as Wire;
 use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Value};
 
+use super::execution::Execution;
 use super::rows::Shape;
 
 /// A place in memory per operation. Its address is the first word of everything that the prelude asks for: it says what
@@ -21,10 +21,8 @@ pub(super) enum Op {
     Reconnect,
     Query,
     Prepare,
-    Execute,
     Close,
     Ready,
-    Next,
     More,
     Start,
     Stop,
@@ -41,7 +39,7 @@ pub(super) enum Op {
 }
 
 /// Every operation with its name; the position is that of its mark.
-pub(super) const OPS: [(Op, &str); 23] = [
+pub(super) const OPS: [(Op, &str); 21] = [
     (Op::Done, "done"),
     (Op::Failed, "failed"),
     (Op::Connect, "connect"),
@@ -49,10 +47,8 @@ pub(super) const OPS: [(Op, &str); 23] = [
     (Op::Reconnect, "reconnect"),
     (Op::Query, "query"),
     (Op::Prepare, "prepare"),
-    (Op::Execute, "execute"),
     (Op::Close, "close"),
     (Op::Ready, "ready"),
-    (Op::Next, "next"),
     (Op::More, "more"),
     (Op::Start, "start"),
     (Op::Stop, "stop"),
@@ -67,12 +63,18 @@ pub(super) const OPS: [(Op, &str); 23] = [
     (Op::Over, "over"),
 ];
 
-/// What the script asked for, with what it said about it; the words of an execution are in its [`Call`].
-pub(super) struct Asked {
-    pub(super) op: Op,
-    /// None for what compiled code asks for.
-    words: Option<MultiValue>,
+/// What the script asked for.
+pub(super) enum Asked {
+    /// The running event, if there is one, is done; may there be another?
+    Next,
+    /// To execute a prepared statement.
+    Execute(Execution),
+    /// Something that needs words.
+    InWords(Op, Words),
 }
+
+/// What the script said about what it asks for.
+pub(super) struct Words(MultiValue);
 
 impl Op {
     /// The word that stands for it.
@@ -89,84 +91,23 @@ impl Op {
     }
 }
 
-/// A statement's execution: its number and the values for it. Kept from one to the next for its memory.
-#[derive(Default)]
-pub(super) struct Call {
-    /// The statement's number.
-    pub(super) statement: usize,
-    words: Vec<Given>,
-    texts: Vec<u8>,
-}
-
-/// A value that the script gives.
-#[derive(Clone, Copy)]
-enum Given {
-    Null,
-    Integer(f64),
-    Double(f64),
-    /// Where it begins and ends among the texts.
-    Text(usize, usize),
-}
-
-impl Call {
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.words.clear();
-        self.texts.clear();
-    }
-
-    #[inline]
-    pub(super) fn null(&mut self) {
-        self.words.push(Given::Null);
-    }
-
-    #[inline]
-    pub(super) fn integer(&mut self, number: f64) {
-        self.words.push(Given::Integer(number));
-    }
-
-    #[inline]
-    pub(super) fn double(&mut self, number: f64) {
-        self.words.push(Given::Double(number));
-    }
-
-    #[inline]
-    pub(super) fn text(&mut self, text: &[u8]) {
-        let begin = self.texts.len();
-        self.texts.extend_from_slice(text);
-        self.words.push(Given::Text(begin, self.texts.len()));
-    }
-
-    /// The values as they are sent. Integers that a Lua number cannot hold come as texts.
-    #[inline]
-    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Wire<'_>> {
-        self.words.iter().map(|value| match *value {
-            Given::Null => Wire::Null,
-            Given::Integer(number) => Wire::Signed(number as i64),
-            Given::Double(number) => Wire::Double(number),
-            Given::Text(begin, end) => Wire::Bytes(&self.texts[begin..end]),
-        })
-    }
-}
-
-impl Asked {
-    pub(super) fn new(op: Op, words: Option<MultiValue>) -> Self {
-        Asked { op, words }
+impl Words {
+    pub(super) fn new(words: MultiValue) -> Self {
+        Words(words)
     }
 
     fn pop(&mut self) -> Option<Value> {
-        self.words.as_mut()?.pop_front()
+        self.0.pop_front()
     }
 
     /// All words that are left.
     pub(super) fn rest(self) -> MultiValue {
-        self.words.unwrap_or_default()
+        self.0
     }
 
     /// True when the word at `index` of those that are left is `true`.
     pub(super) fn is_true(&self, index: usize) -> bool {
-        let word = self.words.as_ref().and_then(|words| words.get(index));
-        matches!(word, Some(Value::Boolean(true)))
+        matches!(self.0.get(index), Some(Value::Boolean(true)))
     }
 
     /// The next word as text in Lua's own memory, if it is one.

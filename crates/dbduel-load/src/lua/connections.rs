@@ -3,14 +3,16 @@
 mod errors;
 
 use std::io::ErrorKind;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::{ServerError, Summary, Value};
+use dbduel_wire::{RowFormat, ServerError, Skip, Summary, Value};
 
 use errors::{connect_error, lost_error};
 
+use super::execution::Execution;
 use super::patience::Patience;
 use super::rows::Rows;
 use super::state::Context;
@@ -21,6 +23,9 @@ use crate::run::pause;
 
 /// Pause between two attempts to be connected again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
+
+/// Values of most statements.
+const FEW_VALUES: usize = 4;
 
 /// A connection that belongs to whoever drives the client, which the first connection of the script takes.
 pub(super) type Lent<'a> = Option<&'a mut Conn>;
@@ -274,21 +279,26 @@ impl Connections {
     pub(super) async fn execute(
         &mut self,
         lent: &mut Lent<'_>,
-        statement: usize,
-        values: &[Value<'_>],
+        execution: Execution,
     ) -> Result<(Summary, usize), Failure> {
-        let Some(Some(prepared)) = self.statements.get_mut(statement) else {
+        let Some(Some(prepared)) = self.statements.get_mut(execution.statement()) else {
             return Err(CLOSED);
         };
         let connection = prepared.connection;
-        if prepared.statement.parameters() != values.len() {
+        let statement = &mut prepared.statement;
+        if statement.parameters() != execution.values().len() {
             return Err(Failure::Misuse("the statement's parameters are not bound"));
         }
-        let outcome = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
-            (Some(Slot::Own(conn)), _) => conn.execute(&mut prepared.statement, values).await,
-            (Some(Slot::Lent), Some(conn)) => conn.execute(&mut prepared.statement, values).await,
+        let conn = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
+            (Some(Slot::Own(conn)), _) => conn,
+            (Some(Slot::Lent), Some(conn)) => conn,
             (Some(Slot::Imagined), _) => return Ok((Summary::default(), connection)),
             _ => return Err(CLOSED),
+        };
+        // In two steps, so that the values are not kept while the client waits.
+        let outcome = match request(conn, statement, execution) {
+            Ok(format) => conn.reply(statement, format, &mut Skip).await,
+            Err(error) => Err(error),
         };
         match outcome {
             Ok(summary) => Ok((summary, connection)),
@@ -308,9 +318,20 @@ impl Connections {
         };
     }
 
-    /// After an error: a broken connection is made again when its number is to be ignored.
+    /// After an error. In memory of its own, so that what a client keeps for its executions is small.
     #[cold]
-    async fn failed(
+    #[inline(never)]
+    fn failed<'a>(
+        &'a mut self,
+        lent: &'a mut Lent<'_>,
+        connection: usize,
+        error: StatementError,
+    ) -> Pin<Box<dyn Future<Output = Failure> + 'a>> {
+        Box::pin(self.look_into(lent, connection, error))
+    }
+
+    /// A broken connection is made again when its number is to be ignored.
+    async fn look_into(
         &mut self,
         lent: &mut Lent<'_>,
         connection: usize,
@@ -350,6 +371,25 @@ impl Connections {
         }
         Failure::Error { error, reconnected }
     }
+}
+
+/// Writes out an execution with its values; allocates nothing for a few.
+#[inline]
+fn request(
+    conn: &mut Conn,
+    statement: &mut Statement,
+    execution: Execution,
+) -> Result<RowFormat, StatementError> {
+    let values = execution.values();
+    let count = values.len();
+    let mut few = [Value::Null; FEW_VALUES];
+    if count > FEW_VALUES {
+        return conn.request(statement, &values.collect::<Vec<_>>());
+    }
+    for (place, value) in few.iter_mut().zip(values) {
+        *place = value;
+    }
+    conn.request(statement, &few[..count])
 }
 
 /// Takes a free place, or makes one; returns its number.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Thread, Value, ffi};
 
-use super::answer::{Answer, Asked, Call, Failed, Op};
+use super::answer::{Answer, Asked, Failed, Op, Words};
 use super::error::ScriptError;
 use super::fiber::{Edge, Fiber, Left, Told};
 
@@ -37,25 +37,15 @@ impl Coroutine {
         })
     }
 
-    /// Lets it go on with an answer until it asks for something. What is to be executed goes into `call`; the words of
-    /// everything else are in what is returned.
+    /// Lets it go on with an answer until it asks for something.
     #[inline]
-    pub(super) fn resume(
-        &self,
-        lua: &Lua,
-        mut answer: Answer,
-        call: &mut Call,
-    ) -> Result<Asked, ScriptError> {
+    pub(super) fn resume(&self, lua: &Lua, mut answer: Answer) -> Result<Asked, ScriptError> {
         loop {
             self.answer(lua, answer)?;
             self.fiber.borrow_mut().enter(&self.edge);
             let asked = match self.edge.left() {
-                Left::Next => return Ok(Asked::new(Op::Next, None)),
-                Left::Execute(statement) => {
-                    self.edge.take_call(call);
-                    call.statement = statement;
-                    return Ok(Asked::new(Op::Execute, None));
-                }
+                Left::Next => return Ok(Asked::Next),
+                Left::Execute(execution) => return Ok(Asked::Execute(execution)),
                 // SAFETY: the state waits for the answer.
                 Left::Asks(state) => unsafe { read(lua, state, ffi::lua_gettop(state)) }?,
                 // SAFETY: nothing runs in the state any more.
@@ -66,9 +56,9 @@ impl Coroutine {
                 // It has begun by now.
                 Left::Before(_) => return Err(mlua::Error::CoroutineUnresumable.into()),
             };
-            if asked.op != Op::WhyFailed {
+            let Asked::InWords(Op::WhyFailed, _) = asked else {
                 return Ok(asked);
-            }
+            };
             answer = Answer::Failed(self.failed.take().unwrap_or(Failed::Misuse(NOTHING_FAILED)));
         }
     }
@@ -173,7 +163,7 @@ unsafe fn read(lua: &Lua, state: *mut ffi::lua_State, count: c_int) -> Result<As
         _ => None,
     };
     match op {
-        Some(op) => Ok(Asked::new(op, Some(words))),
+        Some(op) => Ok(Asked::InWords(op, Words::new(words))),
         None => Err(mlua::Error::runtime("the script asks for something that nobody knows").into()),
     }
 }

@@ -8,7 +8,7 @@
 //! A script may ask wherever it is, in functions that Lua's library calls back as well. What the collector runs may not: it
 //! can be in the middle of a native function of ours, and those call nothing else of a script.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
@@ -18,7 +18,7 @@ use corosensei::Yielder;
 use corosensei::stack::{DefaultStack, Stack as _};
 use mlua::{LightUserData, Lua, Table, ffi};
 
-use super::answer::Call;
+use super::execution::{DECLARATIONS, Execution, GIVEN, Statement};
 
 /// Address space of a stack, as much as threads get; memory is taken as the stack grows.
 const STACK_BYTES: usize = 2 << 20;
@@ -56,21 +56,23 @@ pub(super) enum Left {
     Asks(*mut ffi::lua_State),
     /// It asks for the next event.
     Next,
-    /// It executes the statement with this number.
-    Execute(usize),
+    /// It executes a prepared statement.
+    Execute(Execution),
     /// It is back, with this status and so many words.
     Returned(c_int, c_int),
 }
 
 /// What is said between a script and whoever drives it: between one stack and the other.
 ///
-/// Lua reads and writes the first three fields where they lie.
+/// Lua reads and writes the first four fields where they lie.
 #[repr(C)]
 pub(super) struct Edge {
     /// How many rows a prepared statement had.
     rows: Cell<f64>,
     /// Tells them from those of earlier statements.
     generation: Cell<u32>,
+    /// The prelude's: how many connections remember an error.
+    _failed_connections: Cell<u32>,
     /// The script has stopped the collector; otherwise one that stands still is running a finaliser.
     is_collector_stopped: Cell<u32>,
     /// The state in which no coroutine runs.
@@ -82,8 +84,6 @@ pub(super) struct Edge {
     /// The way out, which lies on the stack that is left, and whether control is on that stack.
     way_out: Cell<*const Yielder<(), ()>>,
     is_inside: Cell<bool>,
-    /// The values for the next execution.
-    call: RefCell<Call>,
 }
 
 /// LuaJIT's `LUA_GCISRUNNING`, which mlua does not name.
@@ -94,6 +94,7 @@ impl Edge {
         Rc::new(Edge {
             rows: Cell::new(0.0),
             generation: Cell::new(0),
+            _failed_connections: Cell::new(0),
             is_collector_stopped: Cell::new(0),
             main: Cell::new(ptr::null_mut()),
             told: Cell::new(Told::No),
@@ -101,7 +102,6 @@ impl Edge {
             left: Cell::new(Left::Returned(ffi::LUA_OK, 0)),
             way_out: Cell::new(ptr::null()),
             is_inside: Cell::new(false),
-            call: RefCell::default(),
         })
     }
 
@@ -111,10 +111,6 @@ impl Edge {
         let calls = lua.create_table()?;
         calls.set("edge", edge)?;
         for (name, function) in [
-            ("integer", integer as *mut c_void),
-            ("double", double as *mut c_void),
-            ("text", text as *mut c_void),
-            ("null", null as *mut c_void),
             ("execute", execute as *mut c_void),
             ("next", next as *mut c_void),
         ] {
@@ -123,6 +119,12 @@ impl Edge {
         for (told, name) in TOLD {
             calls.set(name, told as i32)?;
         }
+        let given = lua.create_table()?;
+        for (number, name) in GIVEN {
+            given.set(name, number)?;
+        }
+        calls.set("given", given)?;
+        calls.set("declarations", DECLARATIONS)?;
         host.set("calls", calls)?;
         // SAFETY: the edge is on the stack that the function is made on.
         let ask: mlua::Function = unsafe {
@@ -156,22 +158,6 @@ impl Edge {
         self.rows.set(rows as f64);
         self.generation.set(generation);
         self.told.set(Told::Rows);
-    }
-
-    /// Takes the values of the execution. What is left instead is of no meaning.
-    #[inline]
-    pub(super) fn take_call(&self, call: &mut Call) {
-        std::mem::swap(&mut *self.call.borrow_mut(), call);
-    }
-
-    /// Adds a value for the next execution; the first one, at place 1, begins anew, whatever became of those before.
-    #[inline]
-    fn give(&self, place: u32, add: impl FnOnce(&mut Call)) {
-        let mut call = self.call.borrow_mut();
-        if place == 1 {
-            call.clear();
-        }
-        add(&mut call);
     }
 
     /// True while the collector runs what the script wants to be run at an object's end.
@@ -277,44 +263,19 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     }
 }
 
-/// One value for the next execution, as this and the next three: from the place of the first one, 1, on.
+/// Executes a prepared statement.
 ///
 /// # Safety
-/// The edge is that of the state that calls; so for all functions below.
-unsafe extern "C" fn integer(edge: *const Edge, place: u32, value: f64) {
-    // SAFETY: as above.
-    unsafe { &*edge }.give(place, |call| call.integer(value));
-}
-
-unsafe extern "C" fn double(edge: *const Edge, place: u32, value: f64) {
-    // SAFETY: as above.
-    unsafe { &*edge }.give(place, |call| call.double(value));
-}
-
-/// # Safety
-/// The text has so many bytes.
-unsafe extern "C" fn text(edge: *const Edge, place: u32, text: *const u8, length: usize) {
-    // SAFETY: as above.
-    let (edge, text) = unsafe { (&*edge, std::slice::from_raw_parts(text, length)) };
-    edge.give(place, |call| call.text(text));
-}
-
-unsafe extern "C" fn null(edge: *const Edge, place: u32) {
-    // SAFETY: as above.
-    unsafe { &*edge }.give(place, Call::null);
-}
-
-/// Executes a prepared statement with the values that were given, if there are any.
-unsafe extern "C" fn execute(edge: *const Edge, statement: u32, values: u32) -> i32 {
-    // SAFETY: as above.
-    let edge = unsafe { &*edge };
-    if values == 0 {
-        edge.call.borrow_mut().clear();
-    }
-    edge.leave_compiled(Left::Execute(statement as usize))
+/// The edge is that of the state that calls, and the statement is one of the prelude's.
+unsafe extern "C" fn execute(edge: *const Edge, statement: *const Statement) -> i32 {
+    // SAFETY: as above; whoever reads the statement does so before the script is told the outcome.
+    unsafe { (&*edge).leave_compiled(Left::Execute(Execution::new(statement))) }
 }
 
 /// May there be another event?
+///
+/// # Safety
+/// As for [`execute`].
 unsafe extern "C" fn next(edge: *const Edge) -> i32 {
     // SAFETY: as above.
     unsafe { &*edge }.leave_compiled(Left::Next)

@@ -6,6 +6,7 @@ mod reaper;
 mod statements;
 mod warden;
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use dbduel_wire::ServerError;
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
-use super::answer::{Answer, Asked, Call, Op};
+use super::answer::{Answer, Asked, Op, Words};
 use super::cancel::Cancel;
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
@@ -59,8 +60,6 @@ pub(crate) struct Session {
     reactor: Rc<Reactor>,
     token: Token,
     cancel: Cancel,
-    /// What is executed.
-    call: Call,
     /// What the script has asked for and is not done yet.
     pending: Option<Asked>,
 }
@@ -84,7 +83,6 @@ impl Session {
             context,
             reactor,
             token,
-            call: Call::default(),
             pending: None,
         })
     }
@@ -175,13 +173,12 @@ impl Session {
         resume: Resume,
         in_event: bool,
     ) -> Result<Option<Event>, ScriptError> {
-        let mut asked = self.ask(resume.0)?;
-        Ok(match asked.op {
-            Op::Next if !in_event => Some(Event::Next),
-            Op::More if !in_event => Some(Event::More),
-            Op::Start => Some(Event::Start),
-            Op::Class => Some(Event::Class(asked.id())),
-            _ => {
+        Ok(match self.ask(resume.0)? {
+            Asked::Next if !in_event => Some(Event::Next),
+            Asked::InWords(Op::More, _) if !in_event => Some(Event::More),
+            Asked::InWords(Op::Start, _) => Some(Event::Start),
+            Asked::InWords(Op::Class, mut words) => Some(Event::Class(words.id())),
+            asked => {
                 self.pending = Some(asked);
                 None
             }
@@ -189,7 +186,7 @@ impl Session {
     }
 
     fn ask(&mut self, answer: Answer) -> Result<Asked, ScriptError> {
-        let asked = self.state.resume(answer, &mut self.call)?;
+        let asked = self.state.resume(answer)?;
         if self.cancel.is_set() {
             self.state.give_up();
             return Err(ScriptError::Cancelled);
@@ -213,61 +210,100 @@ impl Session {
         lent: &mut Lent<'_>,
     ) -> Result<Event, ScriptError> {
         loop {
-            let mut asked = match self.pending.take() {
+            let asked = match self.pending.take() {
                 Some(asked) => asked,
                 None => self.ask(answer)?,
             };
-            answer = match asked.op {
-                Op::Execute => self.execute(lent).await?,
-                Op::Query => self.query(&mut asked, lent).await?,
-                Op::Prepare => self.prepare(&mut asked, lent).await?,
-                Op::Close => {
-                    self.connections.close(lent, asked.id()).await;
-                    Answer::Flag(true)
-                }
-                Op::Connect => self.connect(lent).await?,
-                Op::Disconnect => self.disconnect(&mut asked)?,
-                Op::Reconnect => self.reconnect(&mut asked, lent).await?,
-                Op::Sleep => {
-                    let seconds = asked.number().clamp(0.0, 86_400.0);
-                    self.sleep(Duration::from_secs_f64(seconds)).await;
-                    Answer::Flag(true)
-                }
-                Op::ExecuteCommand => self.execute_command(&mut asked).await?,
-                Op::Restart => {
-                    let connection = asked.id();
-                    self.roll_back(connection, lent).await;
-                    let error = self.state.shared.last_error.borrow();
-                    return Ok(Event::Restart(
-                        error.as_ref().map(|(error, _)| error.clone()),
-                    ));
-                }
-                Op::EventFailed => {
-                    return Ok(Event::Failed(Box::new(self.raised(&mut asked))));
-                }
-                Op::Failed => return Err(self.raised(&mut asked)),
-                Op::Done => return Ok(Event::Done(asked.rest())),
-                Op::Ready => return Ok(Event::Ready),
-                Op::Next => return Ok(Event::Next),
-                Op::More => return Ok(Event::More),
-                Op::Start => return Ok(Event::Start),
-                Op::Stop => return Ok(Event::Stop),
-                Op::Abandon => return Ok(Event::Abandon),
-                Op::Finished => return Ok(Event::Finished),
-                Op::Class => return Ok(Event::Class(asked.id())),
-                // Neither gets as far as here: the coroutine answers the one, and nobody waits for the other.
-                Op::WhyFailed | Op::Over => Answer::Flag(false),
+            answer = match asked {
+                Asked::Execute(execution) => self.execute(execution, lent).await?,
+                Asked::Next => return Ok(Event::Next),
+                Asked::InWords(op, words) => match self.boxed_in_words(op, words, lent).await? {
+                    Outcome::Answer(answer) => answer,
+                    Outcome::Event(event) => return Ok(event),
+                },
             };
-            self.drop_unused(lent).await;
+            if self.has_unused() {
+                self.boxed_drop_unused(lent).await;
+            }
         }
     }
 
-    fn raised(&self, asked: &mut Asked) -> ScriptError {
-        let by_server = asked.is_true(4);
-        let message = asked.text().unwrap_or_default();
-        let trace = asked.text().unwrap_or_default();
-        let file = asked.text();
-        let line = asked.number() as u32;
+    /// In memory of its own: it is large, and what a client keeps for its executions is small without it. In a function of
+    /// its own, because it would be in both otherwise.
+    #[inline(never)]
+    fn boxed_in_words<'a>(
+        &'a mut self,
+        op: Op,
+        words: Words,
+        lent: &'a mut Lent<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Outcome, ScriptError>> + 'a>> {
+        Box::pin(self.in_words(op, words, lent))
+    }
+
+    /// As [`Session::boxed_in_words`].
+    #[inline(never)]
+    fn boxed_drop_unused<'a>(
+        &'a mut self,
+        lent: &'a mut Lent<'_>,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(self.drop_unused(lent))
+    }
+
+    /// What is asked for in words.
+    async fn in_words(
+        &mut self,
+        op: Op,
+        mut words: Words,
+        lent: &mut Lent<'_>,
+    ) -> Result<Outcome, ScriptError> {
+        let answer = match op {
+            Op::Query => self.query(&mut words, lent).await?,
+            Op::Prepare => self.prepare(&mut words, lent).await?,
+            Op::Close => {
+                self.connections.close(lent, words.id()).await;
+                Answer::Flag(true)
+            }
+            Op::Connect => self.connect(lent).await?,
+            Op::Disconnect => self.disconnect(&mut words)?,
+            Op::Reconnect => self.reconnect(&mut words, lent).await?,
+            Op::Sleep => {
+                let seconds = words.number().clamp(0.0, 86_400.0);
+                self.sleep(Duration::from_secs_f64(seconds)).await;
+                Answer::Flag(true)
+            }
+            Op::ExecuteCommand => self.execute_command(&mut words).await?,
+            // Neither gets as far as here: the coroutine answers the one, and nobody waits for the other.
+            Op::WhyFailed | Op::Over => Answer::Flag(false),
+            Op::Failed => return Err(self.raised(&mut words)),
+            Op::Restart => {
+                let connection = words.id();
+                self.roll_back(connection, lent).await;
+                let error = self.state.shared.last_error.borrow();
+                let error = error.as_ref().map(|(error, _)| error.clone());
+                return Ok(Outcome::Event(Event::Restart(error)));
+            }
+            Op::EventFailed => {
+                let error = Box::new(self.raised(&mut words));
+                return Ok(Outcome::Event(Event::Failed(error)));
+            }
+            Op::Done => return Ok(Outcome::Event(Event::Done(words.rest()))),
+            Op::Ready => return Ok(Outcome::Event(Event::Ready)),
+            Op::More => return Ok(Outcome::Event(Event::More)),
+            Op::Start => return Ok(Outcome::Event(Event::Start)),
+            Op::Stop => return Ok(Outcome::Event(Event::Stop)),
+            Op::Abandon => return Ok(Outcome::Event(Event::Abandon)),
+            Op::Finished => return Ok(Outcome::Event(Event::Finished)),
+            Op::Class => return Ok(Outcome::Event(Event::Class(words.id()))),
+        };
+        Ok(Outcome::Answer(answer))
+    }
+
+    fn raised(&self, words: &mut Words) -> ScriptError {
+        let by_server = words.is_true(4);
+        let message = words.text().unwrap_or_default();
+        let trace = words.text().unwrap_or_default();
+        let file = words.text();
+        let line = words.number() as u32;
         let error = self.state.shared.last_error.borrow();
         ScriptError::Raised {
             message,
@@ -284,11 +320,13 @@ impl Session {
         pause(&self.reactor, self.token, Instant::now() + length).await;
     }
 
+    fn has_unused(&self) -> bool {
+        !self.state.shared.unused.borrow().is_empty()
+    }
+
     /// Gives up what Lua's collector found unused.
+    #[cold]
     async fn drop_unused(&mut self, lent: &mut Lent<'_>) {
-        if self.state.shared.unused.borrow().is_empty() {
-            return;
-        }
         let unused = std::mem::take(&mut *self.state.shared.unused.borrow_mut());
         for thing in unused {
             match thing {
@@ -304,6 +342,12 @@ impl Session {
     fn words(&self, words: impl IntoLuaMulti) -> Result<Answer, ScriptError> {
         Ok(Answer::Words(words.into_lua_multi(self.state.lua())?))
     }
+}
+
+/// What comes of what a script asks for: it goes on, or somebody else is to say.
+enum Outcome {
+    Answer(Answer),
+    Event(Event),
 }
 
 /// What a client's script is told next.

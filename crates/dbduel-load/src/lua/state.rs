@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
-use super::answer::{Answer, Asked, Call};
+use super::answer::{Answer, Asked};
 use super::cancel::Cancel;
 use super::chunks;
 use super::compiled;
@@ -304,12 +304,12 @@ impl State {
 
     /// Lets the script go on with an answer until it asks for something.
     #[inline]
-    pub(super) fn resume(&self, answer: Answer, call: &mut Call) -> Result<Asked, ScriptError> {
+    pub(super) fn resume(&self, answer: Answer) -> Result<Asked, ScriptError> {
         let Some(coroutine) = &self.coroutine else {
             return Err(mlua::Error::runtime("nothing runs in this state").into());
         };
         let _computing = self.watch.computing(self.main);
-        coroutine.resume(&self.lua, answer, call)
+        coroutine.resume(&self.lua, answer)
     }
 
     /// Gives up what runs. While it waits in compiled code, nothing else may be done in the state.

@@ -82,8 +82,30 @@ function check()
    end
    many:bind_param(unpack(params))
    assert(many:execute().nrows == 1)
+   assert(con.error == 0 and tostring(stmt) == "<sql_statement>" and tostring(id) == "<sql_param>")
    stmt:close()
    stmt:close()
+
+   -- What only the statement still knows of stays; all 64 bits arrive, and texts that grow.
+   con:query("CREATE TABLE wide (n BIGINT UNSIGNED, s VARCHAR(40))")
+   local wide = con:prepare("INSERT INTO wide VALUES (?, ?)")
+   local number = wide:bind_create(t.BIGINT)
+   do
+      local text = wide:bind_create(t.CHAR, 30)
+      wide:bind_param(number, text)
+      for _, value in ipairs { "", "longer", ("x"):rep(50) } do
+         text:set(value)
+         number:set(18446744073709551615ULL - #value)
+         wide:execute()
+      end
+      text:set("kept")
+   end
+   collectgarbage()
+   collectgarbage()
+   number:set(true)
+   wide:execute()
+   assert(con:query_row("SELECT GROUP_CONCAT(n, ' ', s ORDER BY n DESC) FROM wide") ==
+             "18446744073709551615 ,18446744073709551609 longer,18446744073709551565 " .. ("x"):rep(30) .. ",1 kept")
 
    -- Errors
    local err = raises("errno = 1062", con.query, con, "INSERT INTO t VALUES (1, 1, 'x')")

@@ -105,7 +105,7 @@ function DB.store_results()
 end
 
 function DB.free_results(rs)
-   if type(rs) == "table" and rs.free then
+   if rs ~= nil then
       rs:free()
    end
 end

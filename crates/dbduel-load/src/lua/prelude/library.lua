@@ -7,7 +7,7 @@ local running, can_yield, as_text, raw_yield = coroutine.running, coroutine.isyi
 
 -- What lies between the script and Rust.
 local ffi = require("ffi")
-ffi.cdef "typedef struct { double rows; uint32_t generation, is_collector_stopped; } dbduel_edge;"
+ffi.cdef "typedef struct { double rows; uint32_t generation, failed_connections, is_collector_stopped; } dbduel_edge;"
 local edge = ffi.cast("dbduel_edge *", host.calls.edge)
 host.edge = edge
 

@@ -25,6 +25,11 @@ local function from_template(template)
    return ffi.string(text, length)
 end
 
+-- Makes a text of a template in its place.
+function host.fill(place, length)
+   fill(dice, place, length)
+end
+
 -- Bounds may be numeric texts, as the options of old scripts are.
 sysbench.rand = {
    default = function(low, high) return draw(dice, DEFAULT, tonumber(low), tonumber(high)) end,

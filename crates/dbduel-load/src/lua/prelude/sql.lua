@@ -6,6 +6,7 @@ local ask, op = host.ask, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, CLOSE = op.prepare, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
+local calls, edge = host.calls, host.edge
 
 local sql = {}
 sysbench.sql = sql
@@ -20,9 +21,21 @@ end
 
 local driver, driver_mt = class("sql_driver")
 local connection, connection_mt = class("sql_connection")
-local statement, statement_mt = class("sql_statement")
-local param, param_mt = class("sql_param")
-local result, result_mt = class("sql_result")
+
+-- Statements, parameters and results are structures of C, as they are in sysbench: compiled code reaches their fields and
+-- methods without looking anything up, and Rust reads what is to be sent where it lies.
+ffi.cdef(calls.declarations)
+ffi.cdef "typedef struct { double nrows; uint32_t nfields, generation, connection; } dbduel_result;"
+local function structure(name, type_name)
+   local methods, metatable = class(name)
+   return methods, ffi.metatype(type_name, { __index = methods, __tostring = metatable.__tostring })
+end
+local statement, new_statement = structure("sql_statement", "dbduel_statement")
+local param, new_param = structure("sql_param", "dbduel_param")
+local result, new_result = structure("sql_result", "dbduel_result")
+
+-- What a structure needs and cannot hold, for as long as the script has it.
+local kept = setmetatable({}, { __mode = "k" })
 
 function sql.driver(name)
    if name == nil or name == "" then
@@ -51,22 +64,34 @@ function driver:connect()
    return setmetatable({ id = id, handle = handle, driver = self, error = 0, sql_errno = 0 }, connection_mt)
 end
 
+-- A connection remembers its last statement's error. How many do is counted, so that a statement without one, of which
+-- nobody has to know, only looks at the count.
+local function remember(con, kind, errno, state, message)
+   if con.error == 0 then
+      edge.failed_connections = edge.failed_connections + 1
+   end
+   con.error, con.sql_errno, con.sql_state, con.sql_errmsg = kind, errno, state, message
+end
+
+local function forget_error(con)
+   if con.error ~= 0 then
+      con.error = 0
+      edge.failed_connections = edge.failed_connections - 1
+   end
+end
+
 -- Turns an answer into what the script gets: a result, nothing, or an error.
 local function settle(con, query, ok, a, b, c, d)
    if ok == true then
-      con.error = 0
-      if a then
-         return setmetatable({ nfields = a, nrows = b, generation = c, con = con }, result_mt)
-      end
-      return nil
+      forget_error(con)
+      return a and new_result(b, a, c, con.id) or nil
    end
    if ok == nil then
       -- Wrong use: there is no error of the server to look at.
-      con.error, con.sql_errno, con.sql_state, con.sql_errmsg = 2, 0, nil, nil
+      remember(con, 2, 0, nil, nil)
       host.alert(a)
    else
-      con.sql_errno, con.sql_state, con.sql_errmsg = a, b, c
-      con.error = d and 1 or 2
+      remember(con, d and 1 or 2, a, b, c)
    end
    return con:check_error(nil, query)
 end
@@ -128,7 +153,7 @@ function connection:next_result()
    if not nfields then
       return nil
    end
-   return setmetatable({ nfields = nfields, nrows = nrows, generation = generation, con = self }, result_mt)
+   return new_result(nrows, nfields, generation, self.id)
 end
 
 function connection:bulk_insert_init(prefix)
@@ -164,59 +189,87 @@ function connection:bulk_insert_done()
 end
 
 function connection:prepare(query)
-   local ok, a, b, c, d = ask(PREPARE, self.id, query)
+   local ok, id, placeholders, handle, d = ask(PREPARE, self.id, query)
    if ok ~= true then
-      return settle(self, query, ok, a, b, c, d)
+      return settle(self, query, ok, id, placeholders, handle, d)
    end
-   self.error = 0
-   return setmetatable({ id = a, placeholders = b, handle = c, connection = self, binds = {}, count = 0,
-                         execute = statement.execute,
-                         result = setmetatable({ nfields = 0, nrows = 0, generation = 0, con = self }, result_mt) },
-                       statement_mt)
+   forget_error(self)
+   local prepared = new_statement(placeholders, { id, self.id, placeholders, 0 })
+   kept[prepared] = { handle = handle, connection = self }
+   return prepared
 end
 
 -- Numbers travel as BIGINT or DOUBLE, text as VARCHAR.
 local INTEGER, DOUBLE, TEXT = sql.type.BIGINT, sql.type.DOUBLE, sql.type.VARCHAR
 local sent_as = { INTEGER, INTEGER, INTEGER, INTEGER, DOUBLE, DOUBLE, nil, nil, nil, nil, TEXT, TEXT }
+local given = calls.given
+local NULL, NUMBER, REAL, SIGNED, UNSIGNED, CHARS =
+   given.null, given.number, given.double, given.signed, given.unsigned, given.text
 
-function statement:bind_create(kind, max_len)
+function statement:bind_create(kind, max_length)
    local sent = sent_as[kind]
    if not sent then
       error("Unsupported argument type: " .. tostring(kind), 2)
    end
-   if sent == TEXT and type(max_len) ~= "number" then
+   if sent == TEXT and type(max_length) ~= "number" then
       error("bind_create() of a text needs its greatest length", 2)
    end
-   -- The methods stand in the object, which saves the way over its metatable at each call.
-   return setmetatable({ type = sent, max_len = sent == TEXT and max_len or 8, set = param.set,
-                         set_rand_str = param.set_rand_str }, param_mt)
+   return new_param { type = sent, given = NULL, max_length = sent == TEXT and max_length or 0 }
+end
+
+-- Makes room for a text of a parameter; how long it may be.
+local function make_room(self, length)
+   if length > self.max_length then
+      length = self.max_length
+   end
+   if length > self.room then
+      local text = ffi.new("char[?]", length)
+      kept[self] = text
+      self.text, self.room = text, length
+   end
+   return length
+end
+
+local function set_text(self, value)
+   local length = make_room(self, #value)
+   ffi.copy(self.text, value, length)
+   self.length, self.given = length, CHARS
+end
+
+local function set_wide(self, value)
+   if ffi.istype("uint64_t", value) then
+      self.unsigned_number, self.given = value, UNSIGNED
+   else
+      self.signed_number, self.given = value, SIGNED
+   end
 end
 
 function param:set(value)
-   local kind, given = self.type, type(value)
+   local kind, what = self.type, type(value)
    if kind == INTEGER then
-      if given == "number" or given == "nil" then
-         self.value = value
-      elseif given == "cdata" then
-         -- All 64 bits, which a Lua number would not hold.
-         self.value = tostring(value):match("^%-?%d+") or tonumber(value)
-      elseif given == "boolean" then
-         self.value = value and 1 or 0
+      if what == "number" then
+         self.number, self.given = value, NUMBER
+      elseif what == "nil" then
+         self.given = NULL
+      elseif what == "cdata" then
+         set_wide(self, value)
+      elseif what == "boolean" then
+         self.number, self.given = value and 1 or 0, NUMBER
       else
-         error("cannot bind a " .. given .. " to an integer", 2)
+         error("cannot bind a " .. what .. " to an integer", 2)
       end
+   elseif what == "nil" then
+      self.given = NULL
    elseif kind == DOUBLE then
-      if given ~= "number" and given ~= "nil" and given ~= "cdata" then
-         error("cannot bind a " .. given .. " to a double", 2)
+      if what ~= "number" and what ~= "cdata" then
+         error("cannot bind a " .. what .. " to a double", 2)
       end
-      self.value = given == "cdata" and tonumber(value) or value
-   elseif given == "nil" then
-      self.value = nil
+      self.number, self.given = tonumber(value), REAL
    else
-      if given ~= "string" then
-         error("cannot bind a " .. given .. " to a text", 2)
+      if what ~= "string" then
+         error("cannot bind a " .. what .. " to a text", 2)
       end
-      self.value = #value > self.max_len and value:sub(1, self.max_len) or value
+      set_text(self, value)
    end
 end
 
@@ -224,10 +277,10 @@ function param:set_rand_str(template)
    if self.type ~= TEXT then
       error("Unsupported argument type: " .. self.type, 2)
    end
-   if #template > self.max_len then
-      template = template:sub(1, self.max_len)
-   end
-   self.value = sysbench.rand.string(template)
+   local length = make_room(self, #template)
+   ffi.copy(self.text, template, length)
+   host.fill(self.text, length)
+   self.length, self.given = length, CHARS
 end
 
 function statement:bind_param(...)
@@ -239,80 +292,53 @@ function statement:bind_param(...)
       host.fatal("Wrong number of parameters to mysql_stmt_bind_param")
       return 1
    end
-   local binds = { ... }
+   local params = { ... }
    for i = 1, count do
-      if getmetatable(binds[i]) ~= false or not binds[i].set then
-         error(("bad argument #%d to 'bind_param' (a parameter expected, got %s)"):format(i, type(binds[i])), 2)
+      if not ffi.istype(new_param, params[i]) then
+         error(("bad argument #%d to 'bind_param' (a parameter expected, got %s)"):format(i, type(params[i])), 2)
       end
    end
-   self.binds, self.count = binds, count
+   for i = 1, count do
+      self.params[i - 1] = params[i]
+   end
+   kept[self].params, self.bound = params, count
    return 0
 end
 
-local calls, edge = host.calls, host.edge
-local give_integer = ffi.cast("void (*)(void *, uint32_t, double)", calls.integer)
-local give_double = ffi.cast("void (*)(void *, uint32_t, double)", calls.double)
-local give_text = ffi.cast("void (*)(void *, uint32_t, const char *, size_t)", calls.text)
-local give_null = ffi.cast("void (*)(void *, uint32_t)", calls.null)
-local execute = ffi.cast("int32_t (*)(void *, uint32_t, uint32_t)", calls.execute)
+local execute = ffi.cast("int32_t (*)(void *, dbduel_statement *)", calls.execute)
 local DONE, ROWS, WORDS = calls.yes, calls.rows, calls.words
 
-local function give(place, bound)
-   local value = bound.value
-   local kind = type(value)
-   if kind == "number" then
-      if bound.type == DOUBLE then
-         give_double(edge, place, value)
-      else
-         give_integer(edge, place, value)
-      end
-   elseif kind == "string" then
-      give_text(edge, place, value, #value)
-   else
-      give_null(edge, place)
-   end
-end
-
--- Rows of prepared statements are not kept, so their result is one object for all executions of a statement, as in sysbench.
+-- Rows of prepared statements are not kept, as in sysbench.
 function statement:execute()
-   local binds, count = self.binds, self.count
-   -- Most have a single value, and a loop makes compiled code of its own.
-   if count == 1 then
-      give(1, binds[1])
-   else
-      for place = 1, count do
-         give(place, binds[place])
-      end
+   local told = execute(edge, self)
+   if told == WORDS then
+      return settle(kept[self].connection, "<prepared statement>", ask(op.why_failed))
+   elseif told ~= ROWS and told ~= DONE then
+      host.leave(told)
    end
-   local told, con = execute(edge, self.id, count), self.connection
+   if edge.failed_connections > 0 then
+      forget_error(kept[self].connection)
+   end
    if told == ROWS then
-      con.error = 0
-      local rs = self.result
-      rs.nrows, rs.generation = edge.rows, edge.generation
-      return rs
-   elseif told == DONE then
-      con.error = 0
-      return nil
-   elseif told == WORDS then
-      return settle(con, "<prepared statement>", ask(op.why_failed))
+      return new_result(edge.rows, 0, edge.generation, self.connection)
    end
-   host.leave(told)
 end
 
 function statement:next_result()
-   return self.connection:next_result()
+   return kept[self].connection:next_result()
 end
 
 function statement:close()
-   if not self.closed then
-      self.closed = true
+   local own = kept[self]
+   if not own.closed then
+      own.closed = true
       ask(CLOSE, self.id)
    end
    return 0
 end
 
 function result:fetch_row()
-   local row, why = host.fetch_row(self.con.id, self.generation)
+   local row, why = host.fetch_row(self.connection, self.generation)
    if not row and why then
       host.alert(why)
    end
@@ -320,7 +346,7 @@ function result:fetch_row()
 end
 
 function result:free()
-   if not host.free_result(self.con.id, self.generation) then
+   if not host.free_result(self.connection, self.generation) then
       host.alert("attempt to free an invalid result set")
       error("db_free_results() failed", 2)
    end

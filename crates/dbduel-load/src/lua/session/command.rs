@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
-use super::super::answer::{Answer, Asked};
+use super::super::answer::{Answer, Words};
 use super::super::error::ScriptError;
 use super::super::settings::Message;
 use super::Session;
@@ -24,9 +24,9 @@ impl Session {
     /// A child process, which ends with the client when that is given up; what it prints is the script's print.
     pub(super) async fn execute_command(
         &mut self,
-        asked: &mut Asked,
+        words: &mut Words,
     ) -> Result<Answer, ScriptError> {
-        let Some(command) = asked.raw_text() else {
+        let Some(command) = words.raw_text() else {
             return self.words(-1);
         };
         // As `system()` has it, a command that cannot be started is a matter of the script.

@@ -1,20 +1,18 @@
 //! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
 
-use dbduel_wire::{ServerError, Summary, Value as Wire};
+use dbduel_wire::{ServerError, Summary};
 use mlua::{IntoLuaMulti, Value};
 
-use super::super::answer::{Answer, Asked, Failed};
+use super::super::answer::{Answer, Failed, Words};
 use super::super::connections::{Failure, Lent};
 use super::super::error::ScriptError;
+use super::super::execution::Execution;
 use super::super::natives::{Unused, at, handle};
 use super::super::rows::Rows;
 use super::super::settings::Message;
 use super::Session;
 use crate::address::Address;
 use crate::run::Counts;
-
-/// Values that fit without allocating.
-const VALUES: usize = 4;
 
 const RECONNECTED: Counts = Counts {
     reconnects: 1,
@@ -27,25 +25,12 @@ const FAILED: Counts = Counts {
 
 impl Session {
     #[inline]
-    pub(super) async fn execute(&mut self, lent: &mut Lent<'_>) -> Result<Answer, ScriptError> {
-        let statement = self.call.statement;
-        let mut few = [Wire::Null; VALUES];
-        let mut many = Vec::new();
-        let values = self.call.values();
-        let count = values.len();
-        if count <= VALUES {
-            for (place, value) in few.iter_mut().zip(values) {
-                *place = value;
-            }
-        } else {
-            many.extend(values);
-        }
-        let values = if count <= VALUES {
-            &few[..count]
-        } else {
-            &many
-        };
-        let outcome = self.connections.execute(lent, statement, values).await;
+    pub(super) async fn execute(
+        &mut self,
+        execution: Execution,
+        lent: &mut Lent<'_>,
+    ) -> Result<Answer, ScriptError> {
+        let outcome = self.connections.execute(lent, execution).await;
         match outcome {
             Ok((summary, _)) if summary.result_sets == 0 => {
                 self.count(&summary);
@@ -67,11 +52,11 @@ impl Session {
 
     pub(super) async fn query(
         &mut self,
-        asked: &mut Asked,
+        words: &mut Words,
         lent: &mut Lent<'_>,
     ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
-        let Some(sql) = asked.raw_text() else {
+        let connection = words.id();
+        let Some(sql) = words.raw_text() else {
             return Ok(self.failed(
                 Failure::Misuse("a query must be a text"),
                 "mysql_real_query",
@@ -103,11 +88,11 @@ impl Session {
 
     pub(super) async fn prepare(
         &mut self,
-        asked: &mut Asked,
+        words: &mut Words,
         lent: &mut Lent<'_>,
     ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
-        let Some(sql) = asked.text() else {
+        let connection = words.id();
+        let Some(sql) = words.text() else {
             return Ok(self.failed(
                 Failure::Misuse("a statement must be a text"),
                 "mysql_stmt_prepare",
@@ -161,8 +146,8 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn disconnect(&mut self, asked: &mut Asked) -> Result<Answer, ScriptError> {
-        let was_open = self.connections.disconnect(asked.id());
+    pub(super) fn disconnect(&mut self, words: &mut Words) -> Result<Answer, ScriptError> {
+        let was_open = self.connections.disconnect(words.id());
         match was_open {
             true => Ok(Answer::Flag(true)),
             false => self.words((false, "attempt to close an already closed connection")),
@@ -171,10 +156,10 @@ impl Session {
 
     pub(super) async fn reconnect(
         &mut self,
-        asked: &mut Asked,
+        words: &mut Words,
         lent: &mut Lent<'_>,
     ) -> Result<Answer, ScriptError> {
-        let connection = asked.id();
+        let connection = words.id();
         if !self.connections.is_open(connection) {
             return self.words((Value::Nil, "attempt to use an already closed connection"));
         }
