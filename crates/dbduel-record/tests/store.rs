@@ -46,6 +46,7 @@ fn plan() -> Plan {
             arrival: Arrival::Closed { think_ms: 0.0 },
         }],
         load: LoadProcess {
+            busy_poll_us: 0,
             threads: 1,
             cores: Vec::new(),
             server_cores: Vec::new(),
