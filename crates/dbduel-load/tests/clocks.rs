@@ -271,6 +271,7 @@ fn is_exact(found_ms: f64, delay_ms: f64) -> bool {
 #[test]
 #[ignore = "needs a machine that does nothing else"]
 fn delays_from_50_us_to_1_s_come_back_at_every_quantile_but_the_last_thousandth() {
+    let mut missed = Vec::new();
     for delay_us in [50, 200, 1_000, 20_000, 1_000_000] {
         let act = Act {
             after: Duration::from_micros(delay_us),
@@ -280,18 +281,47 @@ fn delays_from_50_us_to_1_s_come_back_at_every_quantile_but_the_last_thousandth(
         let mut load = Load::start(POLLING);
         load.open(&server.address(), "oltp-point-select", 1);
         let seconds = if delay_us == 1_000_000 { 5.0 } else { 2.0 };
-        let slice = load.slice(&slice_order(1, seconds));
+        let slice = load.slice(&SliceOrder {
+            // As in a contest. Each tick wakes threads of the load and of this test, on processors that others poll on.
+            tick_s: 1.0,
+            ..slice_order(1, seconds)
+        });
         let delay_ms = delay_us as f64 / 1e3;
         let found = [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999].map(|q| (q, quantile_ms(&slice, q)));
         eprintln!("{delay_ms} ms, by quantile: {found:?}");
         for (q, found_ms) in found {
-            assert!(
-                is_exact(found_ms, delay_ms),
-                "quantile {q}: {found_ms} ms of a delay of {delay_ms} ms"
-            );
+            if !is_exact(found_ms, delay_ms) {
+                missed.push(format!(
+                    "quantile {q}: {found_ms} ms of a delay of {delay_ms} ms"
+                ));
+            }
         }
         load.end();
     }
+    let floor = interruptions();
+    eprintln!("{floor}");
+    assert!(missed.is_empty(), "{missed:#?}; {floor}");
+}
+
+/// What the machine itself does to two threads that only read the clock: no load thread and no server can be more exact.
+fn interruptions() -> String {
+    const FELT: Duration = Duration::from_micros(20);
+    let spin = || {
+        let began = Instant::now();
+        let (mut last, mut late) = (began, Duration::ZERO);
+        while last - began < Duration::from_secs(2) {
+            let now = Instant::now();
+            late += (now - last).saturating_sub(FELT);
+            last = now;
+        }
+        100.0 * late.as_secs_f64() / (last - began).as_secs_f64()
+    };
+    let threads = [(); 2].map(|()| std::thread::spawn(spin));
+    let shares = threads.map(|thread| thread.join().unwrap());
+    format!(
+        "at {shares:.3?} % of all instants the processors of two threads that only read the clock were away for more than \
+         {FELT:?} to come"
+    )
 }
 
 #[test]
