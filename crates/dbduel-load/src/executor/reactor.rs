@@ -147,12 +147,6 @@ impl Reactor {
         self.timers.borrow_mut().push(Reverse((at, token)));
     }
 
-    /// Polls the task in the next turn, which then does not wait.
-    pub fn wake_soon(&self, token: Token) {
-        self.wake_at(token, self.turn_began());
-        self.bell().ring();
-    }
-
     /// Does not poll the task at `at` any more. Looks at all timers, so this is for what happens seldom.
     pub fn forget_timer(&self, token: Token, at: Instant) {
         let mut timers = self.timers.borrow_mut();
@@ -227,6 +221,8 @@ impl Reactor {
         let used_before = processor_time();
         let until = Instant::now() + self.busy_poll;
         let has_come = loop {
+            // Whoever is ready to run on this processor goes first, above all a server that has just been sent something.
+            std::thread::yield_now();
             // Leaves more of the core to its other thread.
             std::hint::spin_loop();
             self.take(events, Some(&at_once))?;
