@@ -334,6 +334,15 @@ fn what_a_killed_writer_left_is_cleared_by_the_next_writer_and_by_no_reader() {
 }
 
 #[test]
+fn load_threads_of_a_plan_from_before_there_was_polling_sleep() {
+    let mut old = serde_json::to_value(plan()).unwrap();
+    let load = old["load"].as_object_mut().unwrap();
+    assert!(load.remove("busy_poll_us").is_some());
+    let read: Plan = serde_json::from_value(old).unwrap();
+    assert_eq!(read, plan());
+}
+
+#[test]
 fn another_format_is_refused_by_name_and_a_missing_plan_is_no_record() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(
