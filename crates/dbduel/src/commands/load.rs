@@ -300,7 +300,7 @@ impl Job {
             server_io: None,
         };
         if self.address.is_on_this_machine()
-            && let Some(claim) = busy_poll::claim(&load, &host::processors())
+            && let Some(claim) = busy_poll::claim(&load, self.clients, &host::processors())
         {
             console::complain(&format!("{claim} Give fewer --threads."));
         }

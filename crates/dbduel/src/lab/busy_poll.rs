@@ -19,7 +19,9 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
         Err(_) => false,
     };
     let is_any_here = plan.contenders.iter().any(|one| is_here(&one.server));
-    let claim = is_any_here.then(|| claim(&plan.load, &host::processors()))??;
+    let clients = plan.levels.iter().map(|level| level.clients).max();
+    let claim = is_any_here
+        .then(|| claim(&plan.load, clients.unwrap_or_default(), &host::processors()))??;
     Some(Finding {
         rule: "load.polls-everywhere".to_owned(),
         severity: Severity::Doubt,
@@ -30,21 +32,23 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
     })
 }
 
-/// Says so where servers on a machine with these processors have none that polling threads leave to them.
+/// Says so where servers on a machine with these processors have none that polling threads leave to them. A thread without
+/// a client soon sleeps.
 #[must_use]
-pub fn claim(load: &LoadProcess, processors: &[u32]) -> Option<String> {
+pub fn claim(load: &LoadProcess, clients: u32, processors: &[u32]) -> Option<String> {
     let or_all = |cores: &[u32]| match cores {
         [] => processors.to_vec(),
         cores => cores.to_vec(),
     };
     let (of_load, of_servers) = (or_all(&load.cores), or_all(&load.server_cores));
     let is_shared = of_servers.iter().all(|core| of_load.contains(core));
-    let are_taken = load.threads as usize >= of_load.len();
+    let threads = load.threads.min(clients);
+    let are_taken = threads as usize >= of_load.len();
     (load.busy_poll_us > 0 && is_shared && are_taken).then(|| {
         format!(
             "Busy polling by {} on {} leaves a server on this machine none of its own; it has to take them from threads \
              that poll, and is slower for it.",
-            things(load.threads.into(), "load thread"),
+            things(threads.into(), "load thread"),
             things(of_load.len() as u64, "processor"),
         )
     })
@@ -55,7 +59,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(threads: u32, busy_poll_us: u32, cores: [&[u32]; 2], is_told: bool) {
+    fn check_with(
+        threads: u32,
+        clients: u32,
+        busy_poll_us: u32,
+        cores: [&[u32]; 2],
+        is_told: bool,
+    ) {
         let load = LoadProcess {
             threads,
             busy_poll_us,
@@ -63,7 +73,13 @@ mod tests {
             server_cores: cores[1].to_vec(),
             server_io: None,
         };
-        assert_eq!(claim(&load, &[0, 1, 2, 3]).is_some(), is_told, "{load:?}");
+        let claim = claim(&load, clients, &[0, 1, 2, 3]);
+        assert_eq!(claim.is_some(), is_told, "{load:?}, {clients} clients");
+    }
+
+    #[track_caller]
+    fn check(threads: u32, busy_poll_us: u32, cores: [&[u32]; 2], is_told: bool) {
+        check_with(threads, 16, busy_poll_us, cores, is_told);
     }
 
     #[test]
@@ -77,6 +93,8 @@ mod tests {
         check(2, 2_000, [&[0, 1], &[1]], true);
         check(1, 2_000, [&[0, 1], &[0, 1]], false);
         check(3, 2_000, [&[], &[3]], false);
+        check_with(4, 4, 2_000, [&[], &[]], true);
+        check_with(4, 3, 2_000, [&[], &[]], false);
     }
 
     #[test]
@@ -88,7 +106,7 @@ mod tests {
             server_cores: vec![0],
             server_io: None,
         };
-        let claim = claim(&load, &[0, 1]).unwrap();
+        let claim = claim(&load, 1, &[0, 1]).unwrap();
         assert!(
             claim.contains("by 1 load thread on 1 processor leaves"),
             "{claim}"

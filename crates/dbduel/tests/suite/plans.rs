@@ -104,7 +104,7 @@ fn mistakes_are_said_with_line_column_and_a_suggestion() {
 fn polling_on_every_processor_is_told_before_anything_starts() {
     let with_load = |more: &str| {
         let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
-        Lab::new(&text.replace("clients = 4", &format!("clients = 4\n{more}")))
+        Lab::new(&text.replace("clients = 4", &format!("clients = 2_000\n{more}")))
     };
     let planned = |more: &str| {
         let lab = with_load(more);
