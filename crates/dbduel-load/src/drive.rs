@@ -58,7 +58,26 @@ pub enum DriveError {
     Thread(String),
 }
 
-/// Obeys the orders on `input` and answers on `output`, with so many load threads, confined to these
+/// The load threads to be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threads {
+    /// How many.
+    pub count: u32,
+    /// How long each wait of them polls before it sleeps; zero for sleeping at once.
+    pub busy_poll: Duration,
+}
+
+/// So many that sleep when they wait.
+impl From<u32> for Threads {
+    fn from(count: u32) -> Self {
+        Threads {
+            count,
+            busy_poll: Duration::ZERO,
+        }
+    }
+}
+
+/// Obeys the orders on `input` and answers on `output`, with these load threads, confined to these
 /// processors unless the list is empty. Returns when the input ends.
 ///
 /// # Errors
@@ -66,9 +85,10 @@ pub enum DriveError {
 pub fn drive(
     input: impl BufRead + Send + 'static,
     output: impl Write,
-    threads: u32,
+    threads: impl Into<Threads>,
     cores: &[u32],
 ) -> Result<(), DriveError> {
+    let Threads { count, busy_poll } = threads.into();
     confine_to(cores).map_err(|source| DriveError::Cores {
         cores: cores.to_vec(),
         source,
@@ -76,16 +96,19 @@ pub fn drive(
     // With the old limit fewer clients can connect, and an order for more is refused.
     let _ = raise_open_files_limit();
     let (sender, inbox) = channel();
-    let started: io::Result<Vec<LoadThread>> = (0..threads.max(1))
+    let started: io::Result<Vec<LoadThread>> = (0..count.max(1))
         .map(|number| {
             let sender = sender.clone();
-            LoadThread::start(number as usize, move |report| {
+            LoadThread::start(number as usize, busy_poll, move |report| {
                 // Nobody listens any more when the process is ending.
                 let _ = sender.send(Input::Report(report));
             })
         })
         .collect();
-    let threads = started.map_err(|source| DriveError::Threads { threads, source })?;
+    let threads = started.map_err(|source| DriveError::Threads {
+        threads: count,
+        source,
+    })?;
     input::read(input, sender).map_err(|source| DriveError::Threads { threads: 1, source })?;
     let mut desk = Desk {
         threads,

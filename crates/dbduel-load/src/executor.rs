@@ -19,7 +19,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::Event;
 
@@ -50,15 +50,24 @@ pub struct Turn {
 }
 
 impl<T> Executor<T> {
-    /// An executor without tasks.
+    /// An executor without tasks, which sleeps whenever there is nothing to do.
     ///
     /// # Errors
     /// When the kernel refuses the descriptors that an event loop needs.
     pub fn new() -> io::Result<Self> {
+        Self::polling(Duration::ZERO)
+    }
+
+    /// An executor without tasks. Each wait polls so long before it sleeps, which takes a processor and wakes up on time;
+    /// zero means that it sleeps at once.
+    ///
+    /// # Errors
+    /// When the kernel refuses the descriptors that an event loop needs.
+    pub fn polling(busy_poll: Duration) -> io::Result<Self> {
         Ok(Executor {
             tasks: Vec::new(),
             resting: Vec::new(),
-            reactor: Rc::new(Reactor::new()?),
+            reactor: Rc::new(Reactor::new(busy_poll)?),
             events: Vec::with_capacity(EVENTS_PER_TURN),
         })
     }
@@ -116,7 +125,6 @@ impl<T> Executor<T> {
     /// # Errors
     /// When the kernel refuses to wait, which means a broken descriptor.
     pub fn turn(&mut self, ended: &mut Vec<(Token, T)>) -> io::Result<Turn> {
-        self.reactor.arm_timer()?;
         self.reactor.wait(&mut self.events)?;
         self.reactor.begin_turn(Instant::now());
         self.resting.clear();
@@ -155,86 +163,4 @@ pub fn turn() -> impl Future<Output = ()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn a_timer_wakes_its_task_and_never_early() {
-        let mut executor = Executor::new().unwrap();
-        let reactor = Rc::clone(executor.reactor());
-        let began = Instant::now();
-        let at = began + Duration::from_millis(20);
-        let token = executor.insert(|token| {
-            Box::pin(async move {
-                reactor.wake_at(token, at);
-                turn().await;
-                Instant::now()
-            })
-        });
-        assert!(executor.poll(token).is_none());
-        let mut ended = Vec::new();
-        while ended.is_empty() {
-            executor.turn(&mut ended).unwrap();
-        }
-        assert_eq!(ended[0].0, token);
-        assert!(ended[0].1 >= at, "woken {:?} early", at - ended[0].1);
-    }
-
-    #[test]
-    fn timers_fire_in_the_order_of_their_instants() {
-        let mut executor = Executor::new().unwrap();
-        let began = Instant::now();
-        for wait_ms in [9, 3, 6] {
-            let reactor = Rc::clone(executor.reactor());
-            let token = executor.insert(|token| {
-                Box::pin(async move {
-                    reactor.wake_at(token, began + Duration::from_millis(wait_ms));
-                    turn().await;
-                    wait_ms
-                })
-            });
-            executor.poll(token);
-        }
-        let mut ended = Vec::new();
-        while ended.len() < 3 {
-            executor.turn(&mut ended).unwrap();
-        }
-        assert_eq!(
-            ended
-                .iter()
-                .map(|(_, wait_ms)| *wait_ms)
-                .collect::<Vec<_>>(),
-            [3, 6, 9]
-        );
-    }
-
-    #[test]
-    fn the_bell_ends_a_wait() {
-        let mut executor: Executor<()> = Executor::new().unwrap();
-        let bell = executor.reactor().bell();
-        let ringer = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(5));
-            bell.ring();
-        });
-        while !executor.turn(&mut Vec::new()).unwrap().rung {}
-        ringer.join().unwrap();
-    }
-
-    #[test]
-    fn the_token_of_an_ended_task_is_used_again_after_a_turn_and_not_before() {
-        let mut executor = Executor::new().unwrap();
-        let both = [1, 2].map(|number| executor.insert(|_| Box::pin(async move { number })));
-        assert_eq!(both.map(|token| executor.poll(token)), [Some(1), Some(2)]);
-        assert_eq!(executor.poll(both[0]), None);
-        // Nobody has told the owner of the other one yet.
-        let third = executor.insert(|_| Box::pin(async { 3 }));
-        assert!(!both.contains(&third));
-        executor.reactor().bell().ring();
-        executor.turn(&mut Vec::new()).unwrap();
-        let fourth = executor.insert(|_| Box::pin(async { 4 }));
-        assert_eq!(fourth, both[0]);
-        executor.remove(fourth);
-        assert_eq!(executor.poll(fourth), None);
-    }
-}
+mod tests;

@@ -23,7 +23,7 @@ use crate::worker::{Group, Opening, Seat, SliceSpec};
 use crate::workloads::Workload;
 pub use handle::LoadThread;
 use running::RunningSlice;
-pub use running::SliceReport;
+pub use running::{SliceReport, Used};
 
 /// What a load thread is told.
 pub enum Command {
@@ -120,8 +120,13 @@ struct State<'a, R> {
 }
 
 impl<'a, R: Fn(Report)> State<'a, R> {
-    fn run(commands: &Receiver<Command>, bell: &Sender<Bell>, report: &'a R) -> io::Result<()> {
-        let executor = Executor::new()?;
+    fn run(
+        busy_poll: Duration,
+        commands: &Receiver<Command>,
+        bell: &Sender<Bell>,
+        report: &'a R,
+    ) -> io::Result<()> {
+        let executor = Executor::polling(busy_poll)?;
         // Without it the load still runs, only later; the lag is measured and reported.
         let _ = make_timers_exact();
         let _ = bell.send(executor.reactor().bell());
@@ -322,7 +327,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let crew = self.crews.get(running.contender());
         let parked = crew.is_none_or(|crew| crew.group.is_parked());
         let contender = running.contender().to_owned();
-        let next = running.look(now, parked, &|report: Report| {
+        let next = running.look(now, parked, reactor.polled(), &|report: Report| {
             if let Some(crew) = crew {
                 hand_over(&crew.group, &contender, self.report);
             }

@@ -201,6 +201,10 @@ pub struct SliceAnswer {
     /// part, seconds. It is in the latencies and is not the server's doing.
     #[serde(default)]
     pub cpu_wait_s: f64,
+    /// Processor time, among that above, that the load threads spent polling in vain during the measured part, seconds;
+    /// 0 unless they poll busily.
+    #[serde(default)]
+    pub polled_s: f64,
     /// 99 % quantile of the load process's own lag, microseconds: how long after its due instant a
     /// transaction was sent whose client was free in time, and how long a reply waited for its turn
     /// behind others that arrived with it.

@@ -26,9 +26,8 @@ const HEARD_MAX: usize = 10_000;
 /// Answers of a scripted server whose instants are kept.
 const SERVED_MAX: usize = 100_000;
 
-/// How long before an answer a scripted server with a single connection stops sleeping, and how long after it looks for the
-/// next request before it sleeps again. A thread that sleeps goes on tens of microseconds late, which would be taken for an
-/// error of the client.
+/// How long a scripted server polls before it sleeps, and how long before an answer it stops sleeping. A thread that sleeps
+/// goes on tens of microseconds late, which would be taken for an error of the client.
 const AWAKE: Duration = Duration::from_micros(200);
 
 /// One answer of a scripted server, on the clock of the machine. The client cannot have sent its request after `heard`
@@ -152,7 +151,10 @@ fn serve(
     stage: &Arc<Stage>,
     ready: impl FnOnce(Bell),
 ) -> io::Result<()> {
-    let mut executor: Executor<()> = Executor::new()?;
+    let mut executor: Executor<()> = match role {
+        Role::Null => Executor::new()?,
+        Role::Scripted(_) => Executor::polling(AWAKE)?,
+    };
     let reactor = Rc::clone(executor.reactor());
     // A task cannot add tasks, so the listener's only says that somebody is at the door.
     let knocked = Rc::new(Cell::new(false));
@@ -249,13 +251,7 @@ async fn play_script(
         }
         shape(sql)
     };
-    // With several connections, being awake for one of them would delay the others.
-    let is_alone = || stage.connections.load(Ordering::Relaxed) == 1;
-    let mut awake_until = Instant::now();
     loop {
-        if Instant::now() < awake_until {
-            reactor.wake_soon(token);
-        }
         turn().await;
         let mut actions = Vec::new();
         {
@@ -266,11 +262,9 @@ async fn play_script(
         }
         let heard = Instant::now();
         for action in actions {
-            let awake = if is_alone() { AWAKE } else { Duration::ZERO };
-            sleep_until(heard + action.after.saturating_sub(awake), &reactor, token).await;
-            while Instant::now() < heard + action.after {
-                std::hint::spin_loop();
-            }
+            // Through the kernel's timer, which is late, and then to the instant by polling.
+            sleep_until(heard + action.after.saturating_sub(AWAKE), &reactor, token).await;
+            sleep_until(heard + action.after, &reactor, token).await;
             match action.effect {
                 Effect::Send(bytes) => {
                     keep(&stage, heard);
@@ -278,7 +272,6 @@ async fn play_script(
                 }
                 Effect::Close => return Ok(()),
             }
-            awake_until = Instant::now() + awake;
         }
     }
 }

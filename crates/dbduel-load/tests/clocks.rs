@@ -4,6 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use dbduel_load::drive::Threads;
 use dbduel_load::order::{SliceAnswer, SliceOrder};
 use dbduel_load::stand_in::{Role, Served};
 use dbduel_record::latency;
@@ -58,22 +59,45 @@ fn done_by(served: &[Served], number: usize, over: Instant) -> Instant {
     served.get(number + 1).map_or(over, |next| next.heard)
 }
 
+/// One load thread that is awake when something happens within two milliseconds.
+const POLLING: Threads = Threads {
+    count: 1,
+    busy_poll: Duration::from_millis(2),
+};
+
 #[test]
 fn exact_delays_come_back_at_every_quantile() {
-    for (delay_us, seconds) in [
-        (50, 0.3),
-        (200, 0.3),
-        (1_000, 0.5),
-        (20_000, 0.5),
-        (1_000_000, 2.5),
-    ] {
+    check_delays(
+        1.into(),
+        &[
+            (50, 0.3),
+            (200, 0.3),
+            (1_000, 0.5),
+            (20_000, 0.5),
+            (1_000_000, 2.5),
+        ],
+    );
+}
+
+#[test]
+fn exact_delays_come_back_to_a_load_thread_that_polls() {
+    // Of 20 ms it polls the first two and sleeps through the rest.
+    check_delays(
+        POLLING,
+        &[(50, 0.3), (200, 0.3), (1_000, 0.5), (20_000, 0.5)],
+    );
+}
+
+/// Drives servers that answer after so many microseconds, each for so many seconds.
+fn check_delays(threads: Threads, delays: &[(u64, f64)]) {
+    for &(delay_us, seconds) in delays {
         let delay = Duration::from_micros(delay_us);
         let act = Act {
             after: delay,
             answer: Reply::Proper,
         };
         let (_directory, server) = scripted(vec![act]);
-        let mut load = Load::start(1);
+        let mut load = Load::start(threads);
         load.open(&server.address(), "oltp-point-select", 1);
         let before = server.served().len();
         let ordered = Instant::now();
@@ -247,26 +271,57 @@ fn is_exact(found_ms: f64, delay_ms: f64) -> bool {
 #[test]
 #[ignore = "needs a machine that does nothing else"]
 fn delays_from_50_us_to_1_s_come_back_at_every_quantile_but_the_last_thousandth() {
+    let mut missed = Vec::new();
     for delay_us in [50, 200, 1_000, 20_000, 1_000_000] {
         let act = Act {
             after: Duration::from_micros(delay_us),
             answer: Reply::Proper,
         };
         let (_directory, server) = scripted(vec![act]);
-        let mut load = Load::start(1);
+        let mut load = Load::start(POLLING);
         load.open(&server.address(), "oltp-point-select", 1);
         let seconds = if delay_us == 1_000_000 { 5.0 } else { 2.0 };
-        let slice = load.slice(&slice_order(1, seconds));
+        let slice = load.slice(&SliceOrder {
+            // As in a contest. Each tick wakes threads of the load and of this test, on processors that others poll on.
+            tick_s: 1.0,
+            ..slice_order(1, seconds)
+        });
         let delay_ms = delay_us as f64 / 1e3;
-        for q in [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999] {
-            let found_ms = quantile_ms(&slice, q);
-            assert!(
-                is_exact(found_ms, delay_ms),
-                "quantile {q}: {found_ms} ms of a delay of {delay_ms} ms"
-            );
+        let found = [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999].map(|q| (q, quantile_ms(&slice, q)));
+        eprintln!("{delay_ms} ms, by quantile: {found:?}");
+        for (q, found_ms) in found {
+            if !is_exact(found_ms, delay_ms) {
+                missed.push(format!(
+                    "quantile {q}: {found_ms} ms of a delay of {delay_ms} ms"
+                ));
+            }
         }
         load.end();
     }
+    let floor = interruptions();
+    eprintln!("{floor}");
+    assert!(missed.is_empty(), "{missed:#?}; {floor}");
+}
+
+/// What the machine itself does to two threads that only read the clock: no load thread and no server can be more exact.
+fn interruptions() -> String {
+    const FELT: Duration = Duration::from_micros(20);
+    let spin = || {
+        let began = Instant::now();
+        let (mut last, mut late) = (began, Duration::ZERO);
+        while last - began < Duration::from_secs(2) {
+            let now = Instant::now();
+            late += (now - last).saturating_sub(FELT);
+            last = now;
+        }
+        100.0 * late.as_secs_f64() / (last - began).as_secs_f64()
+    };
+    let threads = [(); 2].map(|()| std::thread::spawn(spin));
+    let shares = threads.map(|thread| thread.join().unwrap_or(f64::NAN));
+    format!(
+        "at {shares:.3?} % of all instants the processors of two threads that only read the clock were away for more than \
+         {FELT:?} to come"
+    )
 }
 
 #[test]

@@ -223,6 +223,10 @@ pub struct RateSearch {
 pub struct LoadProcess {
     /// Operating system threads that drive the clients.
     pub threads: u32,
+    /// How long each wait of a thread polls before it sleeps, microseconds; 0 means that it sleeps at once. Absent in plans
+    /// from before there was polling.
+    #[serde(default)]
+    pub busy_poll_us: u32,
     /// Processor numbers that the load process is confined to; empty means no confinement.
     pub cores: Vec<u32>,
     /// Processor numbers that managed servers are confined to; empty means no confinement.

@@ -46,6 +46,7 @@ fn plan() -> Plan {
             arrival: Arrival::Closed { think_ms: 0.0 },
         }],
         load: LoadProcess {
+            busy_poll_us: 0,
             threads: 1,
             cores: Vec::new(),
             server_cores: Vec::new(),
@@ -330,6 +331,15 @@ fn what_a_killed_writer_left_is_cleared_by_the_next_writer_and_by_no_reader() {
     assert!(left.iter().all(|path| path.is_file()), "reading removes");
     RecordWriter::open(dir.path()).unwrap();
     assert!(!left.iter().any(|path| path.exists()), "writing leaves");
+}
+
+#[test]
+fn load_threads_of_a_plan_from_before_there_was_polling_sleep() {
+    let mut old = serde_json::to_value(plan()).unwrap();
+    let load = old["load"].as_object_mut().unwrap();
+    assert!(load.remove("busy_poll_us").is_some());
+    let read: Plan = serde_json::from_value(old).unwrap();
+    assert_eq!(read, plan());
 }
 
 #[test]

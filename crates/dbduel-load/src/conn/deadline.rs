@@ -150,7 +150,8 @@ mod tests {
             };
             outcome_of(make, |reactor, token| {
                 if end.replace(ends[1]) != ends[1] {
-                    reactor.wake_soon(token);
+                    reactor.wake_at(token, Instant::now());
+                    reactor.bell().ring();
                 }
             })
         };

@@ -2,7 +2,7 @@
 
 use dbduel_record::latency::{encode, new_histogram};
 
-use crate::load_thread::SliceReport;
+use crate::load_thread::{SliceReport, Used};
 use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
 use crate::tally::{ClassTally, TickTally};
 
@@ -17,7 +17,7 @@ const NS_PER_US: f64 = 1e3;
 pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> SliceAnswer {
     let SliceReport {
         tally,
-        cpu,
+        used: Used { cpu, polled },
         drained,
     } = report;
     debug_assert!(tally.balances(), "a transaction was lost or counted twice");
@@ -48,6 +48,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> 
         cpu_user_s: cpu.user_s,
         cpu_system_s: cpu.system_s,
         cpu_wait_s: cpu.waited_s,
+        polled_s: polled.as_secs_f64(),
         lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
         service_times: (!tally.services().is_empty()).then(|| encode(tally.services())),
         drained_s: drained.as_secs_f64(),

@@ -1,10 +1,12 @@
 //! How the kernel schedules a load thread, and what it has used.
 
 use std::io;
+use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
 /// Lets the timers of the calling thread be exact.
@@ -85,6 +87,12 @@ pub fn raise_open_files_limit() -> io::Result<()> {
         setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
     }
     Ok(())
+}
+
+/// Processor time of the calling thread so far, exactly; in user mode and in the kernel together.
+#[must_use]
+pub fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Processor time of a thread so far.

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::{Command, Report, State};
 use crate::executor::Bell;
@@ -15,11 +16,15 @@ pub struct LoadThread {
 }
 
 impl LoadThread {
-    /// Starts thread `number`; `report` is called on it.
+    /// Starts thread `number`, each wait of which polls for `busy_poll` before it sleeps; `report` is called on it.
     ///
     /// # Errors
     /// When the system gives no thread or no event loop.
-    pub fn start(number: usize, report: impl Fn(Report) + Send + 'static) -> io::Result<Self> {
+    pub fn start(
+        number: usize,
+        busy_poll: Duration,
+        report: impl Fn(Report) + Send + 'static,
+    ) -> io::Result<Self> {
         let (commands, receiver) = std::sync::mpsc::channel();
         let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
         let handle = std::thread::Builder::new()
@@ -29,7 +34,7 @@ impl LoadThread {
                     report: &report,
                     outcome: None,
                 };
-                last_words.speak(State::run(&receiver, &bell_sender, &report));
+                last_words.speak(State::run(busy_poll, &receiver, &bell_sender, &report));
             })?;
         let bell = bell_receiver.recv().map_err(|_| {
             io::Error::other("a load thread could not make its event loop; are descriptors left?")

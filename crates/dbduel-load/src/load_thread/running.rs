@@ -13,8 +13,8 @@ use crate::worker::Slice;
 pub struct SliceReport {
     /// Counters and histograms.
     pub tally: Tally,
-    /// Processor time of the thread during the measured part.
-    pub cpu: CpuTime,
+    /// What the thread used during the measured part.
+    pub used: Used,
     /// From the end of the measured part until the last transaction in flight was done, or the drain
     /// was over.
     pub drained: Duration,
@@ -25,12 +25,45 @@ impl SliceReport {
     pub fn merge(&mut self, other: &SliceReport) {
         let SliceReport {
             tally,
-            cpu,
+            used,
             drained,
         } = other;
         self.tally.merge(tally);
-        self.cpu = self.cpu.plus(*cpu);
+        self.used = self.used.plus(*used);
         self.drained = self.drained.max(*drained);
+    }
+}
+
+/// What a load thread used.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    /// Processor time, polling included.
+    pub cpu: CpuTime,
+    /// Processor time that it spent polling in vain.
+    pub polled: Duration,
+}
+
+impl Used {
+    /// By the calling thread so far, which has polled that long.
+    fn so_far(polled: Duration) -> Self {
+        Used {
+            cpu: CpuTime::of_this_thread(),
+            polled,
+        }
+    }
+
+    fn plus(self, other: Used) -> Self {
+        Used {
+            cpu: self.cpu.plus(other.cpu),
+            polled: self.polled + other.polled,
+        }
+    }
+
+    fn since(self, earlier: Used) -> Self {
+        Used {
+            cpu: self.cpu.since(earlier.cpu),
+            polled: self.polled - earlier.polled,
+        }
     }
 }
 
@@ -42,8 +75,8 @@ pub(super) struct RunningSlice {
     /// Before this there is nothing to look after.
     next_look: Option<Instant>,
     ticks_reported: usize,
-    cpu_at_open: Option<CpuTime>,
-    cpu_at_close: Option<CpuTime>,
+    used_at_open: Option<Used>,
+    used_at_close: Option<Used>,
 }
 
 impl RunningSlice {
@@ -60,8 +93,8 @@ impl RunningSlice {
             drain,
             next_look: None,
             ticks_reported: 0,
-            cpu_at_open: None,
-            cpu_at_close: None,
+            used_at_open: None,
+            used_at_close: None,
         }
     }
 
@@ -93,38 +126,39 @@ impl RunningSlice {
 
     /// Passes the borders of ticks, guard and measured part, and reports when all is done, which is when
     /// all clients are parked or the drain is over. Returns when to look again; not at all, when the
-    /// slice has been reported.
+    /// slice has been reported. `polled`: what the thread has polled in vain so far.
     pub(super) fn look(
         &mut self,
         now: Instant,
         parked: bool,
+        polled: Duration,
         report: &impl Fn(Report),
     ) -> Option<Instant> {
         let now_ns = self.slice.ns_of(now);
-        let border_ns = self.pass_borders(now_ns, report);
+        let border_ns = self.pass_borders(now_ns, polled, report);
         let end_ns = self.slice.end_ns();
         if now_ns < end_ns {
             self.next_look = Some(self.slice.instant(border_ns.min(end_ns)));
             return self.next_look;
         }
         self.next_look = None;
-        let cpu_at_close = *self
-            .cpu_at_close
-            .get_or_insert_with(CpuTime::of_this_thread);
+        let used_at_close = *self
+            .used_at_close
+            .get_or_insert_with(|| Used::so_far(polled));
         let end = self.slice.instant(end_ns);
         let drained = now.saturating_duration_since(end);
         if !parked && drained < self.drain {
             return Some(end + self.drain);
         }
-        let cpu = self
-            .cpu_at_open
-            .map(|open| cpu_at_close.since(open))
+        let used = self
+            .used_at_open
+            .map(|open| used_at_close.since(open))
             .unwrap_or_default();
         if let Some(tally) = self.slice.finish() {
             let drained = drained.min(self.drain);
             report(Report::Done(Box::new(SliceReport {
                 tally,
-                cpu,
+                used,
                 drained,
             })));
         }
@@ -132,7 +166,7 @@ impl RunningSlice {
     }
 
     /// Reports the ticks that are over; returns when the next one will be.
-    fn pass_borders(&mut self, now_ns: u64, report: &impl Fn(Report)) -> u64 {
+    fn pass_borders(&mut self, now_ns: u64, polled: Duration, report: &impl Fn(Report)) -> u64 {
         let look = self.slice.look(now_ns, |tally| {
             for (index, tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
                 let tick = tick.clone();
@@ -149,7 +183,8 @@ impl RunningSlice {
         };
         self.ticks_reported = ticks;
         if now_ns >= open_ns {
-            self.cpu_at_open.get_or_insert_with(CpuTime::of_this_thread);
+            self.used_at_open
+                .get_or_insert_with(|| Used::so_far(polled));
         }
         border_ns
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::TlsMode;
-use dbduel_load::drive::{DriveError, drive};
+use dbduel_load::drive::{DriveError, Threads, drive};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_load::workloads::{self, parameters};
@@ -67,7 +67,8 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn start(threads: u32) -> Load {
+    pub fn start(threads: impl Into<Threads>) -> Load {
+        let threads = threads.into();
         let (order_reader, orders) = pipe().unwrap();
         let (answers, answer_writer) = pipe().unwrap();
         let process = std::thread::spawn(move || {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::connection::{Server, Tls};
 use super::values::{key_and_value, some_time};
-use crate::lab::experiment::quantity::duration;
+use crate::lab::experiment::quantity::{busy_poll, duration};
 
 /// `dbduel load`.
 #[derive(Debug, Args)]
@@ -56,6 +56,11 @@ pub struct Load {
     /// more keep two processors busy with a server beside them].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    /// Busy polling: how long a load thread that waits looks for replies again and again before it sleeps, at most
+    /// `100 ms`. For latencies exact to a few microseconds; takes one processor per thread, which the server must not
+    /// need. `2 ms` serves latencies up to two milliseconds; longer ones are late by as much as without it.
+    #[arg(long, default_value = "0 s", value_name = "TIME", value_parser = busy_poll)]
+    pub busy_poll: Duration,
     /// Root of the clients' random values [default: another one each time].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,

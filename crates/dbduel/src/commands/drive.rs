@@ -1,7 +1,9 @@
 //! `dbduel drive`: the load process.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
-use dbduel_load::drive::take_standard_input;
+use dbduel_load::drive::{Threads, take_standard_input};
 
 use crate::cli;
 use crate::exit::Exit;
@@ -22,6 +24,10 @@ pub fn drive(arguments: &cli::Drive) -> Result<Exit> {
         .collect::<Result<Vec<u32>>>()?;
     let input = take_standard_input().context("cannot set standard input aside for orders")?;
     let input = std::io::BufReader::new(input);
-    dbduel_load::drive::drive(input, std::io::stdout(), arguments.threads, &cores)?;
+    let threads = Threads {
+        count: arguments.threads,
+        busy_poll: Duration::from_micros(arguments.busy_poll_us.into()),
+    };
+    dbduel_load::drive::drive(input, std::io::stdout(), threads, &cores)?;
     Ok(Exit::Done)
 }

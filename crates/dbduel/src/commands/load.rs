@@ -28,6 +28,7 @@ use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
+use crate::lab::busy_poll;
 use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
@@ -64,6 +65,7 @@ struct Job {
     warm_up_s: f64,
     measured_s: f64,
     threads: u32,
+    busy_poll: Duration,
     seed: u64,
     commits: Option<PathBuf>,
 }
@@ -161,6 +163,7 @@ impl Job {
             warm_up_s: arguments.warm_up.as_secs_f64(),
             measured_s: arguments.duration.as_secs_f64(),
             threads: arguments.threads.unwrap_or(threads),
+            busy_poll: arguments.busy_poll,
             seed: arguments.seed.unwrap_or_else(fresh_seed),
             commits: arguments.commits.clone(),
         })
@@ -288,12 +291,20 @@ impl Job {
     /// Connects the clients and drives warm-up and measured part, a line per second.
     fn drive(&self, version: String) -> Result<Outcome> {
         interrupt::check()?;
-        let mut process = LoadProcess::start(&plan::LoadProcess {
+        let load = plan::LoadProcess {
             threads: self.threads,
+            // Bounded where it is read, far below what overflows.
+            busy_poll_us: self.busy_poll.as_micros() as u32,
             cores: Vec::new(),
             server_cores: Vec::new(),
             server_io: None,
-        })?;
+        };
+        if self.address.is_on_this_machine()
+            && let Some(claim) = busy_poll::claim(&load, self.clients, &host::processors())
+        {
+            console::complain(&format!("{claim} Give fewer --threads."));
+        }
+        let mut process = LoadProcess::start(&load)?;
         let workload = plan::Workload {
             name: self.workload.name().to_owned(),
             parameters: self.parameters.clone(),
@@ -350,6 +361,7 @@ impl Job {
             clients: self.clients,
             arrival: self.arrival,
             threads: self.threads,
+            busy_poll_us: load.busy_poll_us,
             warm_up_s: self.warm_up_s,
             seed: self.seed,
             disclaimer: self.workload.disclaimer(),

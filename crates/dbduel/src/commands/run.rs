@@ -24,6 +24,7 @@ use crate::exit::Exit;
 use crate::home;
 use crate::judge;
 use crate::judge::records::sweep::is_over;
+use crate::lab::busy_poll;
 use crate::lab::contest::board::Board;
 use crate::lab::expand::expand;
 use crate::lab::experiment::{Experiment, ExperimentFile};
@@ -109,6 +110,9 @@ fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
         return sweep::start(&home, results, &file, wishes);
     }
     let plan = expand(&file, &surroundings())?;
+    if let Some(finding) = busy_poll::doubt(&plan) {
+        console::complain(&format!("{} {}", finding.claim, finding.remedy));
+    }
     if arguments.plan {
         console::print_json(&plan)?;
         return Ok(Exit::Done);

@@ -53,6 +53,7 @@ impl LoadProcess {
         let mut child = Command::new(&program)
             .arg("drive")
             .args(["--threads", &load.threads.to_string()])
+            .args(["--busy-poll-us", &load.busy_poll_us.to_string()])
             .args(["--cores", &cores.join(",")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -92,6 +92,8 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         threads: experiment.load.threads.unwrap_or_else(|| {
             threads_beside_a_server(surroundings.cpus, busy_clients.unwrap_or_default())
         }),
+        // Bounded where it is read, far below what overflows.
+        busy_poll_us: experiment.load.busy_poll.unwrap_or_default().as_micros() as u32,
         cores: processors(&report, &experiment.load.cores, surroundings),
         server_cores: processors(&report, &experiment.load.server_cores, surroundings),
         server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),

@@ -1,5 +1,6 @@
 //! The half that makes records: from an experiment to servers under load.
 
+pub mod busy_poll;
 pub mod contest;
 pub mod dataset;
 pub mod drive;

@@ -61,6 +61,42 @@ fn a_load_balances_its_account_in_every_output() {
 }
 
 #[test]
+fn a_load_that_polls_says_so_and_counts_it_apart() {
+    let (_directory, _server, words) = null_server();
+    let load = |more: &[&str]| {
+        let output = program()
+            .args(&words)
+            .args(["--duration", "500 ms", "--warm-up", "0 s", "--threads", "1"])
+            .args(["--rate", "20"])
+            .args(more)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let document = |more: &[&str]| -> Value { serde_json::from_str(&load(more)).unwrap() };
+    let sleeping = document(&["--json"]);
+    assert_eq!(sleeping["busy_poll_us"], 0);
+    assert_eq!(sleeping["client"]["polled_s"], 0.0);
+    let polling = document(&["--json", "--busy-poll", "100 ms"]);
+    assert_eq!(polling["busy_poll_us"], 100_000);
+    let of_client = |name: &str| polling["client"][name].as_f64().unwrap();
+    assert!(of_client("polled_s") > 0.0, "{polling}");
+    // The rest of what it used, which is none of the polling.
+    let used = of_client("cpu_user_s") + of_client("cpu_system_s");
+    let work_s = of_client("cpu_share") * polling["measured_s"].as_f64().unwrap();
+    assert!(work_s <= used - of_client("polled_s") + 1e-6, "{polling}");
+    let shown = load(&["--busy-poll", "200 us"]);
+    for part in [
+        "busy polling for 200 µs",
+        "polling in vain",
+        "beside polling",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
 fn an_interruption_ends_the_load_with_a_summary() {
     let (_directory, _server, words) = null_server();
     let mut child = program()
@@ -113,6 +149,9 @@ fn what_is_typed_wrong_is_told_from_what_is_broken() {
     let (status, said) = code(0, "load", &["--duration", "5"]);
     assert_eq!(status, Some(2));
     assert!(said.contains("90 s"), "{said}");
+    let (status, said) = code(0, "load", &["--busy-poll", "1 s"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("at most 100 ms"), "{said}");
     let (status, said) = code(0, "load", &["--duration", "0s"]);
     assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("no time at all"), "{said}");

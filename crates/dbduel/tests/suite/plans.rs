@@ -95,7 +95,30 @@ fn mistakes_are_said_with_line_column_and_a_suggestion() {
     let (line, missing) = ("clients = 4", "there is no processor 4000 here");
     check(line, "clients = 4\ncores = [0, 4000]", "16:9", missing);
     check(line, "clients = 4\nserver_cores = [4000]", "16:16", missing);
+    let too_long = "at most 100 ms, found `1 s`";
+    check(line, "clients = 4\nbusy_poll = \"1 s\"", "16:13", too_long);
     check("[load]\n", "[laod]\n", "14:2", "did you mean `load`?");
+}
+
+#[test]
+fn polling_on_every_processor_is_told_before_anything_starts() {
+    let with_load = |more: &str| {
+        let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
+        Lab::new(&text.replace("clients = 4", &format!("clients = 2_000\n{more}")))
+    };
+    let planned = |more: &str| {
+        let lab = with_load(more);
+        let output = plan_of(&lab.experiment());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (plan(&lab.experiment()).load.busy_poll_us, said)
+    };
+    assert_eq!(planned("threads = 1024"), (0, String::new()));
+    let (busy_poll_us, said) = planned("threads = 1024\nbusy_poll = \"0.5 ms\"");
+    assert_eq!(busy_poll_us, 500);
+    assert!(
+        said.contains("Busy polling by 1,024 load threads"),
+        "{said}"
+    );
 }
 
 #[test]

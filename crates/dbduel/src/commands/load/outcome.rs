@@ -42,6 +42,8 @@ pub struct Setup {
     pub arrival: Arrival,
     /// Threads of the load process.
     pub threads: u32,
+    /// How long each wait of them polled before it slept, microseconds; 0 for sleeping at once.
+    pub busy_poll_us: u32,
     /// Load before the measured part, seconds.
     pub warm_up_s: f64,
     /// Root of the clients' random streams.
@@ -166,9 +168,12 @@ pub struct Client {
     pub cpu_system_s: f64,
     /// Time that its threads waited for a processor, seconds.
     pub cpu_wait_s: f64,
-    /// Processor time per committed transaction, microseconds; none when nothing was committed.
+    /// Processor time, among that above, that was polled in vain, seconds.
+    pub polled_s: f64,
+    /// Processor time per committed transaction, microseconds, without what was polled in vain; none when nothing was
+    /// committed.
     pub cpu_us_per_transaction: Option<f64>,
-    /// Processor time as a share of what its threads could have used.
+    /// Processor time as a share of what its threads could have used, without what was polled in vain.
     pub cpu_share: f64,
     /// 99 % quantile of its own lag, microseconds.
     pub lag_us_p99: f64,
@@ -214,7 +219,7 @@ impl Outcome {
         intervals.push(interval(ALL_CLASSES, &merged));
         let services = answer.service_times.as_deref().map(latency::decode);
         let services = services.transpose().map_err(|why| anyhow!(why))?;
-        let cpu_s = answer.cpu_user_s + answer.cpu_system_s;
+        let cpu_s = (answer.cpu_user_s + answer.cpu_system_s - answer.polled_s).max(0.0);
         let document = Document {
             schema_version: SCHEMA_VERSION,
             dbduel: env!("CARGO_PKG_VERSION"),
@@ -233,6 +238,7 @@ impl Outcome {
                 cpu_user_s: answer.cpu_user_s,
                 cpu_system_s: answer.cpu_system_s,
                 cpu_wait_s: answer.cpu_wait_s,
+                polled_s: answer.polled_s,
                 cpu_us_per_transaction: (counts.ok > 0).then(|| cpu_s * 1e6 / counts.ok as f64),
                 cpu_share: ratio(cpu_s, measured_s * f64::from(setup.threads)),
                 lag_us_p99: answer.lag_us_p99,
@@ -333,6 +339,7 @@ pub(super) mod tests {
             cpu_user_s: 0.5,
             cpu_system_s: 1.5,
             cpu_wait_s: 0.1,
+            polled_s: 0.0,
             lag_us_p99: 30.0,
             service_times: None,
             drained_s: 0.2,
@@ -355,6 +362,7 @@ pub(super) mod tests {
             clients: 16,
             arrival: Arrival::Closed { think_ms: 0.0 },
             threads: 2,
+            busy_poll_us: 0,
             warm_up_s: 5.0,
             seed: 7,
             disclaimer: None,
@@ -381,6 +389,19 @@ pub(super) mod tests {
         assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p95 - 50_000.0).abs() < 50.0);
         assert_eq!(client.cpu_us_per_transaction, Some(2_000.0));
         assert_eq!(client.cpu_share, 0.1);
+    }
+
+    #[test]
+    fn what_was_polled_in_vain_is_no_cost() {
+        let polled = SliceAnswer {
+            cpu_user_s: 9.0,
+            cpu_system_s: 9.0,
+            polled_s: 16.0,
+            ..answer()
+        };
+        let Document { client, .. } = Outcome::of(setup(), polled, false).unwrap().document;
+        assert_eq!(client.cpu_us_per_transaction, Some(2_000.0));
+        assert_eq!((client.cpu_share, client.polled_s), (0.1, 16.0));
     }
 
     #[test]

@@ -122,9 +122,13 @@ fn title(document: &Document) -> String {
         setup.workload.name, setup.server, setup.version
     );
     let how = format!(
-        "{}, {}, {} after {} of warm-up{}",
+        "{}, {}, {}{} after {} of warm-up{}",
         things(setup.clients.into(), "client"),
         arrival(setup.arrival),
+        match setup.busy_poll_us {
+            0 => String::new(),
+            us => format!("busy polling for {}, ", latency(us.into())),
+        },
         duration(document.measured_s),
         duration(setup.warm_up_s),
         if document.interrupted {
@@ -182,15 +186,26 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     }
     if let Some(us) = client.cpu_us_per_transaction {
         let user = client.cpu_user_s / (client.cpu_user_s + client.cpu_system_s).max(f64::EPSILON);
-        let what = format!(
-            "{} per transaction, {} of it user",
-            latency(us),
-            share(user)
-        );
-        rows.push(("client CPU", what));
+        // How polling divides into user and system is not known, and so not what the rest does.
+        let part = match setup.busy_poll_us {
+            0 => format!(", {} of it user", share(user)),
+            _ => " beside polling".to_owned(),
+        };
+        rows.push((
+            "client CPU",
+            format!("{} per transaction{part}", latency(us)),
+        ));
     }
+    let threads = f64::from(setup.threads);
+    let polling = match setup.busy_poll_us {
+        0 => String::new(),
+        _ => {
+            let polled = client.polled_s / (threads * document.measured_s).max(f64::EPSILON);
+            format!(" and {} polling in vain", share(polled))
+        }
+    };
     let mut what = format!(
-        "{} of {}; lag p99 {}",
+        "{} of {}{polling}; lag p99 {}",
         share(client.cpu_share),
         things(setup.threads.into(), "thread"),
         latency(client.lag_us_p99)
@@ -333,6 +348,22 @@ mod tests {
         for part in ["interrupted", "--threads", "service time"] {
             assert!(!text.contains(part), "`{part}` is in {text}");
         }
+    }
+
+    #[test]
+    fn polling_is_told_and_is_no_work() {
+        let mut document = Outcome::of(setup(), answer(), false).unwrap().document;
+        document.setup.busy_poll_us = 2_000;
+        document.client.polled_s = 16.0;
+        let text = summary(&document);
+        for part in [
+            "16 clients, closed loop, busy polling for 2.00 ms, ",
+            "2.00 ms per transaction beside polling\n",
+            "10 % of 2 threads and 80 % polling in vain; lag",
+        ] {
+            assert!(text.contains(part), "`{part}` is not in {text}");
+        }
+        assert!(!text.contains("--threads"), "{text}");
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
     let complete = parameters::resolve(workload, &Parameters::new())?;
     let mut load = LoadProcess::start(&LoadPlan {
         threads: 1,
+        busy_poll_us: 0,
         cores: Vec::new(),
         server_cores: Vec::new(),
         server_io: None,

@@ -137,12 +137,14 @@ impl<'a> Evidence<'a> {
         )
     }
 
-    /// Processor time of `source` in a slice, user and system, seconds.
+    /// Processor time of `source` in a slice, user and system, seconds; without what load threads polled in vain, which is
+    /// no work and grows with the time that servers take.
     #[must_use]
     pub fn cpu_s(&self, slice: SliceId, source: &str) -> Option<f64> {
         let user = self.used(slice, source, "cpu_user_s")?;
         let system = self.used(slice, source, "cpu_system_s")?;
-        Some(user + system)
+        let polled = self.used(slice, source, "polled_s").unwrap_or(0.0);
+        Some((user + system - polled).max(0.0))
     }
 
     /// The latencies of one class of a slice.

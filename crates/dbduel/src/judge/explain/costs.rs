@@ -111,12 +111,16 @@ fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Opt
         Role::Level => evidence.reading(slice_of(row), source, metric),
         Role::Main | Role::Detail => evidence.used(slice_of(row), source, metric),
     });
+    let less = resource
+        .less
+        .and_then(|metric| evidence.used(slice_of(row), source, metric))
+        .unwrap_or(0.0);
     let factor = match resource.unit {
         Unit::Microseconds => 1e6,
         Unit::Bytes | Unit::Count => 1.0,
     };
     Some(Used {
-        amount: readings.sum::<Option<f64>>()? * factor,
+        amount: (readings.sum::<Option<f64>>()? - less).max(0.0) * factor,
         by: match resource.role {
             Role::Level => 1.0,
             Role::Main | Role::Detail => row.ok as f64,

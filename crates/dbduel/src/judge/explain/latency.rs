@@ -127,7 +127,7 @@ impl Slice {
                 other_s: time("connections_other_s")?,
                 in_commit_s: optional("server", "connections_in_commit_s"),
                 row_lock_s: optional("engine", "row_lock_wait_s"),
-                client_cpu_s: optional("load", "cpu_user_s") + optional("load", "cpu_system_s"),
+                client_cpu_s: evidence.cpu_s(id, "load").unwrap_or(0.0),
                 client_wait_s: optional("load", "cpu_wait_s"),
             }),
         })

@@ -187,13 +187,17 @@ pub(super) fn saturated(case: &Case<'_>) -> Vec<Found> {
             .max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((share, row)) = worst.filter(|(share, _)| *share > LOAD_CPU_DOUBT) {
             let claim = format!(
-                "The load process used {} of its {} at {} (slice {}.{}, `{}`); above {} it may be the \
+                "The load process used {} of its {}{} at {} (slice {}.{}, `{}`); above {} it may be the \
                  bottleneck.",
                 percent::of(share),
                 if threads > 1.0 {
                     format!("{threads:.0} threads")
                 } else {
                     "thread".to_owned()
+                },
+                match case.summary.load.busy_poll_us {
+                    0 => "",
+                    _ => ", polling in vain aside,",
                 },
                 duel.label,
                 row.block,

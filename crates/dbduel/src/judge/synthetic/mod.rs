@@ -202,6 +202,7 @@ impl Scenario {
                 .collect(),
             load: LoadProcess {
                 threads: 2,
+                busy_poll_us: 0,
                 cores: vec![],
                 server_cores: vec![],
                 server_io: None,

@@ -1,5 +1,6 @@
 //! Runs in which something went wrong: what it costs, and that it is told.
 
+use dbduel_record::rows::ReadingRow;
 use dbduel_record::{Event, Stamped};
 
 use super::*;
@@ -221,4 +222,33 @@ fn a_busy_load_process_is_told() {
     }
     let (_, findings) = summarise(&record);
     assert!(the(&findings, "load.saturated").claim.contains("2 threads"));
+}
+
+#[test]
+fn polling_in_vain_keeps_no_load_process_busy() {
+    let mut record = Scenario::duel().record();
+    let plain = summarise(&record).0;
+    let mut polled = Vec::new();
+    for reading in record
+        .readings
+        .iter_mut()
+        .filter(|reading| reading.source == "load" && reading.metric == "cpu_user_s")
+    {
+        reading.value += 25.0;
+        polled.push(ReadingRow {
+            metric: "polled_s".to_owned(),
+            value: 25.0,
+            ..reading.clone()
+        });
+    }
+    record.readings.extend(polled);
+    record.plan.load.busy_poll_us = 2_000;
+    let (summary, findings) = summarise(&record);
+    assert!(findings.iter().all(|one| one.rule != "load.saturated"));
+    let cpu_us = |summary: &Summary| {
+        let figure = &summary.duels[0].contenders[0].client_cpu_us_per_transaction;
+        figure.value().unwrap()
+    };
+    let (with, without) = (cpu_us(&summary), cpu_us(&plain));
+    assert!((with / without - 1.0).abs() < 1e-6, "{with} and {without}");
 }

@@ -26,6 +26,7 @@ use anyhow::{Context as _, Result};
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
 use dbduel_record::{Plan, Record};
 
+use super::busy_poll;
 use super::drive::LoadProcess;
 use super::experiment::Experiment;
 use super::experiment::document::Troubles;
@@ -144,6 +145,9 @@ fn stage(
     for cores in [&setting.plan.load.cores, &setting.plan.load.server_cores] {
         host::find_processors(cores, &host::processors())
             .context("the plan confines processes to processors that this machine does not have")?;
+    }
+    if let Some(finding) = busy_poll::doubt(setting.plan) {
+        journal.notice(finding)?;
     }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(setting, past, &mut arena, journal)?;

@@ -266,8 +266,10 @@ fn rows(
         ("drained_s", answer.drained_s),
         ("rolled_back", answer.rolled_back as f64),
     ];
+    let polled = (answer.polled_s > 0.0).then_some(("polled_s", answer.polled_s));
     result.readings = own
         .into_iter()
+        .chain(polled)
         .map(|(metric, value)| ReadingRow {
             block,
             position,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 use super::document::{Report, Section, describe, integer, string};
-use super::value::{duration, integers, io_limit, positive, share_within};
+use super::value::{busy_poll, duration, integers, io_limit, positive, share_within};
 use super::{ArrivalKind, Load, Objective, Rates, Search, quantity};
 
 /// Most clients of one load level.
@@ -21,6 +21,7 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
         threads: section
             .get("threads", |value| integer(value, 1..=1024))
             .map(|threads| threads.value as u32),
+        busy_poll: section.get("busy_poll", busy_poll).map(|time| time.value),
         cores: section.get("cores", |value| integers(value, 0..=4095)),
         server_cores: section.get("server_cores", |value| integers(value, 0..=4095)),
         server_io: section.get("server_io", io_limit),

@@ -157,6 +157,8 @@ pub struct Load {
     pub think_time: Option<Located<Duration>>,
     /// Threads of the load process.
     pub threads: Option<u32>,
+    /// How long their waits poll before they sleep.
+    pub busy_poll: Option<Duration>,
     /// Processors of the load process.
     pub cores: Option<Located<Vec<u32>>>,
     /// Processors of the servers.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use dbduel_record::plan::IoLimit;
 
-/// Reads a duration: a number and a unit (`ms`, `s`, `min`, `h`), possibly several (`1 h 30 min`).
+/// The longest that a wait may poll. Polling longer would take a processor for replies that come late by no noticeable part.
+const BUSY_POLL_MAX: Duration = Duration::from_millis(100);
+
+/// Reads a duration: a number and a unit (`us` or `µs`, `ms`, `s`, `min`, `h`), possibly several (`1 h 30 min`).
 ///
 /// # Errors
 /// Says what was expected.
@@ -26,10 +29,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             .map_err(|_| expected())?;
         rest = rest[digits..].trim_start();
         let letters = rest
-            .find(|c: char| !c.is_ascii_alphabetic())
+            .find(|c: char| !c.is_alphabetic())
             .unwrap_or(rest.len());
         seconds += number
             * match &rest[..letters] {
+                "us" | "µs" => 1e-6,
                 "ms" => 1e-3,
                 "s" | "sec" | "second" | "seconds" => 1.0,
                 "m" | "min" | "minute" | "minutes" => 60.0,
@@ -43,6 +47,21 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         return Err(expected());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Reads how long a wait of a load thread polls before it sleeps: a duration up to 100 ms.
+///
+/// # Errors
+/// Says what was expected.
+pub fn busy_poll(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time > BUSY_POLL_MAX {
+        return Err(format!(
+            "expected busy polling for at most {} ms, found `{text}`; 2 ms is long enough to be exact where sleeping is not",
+            BUSY_POLL_MAX.as_millis()
+        ));
+    }
+    Ok(time)
 }
 
 /// Reads a share: `2 %` or `0.02`.
@@ -144,6 +163,19 @@ mod tests {
         for text in ["", "20 MiB", "0/s", "/s", "5/s, 6/s", "1 MB/s", "-1/s"] {
             assert!(io_limit(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn busy_polling_has_a_limit() {
+        assert_eq!(busy_poll("0 s"), Ok(Duration::ZERO));
+        assert_eq!(busy_poll("50 µs"), Ok(Duration::from_micros(50)));
+        assert_eq!(busy_poll("100 ms"), Ok(BUSY_POLL_MAX));
+        let refused = busy_poll("0.2 s").unwrap_err();
+        assert!(
+            refused.contains("at most 100 ms, found `0.2 s`"),
+            "{refused}"
+        );
+        assert!(busy_poll("2").is_err());
     }
 
     #[track_caller]

@@ -40,6 +40,16 @@ pub(super) fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn busy_poll(value: &DeValue<'_>) -> Result<Duration, String> {
+    match value {
+        DeValue::String(text) => quantity::busy_poll(text),
+        other => Err(format!(
+            "expected a duration such as \"2 ms\", found {}",
+            describe(other)
+        )),
+    }
+}
+
 pub(super) fn size(value: &DeValue<'_>) -> Result<u64, String> {
     match value {
         DeValue::String(text) => quantity::size(text),

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use dbduel_load::blocking::{Connection, QueryError};
-use nix::time::{ClockId, clock_gettime};
+use dbduel_load::executor::policy::processor_time;
 
 use super::engine::EngineLook;
 use super::look::Looks;
@@ -83,7 +83,7 @@ impl Shift {
 
     /// Waits for the slice to open and watches it until it closes.
     pub(super) fn work(&mut self, orders: &Receiver<Command>) {
-        let cpu_before = thread_cpu();
+        let cpu_before = processor_time();
         match orders.recv() {
             Ok(Command::Open) => {}
             Ok(Command::Close) | Err(_) => return,
@@ -105,7 +105,7 @@ impl Shift {
         let cost = BTreeMap::from([
             (
                 "cpu_s".to_owned(),
-                thread_cpu().saturating_sub(cpu_before).as_secs_f64(),
+                processor_time().saturating_sub(cpu_before).as_secs_f64(),
             ),
             ("asked_s".to_owned(), self.asked.took.as_secs_f64()),
             ("asked_count".to_owned(), self.asked.times as f64),
@@ -170,13 +170,13 @@ impl Shift {
         let Some(scanner) = &mut self.scanner else {
             return SECOND;
         };
-        let before = thread_cpu();
+        let before = processor_time();
         if let Err(Missing(why)) = scanner.look() {
             self.scanner = None;
             self.miss("thread states", &why);
             return SECOND;
         }
-        thread_cpu().saturating_sub(before) * STATES_REST
+        processor_time().saturating_sub(before) * STATES_REST
     }
 
     /// One question for the list of connections; returns how long to rest.
@@ -357,11 +357,6 @@ const EACH_SECOND: &[(&str, &str)] = &[
     ("host", "pressure_io_some_s"),
     ("host", "pressure_memory_some_s"),
 ];
-
-/// Processor time of the calling thread.
-fn thread_cpu() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
-}
 
 #[cfg(test)]
 mod tests {

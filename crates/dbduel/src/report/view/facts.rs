@@ -312,6 +312,17 @@ fn with_commands(cache: &str, host: &Host) -> String {
     format!("{cache}{forced}{}{atomic}", told(host.discard, "discard"))
 }
 
+/// Whether load threads poll, as a part of a sentence.
+fn polling(busy_poll_us: u32) -> String {
+    match busy_poll_us {
+        0 => String::new(),
+        us => format!(
+            "busy polling (each wait polls for up to {} before it sleeps, which client CPU leaves out), ",
+            words::latency(us.into())
+        ),
+    }
+}
+
 pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
     let load = &summary.load;
     let cores = |cores: &[u32]| match cores {
@@ -348,8 +359,9 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         entry(
             "load process",
             format!(
-                "{}, {}",
+                "{}, {}{}",
                 words::things(load.threads as u64, "thread"),
+                polling(load.busy_poll_us),
                 cores(&load.cores)
             ),
         ),

@@ -7,14 +7,18 @@ use super::{Resource, resource};
 
 /// The load process.
 pub(super) const CLIENT: &[Resource] = &[
-    resource(
-        Main,
-        "client-cpu",
-        "processor time of the load process",
-        Microseconds,
-        Client,
-        ("load", &["cpu_user_s", "cpu_system_s"]),
-    ),
+    Resource {
+        // Polling in vain is no work, and grows with the time that the server takes.
+        less: Some("polled_s"),
+        ..resource(
+            Main,
+            "client-cpu",
+            "processor time of the load process",
+            Microseconds,
+            Client,
+            ("load", &["cpu_user_s", "cpu_system_s"]),
+        )
+    },
     resource(
         Detail,
         "client-run-queue",

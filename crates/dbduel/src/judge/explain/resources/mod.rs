@@ -106,6 +106,8 @@ pub struct Resource {
     pub group: Group,
     /// Source and metrics whose sum it is.
     pub of: (&'static str, &'static [&'static str]),
+    /// Metric of the same source that is taken off it, where a record has it.
+    pub less: Option<&'static str>,
 }
 
 const fn resource(
@@ -123,5 +125,6 @@ const fn resource(
         unit,
         group,
         of,
+        less: None,
     }
 }
