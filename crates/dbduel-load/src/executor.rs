@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::Event;
 
 use reactor::Source;
-pub use reactor::{Bell, Interest, Reactor, Token};
+pub use reactor::{Bell, Interest, Polled, Reactor, Token};
 
 /// Events taken from the kernel at once. More would only make the last of them wait longer for the first.
 const EVENTS_PER_TURN: usize = 256;

@@ -106,6 +106,7 @@ fn check_delays(threads: Threads, delays: &[(u64, f64)]) {
             ..slice_order(1, seconds)
         });
         let over = Instant::now();
+        assert_eq!(slice.polled_s > 0.0, !threads.busy_poll.is_zero());
         let served = server.served().split_off(before);
         let bounds = Bounds::of((0..slice.classes[0].ok as usize).map(|number| {
             // A closed loop: it is due when the one before is done.
@@ -289,7 +290,12 @@ fn delays_from_50_us_to_1_s_come_back_at_every_quantile_that_the_machine_leaves(
         });
         let away = away.max(away_share());
         // Both ends of a delay meet it, and the share is an estimate.
-        let last = (1.0 - 2.0 * away).clamp(0.9, 0.999);
+        let last = (1.0 - 2.0 * away).min(0.999);
+        assert!(
+            last >= 0.9,
+            "this machine is too busy for the test: processors were away at {:.2} % of all instants",
+            away * 1e2
+        );
         let delay_ms = delay_us as f64 / 1e3;
         let quantiles = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.999];
         let found = quantiles.map(|q| (q, quantile_ms(&slice, q)));

@@ -82,17 +82,22 @@ fn what_the_collector_runs_cannot_wait_for_the_server() {
 }
 
 #[test]
-fn a_parameter_keeps_its_value_and_another_statement_needs_its_own() {
+fn a_statement_has_the_parameters_that_it_was_last_given_and_no_others() {
     let text = "function event()
                     print(pcall(statement.bind_param, statement, nil))
                     local two = con:prepare('SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?')
                     print((pcall(two.execute, two)))
                     print(statement:execute().nrows)
                     two:bind_param(id, id)
+                    print((pcall(two.bind_param, two, id, require('ffi').typeof(id))))
                     two:execute()
+                    print(pcall(two.execute))
                 end";
     let refused = "false\tbad argument #1 to 'bind_param' (a parameter expected, got nil)\n";
-    assert_eq!(printed(text, 1), format!("{refused}false\n1\n"));
+    let unbound = "ALERT: the statement's parameters are not bound\nfalse\n";
+    let no_statement = "false\tbad argument #1 to 'execute' (a statement expected, got nil)\n";
+    let expected = format!("{refused}{unbound}1\nfalse\n{no_statement}");
+    assert_eq!(printed(text, 1), expected);
 }
 
 #[test]

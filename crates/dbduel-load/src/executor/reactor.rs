@@ -21,6 +21,15 @@ use rustix::io::Errno;
 
 use super::policy::processor_time;
 
+/// What a thread took for polling in vain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Its processor time.
+    pub used: Duration,
+    /// Time in which others had its processor.
+    pub waited: Duration,
+}
+
 /// Names a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(pub(super) usize);
@@ -81,7 +90,7 @@ pub struct Reactor {
     /// How long a wait polls before it sleeps.
     busy_poll: Duration,
     /// What was polled in vain so far.
-    polled: Cell<Duration>,
+    polled: Cell<Polled>,
     timer: TimerFd,
     timers: RefCell<BinaryHeap<Reverse<(Instant, Token)>>>,
     armed: Cell<Option<Instant>>,
@@ -190,14 +199,14 @@ impl Reactor {
         self.buffer.borrow_mut()
     }
 
-    /// Processor time that waits spent polling before there was anything to do.
+    /// What waits took for polling before there was anything to do.
     #[must_use]
-    pub fn polled(&self) -> Duration {
+    pub fn polled(&self) -> Polled {
         self.polled.get()
     }
 
     /// Waits for events, which replace those in `events`, but for no more than it has room for. The earliest instant that
-    /// was asked for ends the wait, and so does a signal.
+    /// was asked for ends the wait, and so does a signal while it sleeps.
     #[inline]
     pub(super) fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
         events.clear();
@@ -217,10 +226,13 @@ impl Reactor {
         if !events.is_empty() {
             return Ok(true);
         }
-        let due = self.earliest();
+        let (due, began) = (self.earliest(), Instant::now());
+        if due.is_some_and(|due| began >= due) {
+            return Ok(true);
+        }
         let used_before = processor_time();
-        let until = Instant::now() + self.busy_poll;
-        let has_come = loop {
+        let until = began + self.busy_poll;
+        let (has_come, ended) = loop {
             // Whoever is ready to run on this processor goes first, above all a server that has just been sent something.
             std::thread::yield_now();
             // Leaves more of the core to its other thread.
@@ -228,16 +240,19 @@ impl Reactor {
             self.take(events, Some(&at_once))?;
             let now = Instant::now();
             if !events.is_empty() || due.is_some_and(|due| now >= due) {
-                break true;
+                break (true, now);
             }
             if now >= until {
-                break false;
+                break (false, now);
             }
         };
-        // By the thread's own clock and not by the wall's: what is taken off the processor time of the thread must be a part
-        // of it, also where others had the processor meanwhile.
-        let polled = processor_time().saturating_sub(used_before);
-        self.polled.set(self.polled.get() + polled);
+        // Parted by the thread's own clock, since others may have had the processor meanwhile.
+        let used = processor_time().saturating_sub(used_before);
+        let before = self.polled.get();
+        self.polled.set(Polled {
+            used: before.used + used,
+            waited: before.waited + (ended - began).saturating_sub(used),
+        });
         Ok(has_come)
     }
 

@@ -100,7 +100,7 @@ fn a_thread_without_busy_polling_sleeps() {
     wait_for_owner(&mut executor, Duration::from_millis(50));
     let used = CpuTime::of_this_thread().since(before);
     assert!(used.user_s + used.system_s < 0.01, "{used:?}");
-    assert_eq!(executor.reactor().polled(), Duration::ZERO);
+    assert_eq!(executor.reactor().polled(), Polled::default());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_event_ends_polling() {
     });
     assert!(executor.turn(&mut Vec::new()).unwrap().rung);
     ringer.join().unwrap();
-    assert!(executor.reactor().polled() > Duration::ZERO);
+    assert!(executor.reactor().polled().used > Duration::ZERO);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_is_there_already_is_not_polled_for() {
     let mut executor: Executor<()> = Executor::polling(FOREVER).unwrap();
     executor.reactor().bell().ring();
     assert!(executor.turn(&mut Vec::new()).unwrap().rung);
-    assert_eq!(executor.reactor().polled(), Duration::ZERO);
+    assert_eq!(executor.reactor().polled(), Polled::default());
 }
 
 #[test]
@@ -150,6 +150,14 @@ fn an_instant_within_polling_is_met_without_the_timer_and_never_early() {
 }
 
 #[test]
+fn an_instant_that_has_passed_is_not_polled_for() {
+    let mut executor: Executor<()> = Executor::polling(FOREVER).unwrap();
+    executor.reactor().wake_owner_at(Some(Instant::now()));
+    executor.turn(&mut Vec::new()).unwrap();
+    assert_eq!(executor.reactor().polled(), Polled::default());
+}
+
+#[test]
 fn each_wait_polls_up_to_its_limit_and_then_sleeps() {
     const LIMIT: Duration = Duration::from_millis(1);
     let mut executor: Executor<()> = Executor::polling(LIMIT).unwrap();
@@ -158,8 +166,8 @@ fn each_wait_polls_up_to_its_limit_and_then_sleeps() {
     for _ in 0..3 {
         reactor.wake_owner_at(Some(Instant::now() + Duration::from_millis(30)));
         executor.turn(&mut Vec::new()).unwrap();
-        let each = reactor.polled() - polled;
-        polled = reactor.polled();
+        let each = reactor.polled().used - polled;
+        polled = reactor.polled().used;
         // The last look may have been interrupted.
         assert!(each < 10 * LIMIT, "{each:?}");
     }

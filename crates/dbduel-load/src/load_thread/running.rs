@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::{BeginSlice, Report};
+use crate::executor::Polled;
 use crate::executor::policy::CpuTime;
 use crate::tally::Tally;
 use crate::worker::Slice;
@@ -37,7 +38,7 @@ impl SliceReport {
 /// What a load thread used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Used {
-    /// Processor time, polling included.
+    /// Processor time, polling included; its waits for a processor without those of polling, in which there was nothing to do.
     pub cpu: CpuTime,
     /// Processor time that it spent polling in vain.
     pub polled: Duration,
@@ -45,10 +46,12 @@ pub struct Used {
 
 impl Used {
     /// By the calling thread so far, which has polled that long.
-    fn so_far(polled: Duration) -> Self {
+    fn so_far(polled: Polled) -> Self {
+        let mut cpu = CpuTime::of_this_thread();
+        cpu.waited_s -= polled.waited.as_secs_f64();
         Used {
-            cpu: CpuTime::of_this_thread(),
-            polled,
+            cpu,
+            polled: polled.used,
         }
     }
 
@@ -61,7 +64,11 @@ impl Used {
 
     fn since(self, earlier: Used) -> Self {
         Used {
-            cpu: self.cpu.since(earlier.cpu),
+            cpu: CpuTime {
+                // A processor that the machine below takes away is in the one and not in the other.
+                waited_s: (self.cpu.waited_s - earlier.cpu.waited_s).max(0.0),
+                ..self.cpu.since(earlier.cpu)
+            },
             polled: self.polled - earlier.polled,
         }
     }
@@ -131,7 +138,7 @@ impl RunningSlice {
         &mut self,
         now: Instant,
         parked: bool,
-        polled: Duration,
+        polled: Polled,
         report: &impl Fn(Report),
     ) -> Option<Instant> {
         let now_ns = self.slice.ns_of(now);
@@ -166,7 +173,7 @@ impl RunningSlice {
     }
 
     /// Reports the ticks that are over; returns when the next one will be.
-    fn pass_borders(&mut self, now_ns: u64, polled: Duration, report: &impl Fn(Report)) -> u64 {
+    fn pass_borders(&mut self, now_ns: u64, polled: Polled, report: &impl Fn(Report)) -> u64 {
         let look = self.slice.look(now_ns, |tally| {
             for (index, tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
                 let tick = tick.clone();

@@ -31,7 +31,7 @@ typedef struct {
    uint8_t type, given;
 } dbduel_param;
 typedef struct {
-   uint32_t id, connection, placeholders, bound;
+   uint32_t id, connection_id, placeholders, bound;
    dbduel_param *params[?];
 } dbduel_statement;";
 
@@ -59,7 +59,7 @@ union Number {
 #[repr(C)]
 pub(super) struct Statement {
     id: u32,
-    _connection: u32,
+    _connection_id: u32,
     _placeholders: u32,
     bound: u32,
     params: [*const Param; 0],

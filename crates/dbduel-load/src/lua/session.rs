@@ -130,7 +130,7 @@ impl Session {
         words: impl IntoLuaMulti,
         lent: &mut Option<&mut Conn>,
     ) -> Result<MultiValue, ScriptError> {
-        let mut answer = self.state.begin(function, words)?;
+        let mut answer = self.give_up_for(function, words)?;
         loop {
             match self.advance(answer, lent).await? {
                 Event::Done(values) => return Ok(values),
@@ -152,7 +152,17 @@ impl Session {
     /// Begins the life of a client: its initialisation, its loop of events, its end.
     pub(crate) fn begin(&mut self, tid: u32) -> Result<Resume, ScriptError> {
         let main = self.state.host_function("thread_main")?;
-        self.state.begin(main, tid).map(Resume)
+        self.give_up_for(main, tid).map(Resume)
+    }
+
+    /// Makes the next resumption run a function. What ran before is given up, with what it has asked for.
+    fn give_up_for(
+        &mut self,
+        function: Function,
+        words: impl IntoLuaMulti,
+    ) -> Result<Answer, ScriptError> {
+        self.pending = None;
+        self.state.begin(function, words)
     }
 
     /// Makes functions of the script say, when they are called, of which class the event is.

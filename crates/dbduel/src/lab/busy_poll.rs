@@ -1,6 +1,8 @@
 //! Whether busy polling leaves servers on this machine a processor, told before anything starts. Knows no processor by its
 //! speed, and nothing of what else runs here.
 
+use std::collections::BTreeSet;
+
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::LoadProcess;
@@ -36,12 +38,12 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
 /// a client soon sleeps.
 #[must_use]
 pub fn claim(load: &LoadProcess, clients: u32, processors: &[u32]) -> Option<String> {
-    let or_all = |cores: &[u32]| match cores {
-        [] => processors.to_vec(),
-        cores => cores.to_vec(),
+    let or_all = |cores: &[u32]| -> BTreeSet<u32> {
+        let named = if cores.is_empty() { processors } else { cores };
+        named.iter().copied().collect()
     };
     let (of_load, of_servers) = (or_all(&load.cores), or_all(&load.server_cores));
-    let is_shared = of_servers.iter().all(|core| of_load.contains(core));
+    let is_shared = of_servers.is_subset(&of_load);
     let threads = load.threads.min(clients);
     let are_taken = threads as usize >= of_load.len();
     (load.busy_poll_us > 0 && is_shared && are_taken).then(|| {
@@ -91,6 +93,7 @@ mod tests {
         check(4, 2_000, [&[0, 1], &[]], false);
         check(4, 2_000, [&[0, 1], &[2, 3]], false);
         check(2, 2_000, [&[0, 1], &[1]], true);
+        check(1, 2_000, [&[0, 0], &[0]], true);
         check(1, 2_000, [&[0, 1], &[0, 1]], false);
         check(3, 2_000, [&[], &[3]], false);
         check_with(4, 4, 2_000, [&[], &[]], true);

@@ -101,11 +101,10 @@ end
 
 -- Results are kept on this side from the beginning, and given up by the next statement.
 function DB.store_results()
-   return 0
 end
 
 function DB.free_results(rs)
-   if rs ~= nil then
+   if type(rs) == "cdata" then
       rs:free()
    end
 end

@@ -22,10 +22,10 @@ end
 local driver, driver_mt = class("sql_driver")
 local connection, connection_mt = class("sql_connection")
 
--- Statements, parameters and results are structures of C, as they are in sysbench: compiled code reaches their fields and
--- methods without looking anything up, and Rust reads what is to be sent where it lies.
+-- Statements, parameters and results are structures of C: compiled code reaches their fields and methods without looking
+-- anything up, and Rust reads what is to be sent where it lies.
 ffi.cdef(calls.declarations)
-ffi.cdef "typedef struct { double nrows; uint32_t nfields, generation, connection; } dbduel_result;"
+ffi.cdef "typedef struct { double nrows; uint32_t nfields, generation, connection_id; } dbduel_result;"
 local function structure(name, type_name)
    local methods, metatable = class(name)
    return methods, ffi.metatype(type_name, { __index = methods, __tostring = metatable.__tostring })
@@ -34,8 +34,14 @@ local statement, new_statement = structure("sql_statement", "dbduel_statement")
 local param, new_param = structure("sql_param", "dbduel_param")
 local result, new_result = structure("sql_result", "dbduel_result")
 
--- What a structure needs and cannot hold, for as long as the script has it.
+-- What a structure needs and cannot hold, for as long as the script has it: of a statement a table, of a parameter its text or
+-- false. A script that puts a statement into a field of its connection has both for ever.
 local kept = setmetatable({}, { __mode = "k" })
+
+-- Nothing that only looks like one may get to Rust.
+local function is_own(structure, thing)
+   return ffi.istype(structure, thing) and kept[thing] ~= nil
+end
 
 function sql.driver(name)
    if name == nil or name == "" then
@@ -64,8 +70,8 @@ function driver:connect()
    return setmetatable({ id = id, handle = handle, driver = self, error = 0, sql_errno = 0 }, connection_mt)
 end
 
--- A connection remembers its last statement's error. How many do is counted, so that a statement without one, of which
--- nobody has to know, only looks at the count.
+-- A connection remembers its last statement's error. How many do is counted, so that a statement without one only looks at
+-- the count. A connection that is collected with its error stays counted, which costs statements a look more.
 local function remember(con, kind, errno, state, message)
    if con.error == 0 then
       edge.failed_connections = edge.failed_connections + 1
@@ -194,7 +200,7 @@ function connection:prepare(query)
       return settle(self, query, ok, id, placeholders, handle, d)
    end
    forget_error(self)
-   local prepared = new_statement(placeholders, { id, self.id, placeholders, 0 })
+   local prepared = new_statement(placeholders, { id = id, connection_id = self.id, placeholders = placeholders })
    kept[prepared] = { handle = handle, connection = self }
    return prepared
 end
@@ -211,19 +217,25 @@ function statement:bind_create(kind, max_length)
    if not sent then
       error("Unsupported argument type: " .. tostring(kind), 2)
    end
-   if sent == TEXT and type(max_length) ~= "number" then
+   if sent ~= TEXT then
+      max_length = 0
+   elseif type(max_length) ~= "number" or not (max_length >= 0) then
       error("bind_create() of a text needs its greatest length", 2)
    end
-   return new_param { type = sent, given = NULL, max_length = sent == TEXT and max_length or 0 }
+   local created = new_param { type = sent, given = NULL, max_length = math.min(max_length, 0xffffffff) }
+   kept[created] = false
+   return created
 end
 
--- Makes room for a text of a parameter; how long it may be.
+-- Makes room for a text of a parameter; how long it may be. Wherever an error leaves this, nothing points to memory that is
+-- not kept.
 local function make_room(self, length)
    if length > self.max_length then
       length = self.max_length
    end
    if length > self.room then
       local text = ffi.new("char[?]", length)
+      self.given, self.room = NULL, 0
       kept[self] = text
       self.text, self.room = text, length
    end
@@ -278,8 +290,10 @@ function param:set_rand_str(template)
       error("Unsupported argument type: " .. self.type, 2)
    end
    local length = make_room(self, #template)
-   ffi.copy(self.text, template, length)
-   host.fill(self.text, length)
+   if length > 0 then
+      ffi.copy(self.text, template, length)
+      host.fill(self.text, length)
+   end
    self.length, self.given = length, CHARS
 end
 
@@ -294,14 +308,17 @@ function statement:bind_param(...)
    end
    local params = { ... }
    for i = 1, count do
-      if not ffi.istype(new_param, params[i]) then
+      if not is_own(new_param, params[i]) then
          error(("bad argument #%d to 'bind_param' (a parameter expected, got %s)"):format(i, type(params[i])), 2)
       end
    end
+   -- Until all are there, the statement has none.
+   self.bound = 0
+   kept[self].params = params
    for i = 1, count do
       self.params[i - 1] = params[i]
    end
-   kept[self].params, self.bound = params, count
+   self.bound = count
    return 0
 end
 
@@ -310,6 +327,9 @@ local DONE, ROWS, WORDS = calls.yes, calls.rows, calls.words
 
 -- Rows of prepared statements are not kept, as in sysbench.
 function statement:execute()
+   if not ffi.istype(new_statement, self) then
+      error(("bad argument #1 to 'execute' (a statement expected, got %s)"):format(type(self)), 2)
+   end
    local told = execute(edge, self)
    if told == WORDS then
       return settle(kept[self].connection, "<prepared statement>", ask(op.why_failed))
@@ -320,7 +340,7 @@ function statement:execute()
       forget_error(kept[self].connection)
    end
    if told == ROWS then
-      return new_result(edge.rows, 0, edge.generation, self.connection)
+      return new_result(edge.rows, 0, edge.generation, self.connection_id)
    end
 end
 
@@ -338,7 +358,7 @@ function statement:close()
 end
 
 function result:fetch_row()
-   local row, why = host.fetch_row(self.connection, self.generation)
+   local row, why = host.fetch_row(self.connection_id, self.generation)
    if not row and why then
       host.alert(why)
    end
@@ -346,7 +366,7 @@ function result:fetch_row()
 end
 
 function result:free()
-   if not host.free_result(self.connection, self.generation) then
+   if not host.free_result(self.connection_id, self.generation) then
       host.alert("attempt to free an invalid result set")
       error("db_free_results() failed", 2)
    end

@@ -316,7 +316,7 @@ fn data_that_do_not_fit_are_refused_with_the_reason() {
     );
     match lab.slice(1, 0.5) {
         Answer::Refused { why } | Answer::Lost { why, .. } => {
-            assert!(why.contains("1 warehouses"), "{why}");
+            assert!(why.contains("`warehouses = 1`"), "{why}");
         }
         other => panic!("{other:?}"),
     }

@@ -33,7 +33,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             .unwrap_or(rest.len());
         seconds += number
             * match &rest[..letters] {
-                "us" | "µs" => 1e-6,
+                "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
                 "ms" => 1e-3,
                 "s" | "sec" | "second" | "seconds" => 1.0,
                 "m" | "min" | "minute" | "minutes" => 60.0,
@@ -54,7 +54,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// Says what was expected.
 pub fn busy_poll(text: &str) -> Result<Duration, String> {
-    let time = duration(text)?;
+    let time = duration(text).map_err(|_| {
+        format!("expected how long a wait polls, such as `2 ms` or `500 us`, found `{text}`")
+    })?;
     if time > BUSY_POLL_MAX {
         return Err(format!(
             "expected busy polling for at most {} ms, found `{text}`; 2 ms is long enough to be exact where sleeping is not",
@@ -168,7 +170,10 @@ mod tests {
     #[test]
     fn busy_polling_has_a_limit() {
         assert_eq!(busy_poll("0 s"), Ok(Duration::ZERO));
-        assert_eq!(busy_poll("50 µs"), Ok(Duration::from_micros(50)));
+        // The sign of its own, and the Greek letter.
+        for text in ["50 us", "50 \u{b5}s", "50 \u{3bc}s"] {
+            assert_eq!(busy_poll(text), Ok(Duration::from_micros(50)));
+        }
         assert_eq!(busy_poll("100 ms"), Ok(BUSY_POLL_MAX));
         let refused = busy_poll("0.2 s").unwrap_err();
         assert!(
