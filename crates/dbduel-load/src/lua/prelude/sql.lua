@@ -38,9 +38,9 @@ local result, new_result = structure("sql_result", "dbduel_result")
 -- false. A script that puts a statement into a field of its connection has both for ever.
 local kept = setmetatable({}, { __mode = "k" })
 
--- Nothing that only looks like one may get to Rust.
-local function is_own(structure, thing)
-   return ffi.istype(structure, thing) and kept[thing] ~= nil
+-- `ffi.istype` also says yes to the type itself and to a pointer, which keeps nothing.
+local function is_param(thing)
+   return ffi.istype(new_param, thing) and kept[thing] ~= nil
 end
 
 function sql.driver(name)
@@ -308,7 +308,7 @@ function statement:bind_param(...)
    end
    local params = { ... }
    for i = 1, count do
-      if not is_own(new_param, params[i]) then
+      if not is_param(params[i]) then
          error(("bad argument #%d to 'bind_param' (a parameter expected, got %s)"):format(i, type(params[i])), 2)
       end
    end
