@@ -7,7 +7,8 @@
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, median, t_half_width, variance};
+use crate::moments::{mean, median, t_half_width, t_point};
+use crate::waves::cosine_coefficients;
 
 /// One slice's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,8 +165,17 @@ pub fn hodges_lehmann(differences: &[f64]) -> Result<f64, StatsError> {
     Ok(median(&mut means))
 }
 
-/// Mean of the differences with Student's interval, for a number of blocks fixed beforehand. Looking
+/// How much wider than Student's usual interval that of a mean may be for resting on slow waves alone, at most.
+const PRICE: f64 = 1.08;
+
+/// Mean of the differences in time order with its interval, for a number of blocks fixed beforehand. Looking
 /// at it while blocks arrive and stopping on what it shows is not covered; use [`crate::sequential`].
+///
+/// Differences that follow each other need not be independent: a contender whose dips come every 45 s has one in a
+/// block and none in the next, so that the mean is known better than the differences scatter, and a ratio that wanders is
+/// known worse. How well the mean is known shows in the slow waves of the differences, so the interval is Student's over
+/// the slowest of them (equal weights: Lazarus, Lewis, Stock and Watson 2018), as few as cost no more than 8 % of width
+/// where differences are independent: 8 waves of 14 differences and 13 of 56 at `alpha` 0.05, 24 of 56 at 0.001.
 ///
 /// # Errors
 /// Fewer than two differences, one that is not finite, or `alpha` outside (0, 1).
@@ -173,15 +183,28 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
     at_least("paired differences", 2, differences.len())?;
     all_finite("paired differences", differences)?;
     open_fraction("alpha", alpha)?;
-    let n = differences.len() as f64;
+    let n = differences.len();
+    let waves = slow_waves(n, alpha);
+    let coefficients = cosine_coefficients(differences, waves);
+    let squares: f64 = coefficients.iter().map(|one| one * one).sum();
+    let error = (squares / waves as f64 / n as f64).sqrt();
+    let half = t_half_width(waves as f64, alpha, error);
     let value = mean(differences);
-    let half = t_half_width(n - 1.0, alpha, (variance(differences) / n).sqrt());
     Ok(Estimate {
         value,
         low: value - half,
         high: value + half,
-        n: differences.len(),
+        n,
     })
+}
+
+/// The fewest waves of `n` differences whose interval may be as wide as [`PRICE`] allows: their size is known by fewer
+/// figures than that of all n − 1.
+fn slow_waves(n: usize, alpha: f64) -> usize {
+    let allowed = PRICE * t_point(n as f64 - 1.0, alpha);
+    (1..n)
+        .find(|waves| t_point(*waves as f64, alpha) <= allowed)
+        .unwrap_or(n - 1)
 }
 
 /// The fewest paired differences that can show anything at error probability `alpha`, two-sided: when nothing
@@ -291,6 +314,20 @@ mod tests {
         for (alpha, expected) in [(0.5, 2), (0.1, 5), (0.05, 6), (1.0 / 32.0, 6), (0.01, 8)] {
             assert_eq!(fewest_pairs(alpha), expected, "{alpha}");
             assert!(0.5_f64.powi(expected as i32 - 1) <= alpha);
+        }
+    }
+
+    #[test]
+    fn few_differences_use_all_their_waves_and_many_the_slow_ones() {
+        for (n, alpha, expected) in [
+            (2, 0.05, 1),
+            (3, 0.05, 2),
+            (6, 0.05, 5),
+            (14, 0.05, 8),
+            (56, 0.05, 13),
+            (56, 0.001, 24),
+        ] {
+            assert_eq!(slow_waves(n, alpha), expected, "{n} {alpha}");
         }
     }
 

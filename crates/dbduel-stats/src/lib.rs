@@ -50,6 +50,7 @@ mod estimate;
 mod linear;
 mod moments;
 mod slow_movement;
+mod waves;
 
 pub mod compare;
 pub mod crossover;

@@ -1,9 +1,8 @@
 //! How far the mean of a series is from the mean of all such series, where the machine moves slowly.
 //!
 //! A movement that takes minutes shifts a run as a whole and hardly scatters its parts, so the scatter of
-//! neighbours says too little. What it leaves behind is in the slowest waves of the series: its first twelve
-//! cosine coefficients, which are nearly independent, each with the spectral density at its frequency for a
-//! variance (Müller and Watson 2016; equal weights on them: Lazarus, Lewis, Stock and Watson 2018).
+//! neighbours says too little. What it leaves behind is in the slowest twelve waves of the series (Müller and Watson
+//! 2016; equal weights on them: Lazarus, Lewis, Stock and Watson 2018).
 //! The mean has the density at zero, which no series shows and a hypothesis must give:
 //!
 //! * *none*: the values are independent, all frequencies are alike, and the mean is Student's;
@@ -28,7 +27,8 @@
 
 use std::f64::consts::PI;
 
-use crate::moments::{mean, t_p_value, t_point};
+use crate::moments::{t_p_value, t_point};
+use crate::waves::cosine_coefficients;
 
 /// Coefficients that are looked at, at most.
 const COSINES: usize = 12;
@@ -49,7 +49,7 @@ struct Hypothesis {
 
 /// Half of the interval of the mean of `values` in time order, at least two finite ones; zero when all are equal.
 pub(crate) fn half_width(values: &[f64], alpha: f64) -> f64 {
-    let mut coefficients = cosine_coefficients(values);
+    let mut coefficients = cosine_coefficients(values, COSINES.min(values.len() - 1));
     let sizes = coefficients.iter().map(|coefficient| coefficient.abs());
     let largest = sizes.fold(0.0, f64::max);
     if largest == 0.0 {
@@ -113,20 +113,6 @@ impl Hypothesis {
     }
 }
 
-/// The first coefficients of the cosine transform of the deviations from the mean, scaled so that independent values
-/// give coefficients of their own variance.
-fn cosine_coefficients(values: &[f64]) -> Vec<f64> {
-    let (n, centre) = (values.len() as f64, mean(values));
-    (1..=COSINES.min(values.len() - 1))
-        .map(|frequency| {
-            let step = PI * frequency as f64 / n;
-            let products = (values.iter().enumerate())
-                .map(|(index, value)| (value - centre) * (step * (index as f64 + 0.5)).cos());
-            products.sum::<f64>() * (2.0 / n).sqrt()
-        })
-        .collect()
-}
-
 /// The least number from `low` to `high` that is enough, found from above by halving.
 fn halved(mut low: f64, mut high: f64, is_enough: impl Fn(f64) -> bool) -> f64 {
     const HALVINGS: usize = 50;
@@ -156,17 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn all_coefficients_together_hold_the_whole_variance() {
-        let values = independent(13, 1);
-        let squares = cosine_coefficients(&values).into_iter().map(|x| x * x);
-        assert!((squares.sum::<f64>() / 12.0 - variance(&values)).abs() < 1e-12);
-    }
-
-    #[test]
     fn the_width_lies_between_that_of_independent_values_and_that_of_slow_ones() {
         for seed in 0..50 {
             let values = independent(28, seed);
-            let coefficients = cosine_coefficients(&values);
+            let coefficients = cosine_coefficients(&values, COSINES);
             let widths = HYPOTHESES.map(|(variance, _)| {
                 Hypothesis::new(&coefficients, 28, variance).error * t_point(12.0, 0.05)
             });

@@ -43,6 +43,15 @@ impl Coins {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn of_rows(rows: Vec<CoinRow>) -> Self {
+        Coins {
+            seed: 0,
+            paths: 0,
+            rows,
+        }
+    }
+
     /// The row of `unit`; `extend_to` must have reached it.
     pub(super) fn row(&self, unit: usize) -> &CoinRow {
         &self.rows[unit]

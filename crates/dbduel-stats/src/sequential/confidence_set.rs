@@ -47,9 +47,8 @@ impl ShiftTest {
     }
 
     /// Adds the unit with the given number; its row of coins must exist.
-    pub(super) fn push(&mut self, number: usize, unit: f64, coins: &Coins) {
-        self.within_budget
-            .push(unit - self.shift, coins.row(number));
+    pub(super) fn push(&mut self, unit: f64, coins: &Coins) {
+        self.within_budget.push(unit - self.shift, coins);
         self.reserve.push(unit - self.shift);
     }
 
@@ -96,8 +95,8 @@ impl Inversion<'_> {
     /// Replays all units against one hypothesis, stopping at its rejection.
     fn accepts(&self, shift: f64) -> bool {
         let mut test = ShiftTest::new(shift, self.plan);
-        self.units.iter().enumerate().all(|(number, unit)| {
-            test.push(number, *unit, self.coins);
+        self.units.iter().all(|unit| {
+            test.push(*unit, self.coins);
             test.rejection().is_none()
         })
     }

@@ -48,7 +48,7 @@ impl Decider {
         self.differences.push(difference);
         self.coins.extend_to(number + 1);
         for test in self.margins.iter_mut().flatten().chain([&mut self.zero]) {
-            test.push(number, difference, &self.coins);
+            test.push(difference, &self.coins);
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! The sign-flip randomisation test with alpha spending, looked at after every unit.
 //!
 //! Under "no difference" the sign of each unit is a fair coin that *we* tossed when the plan was drawn,
-//! so the distribution of the sum is known exactly, whatever the noise (Fisher 1935; Plamadeala &
+//! so the distribution of any statistic of a path is known exactly, whatever the noise (Fisher 1935; Plamadeala &
 //! Rosenberger 2012). The error budget is spent in proportion to the units seen (Lan & DeMets 1983).
 //! It does not know which effect is being tested: the caller shifts the units.
 
-use super::coins::CoinRow;
+use super::coins::Coins;
+use super::statistic::{NEIGHBOURS, ROUNDING, Statistic, weight};
 
 /// On which side of the hypothesis the data lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,23 +35,34 @@ pub struct Rejection {
 
 /// State of the test for one hypothesis after the units seen so far.
 ///
-/// Simulated paths multiply the *signed* unit by their coin instead of its absolute value. Given the
-/// absolute values both have the same law, but the signed form makes a single look monotone in the
-/// tested shift: a value below a rejected one is rejected too, which inversion by bisection needs.
+/// Simulated paths multiply the *signed* unit by their coin instead of its absolute value. Given the absolute
+/// values both have the same law, but the signed form changes little with the tested shift, so that what is
+/// rejected far from the units' mean is rejected further away too, which inversion by bisection needs.
 #[derive(Debug, Clone)]
 pub(super) struct FlipSpend {
     units_max: usize,
     units_min: usize,
     alpha: f64,
     paths: usize,
+    units: Vec<f64>,
+    squares: f64,
+    observed: Path,
     /// Sum of each simulated path; NaN once the path has been given up.
     sums: Vec<f64>,
+    /// Weighted products of neighbours on each simulated path.
+    products: Vec<f64>,
+    /// Statistic of each simulated path at the last look.
+    statistics: Vec<f64>,
     spent: usize,
-    units: usize,
-    observed: f64,
-    total_absolute: f64,
     rejection: Option<Rejection>,
     scratch: Vec<f64>,
+}
+
+/// The units as they were measured, which is the path without a coin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path {
+    sum: f64,
+    products: f64,
 }
 
 impl FlipSpend {
@@ -62,11 +74,13 @@ impl FlipSpend {
             units_min,
             alpha,
             paths,
+            units: Vec::new(),
+            squares: 0.0,
+            observed: Path::default(),
+            products: vec![0.0; sums.len()],
+            statistics: vec![0.0; sums.len()],
             sums,
             spent: 0,
-            units: 0,
-            observed: 0.0,
-            total_absolute: 0.0,
             rejection: None,
             scratch: Vec::new(),
         }
@@ -76,51 +90,71 @@ impl FlipSpend {
         self.rejection
     }
 
-    /// Adds one unit. After a rejection or the budget's last unit it changes nothing.
-    pub(super) fn push(&mut self, unit: f64, coins: &CoinRow) {
-        if self.rejection.is_some() || self.units >= self.units_max {
+    /// Adds one unit; the rows of coins up to it must exist. After a rejection or the budget's last unit it changes
+    /// nothing.
+    pub(super) fn push(&mut self, unit: f64, coins: &Coins) {
+        let number = self.units.len();
+        if self.rejection.is_some() || number >= self.units_max {
             return;
         }
-        self.units += 1;
-        self.observed += unit;
-        self.total_absolute += unit.abs();
-        add_signed(&mut self.sums, unit, coins);
-        if self.units >= self.units_min {
+        self.observed.sum += unit;
+        self.squares += unit * unit;
+        let row = coins.row(number).0.iter();
+        add_signed(&mut self.sums, [unit], row.clone().map(|coins| [*coins]));
+        // The first units have fewer units before them: their products are zero, whatever the coins.
+        let before = |lag: usize| number.checked_sub(lag).map(|before| self.units[before]);
+        let products: [f64; NEIGHBOURS] = std::array::from_fn(|place| {
+            let lag = place + 1;
+            before(lag).map_or(0.0, |before| weight(lag) * unit * before)
+        });
+        self.observed.products += products.iter().sum::<f64>();
+        let [one, two, three] =
+            std::array::from_fn(|place| coins.row(number.saturating_sub(place + 1)).0.iter());
+        let signs = row.zip(one).zip(two).zip(three);
+        let signs = signs.map(|(((own, one), two), three)| [own ^ one, own ^ two, own ^ three]);
+        add_signed(&mut self.products, products, signs);
+        self.units.push(unit);
+        if self.units.len() >= self.units_min {
             self.look();
         }
     }
 
     /// How many of the paths (the observed one included) may have been given up by now.
     fn allowance(&self) -> usize {
-        let share = self.units as f64 / self.units_max as f64;
+        let share = self.units.len() as f64 / self.units_max as f64;
         // The tiny addend undoes rounding in products such as 0.05 · 0.2 · 5000 that are whole numbers.
         (self.alpha * share * (self.paths + 1) as f64 + 1e-9).floor() as usize
     }
 
     fn look(&mut self) {
         let slots = self.allowance().saturating_sub(self.spent);
-        if slots == 0 {
+        if slots == 0 || self.squares == 0.0 {
             return;
         }
-        // Sums of the same terms in another order differ by rounding; such paths are ties.
-        let rounding = 1e-12 * self.total_absolute;
-        let cut = kth_largest_absolute(&self.sums, slots, &mut self.scratch);
+        let statistic = Statistic::new(self.units.len(), self.squares);
+        let observed = statistic.of(self.observed.sum, self.observed.products);
+        let paths = self.sums.iter().zip(&self.products);
+        for (value, (sum, products)) in self.statistics.iter_mut().zip(paths) {
+            *value = statistic.of(*sum, *products);
+        }
+        let cut = kth_largest(&self.statistics, slots, &mut self.scratch);
         // Fewer than `slots` simulated paths reach the observed one: it is among those given up.
-        let Some(cut) = cut.filter(|cut| *cut >= self.observed.abs() - rounding) else {
+        let Some(cut) = cut.filter(|cut| *cut >= observed * (1.0 - ROUNDING)) else {
             self.rejection = Some(Rejection {
-                at: self.units,
-                side: Side::of(self.observed),
+                at: self.units.len(),
+                side: Side::of(self.observed.sum),
             });
             return;
         };
+        let bar = cut * (1.0 - ROUNDING);
         let mut given_up = Vec::with_capacity(2 * slots);
-        for_each_above(&self.sums, cut - rounding, |path, size| {
-            given_up.push((path, size));
-            cut - rounding
+        for_each_above(&self.statistics, bar, |path, value| {
+            given_up.push((path, value));
+            bar
         });
         if given_up.len() > slots {
             // Ties at the cut: giving up only the strictly larger paths errs on the safe side.
-            given_up.retain(|(_, size)| *size > cut + rounding);
+            given_up.retain(|(_, value)| *value > cut * (1.0 + ROUNDING));
         }
         for (path, _) in &given_up {
             self.sums[*path] = f64::NAN;
@@ -129,42 +163,49 @@ impl FlipSpend {
     }
 }
 
-/// Adds `±unit` to every sum, four paths per table entry: this loop is the whole cost of a verdict.
-fn add_signed(sums: &mut [f64], unit: f64, coins: &CoinRow) {
-    let signed: [[f64; 4]; 16] = std::array::from_fn(|bits| {
-        std::array::from_fn(|path| if bits >> path & 1 == 1 { -unit } else { unit })
+/// Adds `±number` of every number to every sum, by the coins of eight paths at a time, four paths per table entry: this
+/// loop is most of the cost of a verdict.
+fn add_signed<const N: usize>(
+    sums: &mut [f64],
+    numbers: [f64; N],
+    coins: impl Iterator<Item = [u8; N]>,
+) {
+    let tables: [[[f64; 4]; 16]; N] = numbers.map(|number| {
+        std::array::from_fn(|bits| {
+            let is_minus = |path: usize| bits >> path & 1 == 1;
+            std::array::from_fn(|path| if is_minus(path) { -number } else { number })
+        })
     });
     let (eights, _) = sums.as_chunks_mut::<8>();
-    for (eight, byte) in eights.iter_mut().zip(&coins.0) {
-        let low = &signed[usize::from(byte & 15)];
-        let high = &signed[usize::from(byte >> 4)];
-        for path in 0..4 {
-            eight[path] += low[path];
-            eight[path + 4] += high[path];
+    for (eight, bytes) in eights.iter_mut().zip(coins) {
+        for (signed, byte) in tables.iter().zip(bytes) {
+            let low = &signed[usize::from(byte & 15)];
+            let high = &signed[usize::from(byte >> 4)];
+            for path in 0..4 {
+                eight[path] += low[path];
+                eight[path + 4] += high[path];
+            }
         }
     }
 }
 
-/// Calls `visit` with the position and absolute value of every number at or above a bar, which each
-/// visit may raise. Eight sums are compared at once, since almost none reaches the bar.
-fn for_each_above(sums: &[f64], mut bar: f64, mut visit: impl FnMut(usize, f64) -> f64) {
-    let (eights, _) = sums.as_chunks::<8>();
+/// Calls `visit` with the position and value of every number at or above a bar, which each visit may raise. Eight are
+/// compared at once, since almost none reaches the bar.
+fn for_each_above(values: &[f64], mut bar: f64, mut visit: impl FnMut(usize, f64) -> f64) {
+    let (eights, _) = values.as_chunks::<8>();
     for (index, eight) in eights.iter().enumerate() {
-        if eight
-            .iter()
-            .fold(false, |any, sum| any | (sum.abs() >= bar))
-        {
-            for (offset, sum) in eight.iter().enumerate() {
-                if sum.abs() >= bar {
-                    bar = visit(8 * index + offset, sum.abs());
+        if eight.iter().fold(false, |any, value| any | (*value >= bar)) {
+            for (offset, value) in eight.iter().enumerate() {
+                if *value >= bar {
+                    bar = visit(8 * index + offset, *value);
                 }
             }
         }
     }
 }
 
-/// The `k`-th largest absolute value among those that are numbers; `None` when there are fewer.
-fn kth_largest_absolute(sums: &[f64], k: usize, scratch: &mut Vec<f64>) -> Option<f64> {
+/// The `k`-th largest among those that are numbers; `None` when there are fewer.
+fn kth_largest(values: &[f64], k: usize, scratch: &mut Vec<f64>) -> Option<f64> {
     let select = |sizes: &mut Vec<f64>| {
         let (_, kth, _) = sizes.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
         *kth
@@ -172,7 +213,7 @@ fn kth_largest_absolute(sums: &[f64], k: usize, scratch: &mut Vec<f64>) -> Optio
     scratch.clear();
     let capacity = 4 * k + 64;
     let mut bar = 0.0;
-    for_each_above(sums, bar, |_, size| {
+    for_each_above(values, bar, |_, size| {
         scratch.push(size);
         if scratch.len() == capacity {
             bar = select(scratch);
@@ -187,26 +228,25 @@ fn kth_largest_absolute(sums: &[f64], k: usize, scratch: &mut Vec<f64>) -> Optio
 mod tests {
     use super::*;
     use crate::random::RandomStream;
-    use crate::sequential::coins::Coins;
+    use crate::sequential::coins::CoinRow;
 
-    fn run(
-        units: &[f64],
-        test: &mut FlipSpend,
-        row: impl Fn(usize) -> CoinRow,
-    ) -> Option<Rejection> {
-        for (index, unit) in units.iter().enumerate() {
-            test.push(*unit, &row(index));
+    fn run(units: &[f64], test: &mut FlipSpend, coins: &Coins) -> Option<Rejection> {
+        for unit in units {
+            test.push(*unit, coins);
         }
         test.rejection()
     }
 
-    /// Row `unit` of all 2^10 sign paths except the identity (path 0), packed like simulated coins.
-    fn every_sign_path(unit: usize) -> CoinRow {
-        let mut bytes = vec![0_u8; 128];
-        for path in 1..1024_usize {
-            bytes[(path - 1) / 8] |= u8::from(path >> unit & 1 == 1) << ((path - 1) % 8);
-        }
-        CoinRow(bytes.into_boxed_slice())
+    /// All 2^units sign paths except the identity (path 0), packed like simulated coins.
+    fn every_sign_path(units: usize) -> Coins {
+        let rows = (0..units).map(|unit| {
+            let mut bytes = vec![0_u8; 1 << (units - 3)];
+            for path in 1..1_usize << units {
+                bytes[(path - 1) / 8] |= u8::from(path >> unit & 1 == 1) << ((path - 1) % 8);
+            }
+            CoinRow(bytes.into_boxed_slice())
+        });
+        Coins::of_rows(rows.collect())
     }
 
     fn with_signs(sizes: &[f64], signs: usize) -> Vec<f64> {
@@ -221,6 +261,7 @@ mod tests {
     #[test]
     fn the_error_is_exact_by_enumeration_of_all_sign_paths() {
         let mut random = RandomStream::new(2, 0);
+        let every_path = every_sign_path(10);
         for alpha in [0.05, 0.2] {
             for shape in 0..4 {
                 let sizes: Vec<f64> = (0..10)
@@ -234,7 +275,7 @@ mod tests {
                 let stopped = (0..1024)
                     .filter(|signs| {
                         let mut test = FlipSpend::new(10, 6, alpha, 1023);
-                        run(&with_signs(&sizes, *signs), &mut test, every_sign_path).is_some()
+                        run(&with_signs(&sizes, *signs), &mut test, &every_path).is_some()
                     })
                     .count();
                 assert!(stopped as f64 <= alpha * 1024.0, "shape {shape}: {stopped}");
@@ -249,25 +290,55 @@ mod tests {
         }
     }
 
+    /// With so many units that their neighbours are heeded. A duel whose signs are those of a path is rejected when that
+    /// path was given up in another duel of the same sizes, so one duel tells of all.
+    #[test]
+    fn the_error_is_exact_where_neighbours_are_heeded() {
+        const UNITS: usize = 16;
+        let every_path = every_sign_path(UNITS);
+        let mut random = RandomStream::new(5, 0);
+        for alpha in [0.01, 0.05, 0.2] {
+            let sizes: Vec<f64> = (0..UNITS).map(|_| random.normal()).collect();
+            let duel = |signs: usize| {
+                let mut test = FlipSpend::new(UNITS, 6, alpha, (1 << UNITS) - 1);
+                let is_rejected = run(&with_signs(&sizes, signs), &mut test, &every_path).is_some();
+                (is_rejected, test)
+            };
+            // Signs in turns: a sum that nothing can call far.
+            let (is_rejected, undecided) = duel(0x5555);
+            assert!(!is_rejected);
+            let given_up = |path: usize| path != 0 && undecided.sums[path - 1].is_nan();
+            let count = (0..1 << UNITS).filter(|path| given_up(*path)).count();
+            let allowed = alpha * f64::from(1 << UNITS);
+            assert!(
+                allowed - 2.0 <= count as f64 && count as f64 <= allowed,
+                "{alpha}: {count} of {allowed}"
+            );
+            for _ in 0..40 {
+                let path = random.below(1 << UNITS);
+                assert_eq!(duel(0x5555 ^ path).0, given_up(path), "{alpha}: {path:b}");
+            }
+        }
+    }
+
     #[test]
     fn simulated_coins_come_within_their_sampling_error_of_the_enumeration() {
+        const SEEDS: u64 = 16;
         let mut random = RandomStream::new(3, 0);
         let sizes: Vec<f64> = (0..10).map(|_| random.normal()).collect();
-        let mut coins = Coins::new(17, 4999);
-        coins.extend_to(10);
-        let stopped = (0..1024)
-            .filter(|signs| {
+        let stopped_with = |seed: u64| {
+            let mut coins = Coins::new(seed, 4999);
+            coins.extend_to(10);
+            let stops = |signs: &usize| {
                 let mut test = FlipSpend::new(10, 6, 0.05, 4999);
-                run(&with_signs(&sizes, *signs), &mut test, |unit| {
-                    coins.row(unit).clone()
-                })
-                .is_some()
-            })
-            .count() as f64
-            / 1024.0;
-        // One standard deviation of 4999 coin paths is 0.3 %. With ten units every path has about five
-        // doubles, and ties are resolved on the safe side, so it may also stay below.
-        assert!(0.025 < stopped && stopped < 0.0625, "{stopped}");
+                run(&with_signs(&sizes, *signs), &mut test, &coins).is_some()
+            };
+            (0..1024).filter(stops).count() as f64 / 1024.0
+        };
+        let stopped = (0..SEEDS).map(stopped_with).sum::<f64>() / SEEDS as f64;
+        // One standard deviation of 4999 coin paths is 0.3 %, of sixteen times as many 0.08 %. With ten units every path
+        // has about five doubles, and ties are resolved on the safe side, so it may also stay below.
+        assert!(0.045 < stopped && stopped < 0.0525, "{stopped}");
     }
 
     #[test]
@@ -279,7 +350,7 @@ mod tests {
             coins.extend_to(units_max);
             let mut test = FlipSpend::new(units_max, 6, 0.05, 4999);
             let units = vec![1.0; units_max];
-            let rejection = run(&units, &mut test, |unit| coins.row(unit).clone());
+            let rejection = run(&units, &mut test, &coins);
             assert_eq!(
                 rejection,
                 Some(Rejection {
@@ -295,29 +366,22 @@ mod tests {
         let mut coins = Coins::new(1, 999);
         coins.extend_to(30);
         let mut test = FlipSpend::new(30, 6, 0.05, 999);
-        assert_eq!(
-            run(&[0.0; 30], &mut test, |unit| coins.row(unit).clone()),
-            None
-        );
+        assert_eq!(run(&[0.0; 30], &mut test, &coins), None);
     }
 
     #[test]
     fn the_kth_largest_agrees_with_sorting() {
         let mut random = RandomStream::new(4, 0);
-        let mut values: Vec<f64> = (0..3000).map(|_| random.normal()).collect();
+        let mut values: Vec<f64> = (0..3000).map(|_| random.normal().abs()).collect();
         values[17] = f64::NAN;
-        let mut sorted: Vec<f64> = values
-            .iter()
-            .map(|x| x.abs())
-            .filter(|x| !x.is_nan())
-            .collect();
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
         sorted.sort_by(|a, b| b.total_cmp(a));
         for k in [1, 2, 7, 200, 2999] {
             assert_eq!(
-                kth_largest_absolute(&values, k, &mut Vec::new()),
+                kth_largest(&values, k, &mut Vec::new()),
                 Some(sorted[k - 1])
             );
         }
-        assert_eq!(kth_largest_absolute(&values, 3000, &mut Vec::new()), None);
+        assert_eq!(kth_largest(&values, 3000, &mut Vec::new()), None);
     }
 }

@@ -17,6 +17,7 @@ mod decision;
 mod flip_spend;
 mod plan;
 mod sign_e_process;
+mod statistic;
 mod verdict;
 
 pub use decision::{Decider, decide};
@@ -58,7 +59,7 @@ pub fn flip_spend(
     let mut test = FlipSpend::new(plan.n_max, plan.n_min, plan.alpha, plan.paths);
     for (number, difference) in differences.iter().enumerate() {
         coins.extend_to(number + 1);
-        test.push(*difference, coins.row(number));
+        test.push(*difference, &coins);
     }
     Ok(test.rejection())
 }

@@ -1,8 +1,8 @@
 //! Whether a rate meets an objective, said of a few slices at a few looks: why the search for the highest rate allows
 //! for slow movements although most rates around the limit stay unclear by it.
 
+use crate::other_intervals::student;
 use dbduel_stats::Estimate;
-use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::simulate::{
     DEFAULT_DESIGN, Machine, Noise, QUIET, TYPICAL, mirrored_seconds, two_contenders,
@@ -83,10 +83,6 @@ fn said(noise: Noise, rate: f64, interval: fn(&[f64], f64) -> Estimate) -> Said 
 
 fn ours(slices: &[f64], alpha: f64) -> Estimate {
     series_mean(slices, alpha).unwrap()
-}
-
-fn student(slices: &[f64], alpha: f64) -> Estimate {
-    paired_mean(slices, alpha).unwrap()
 }
 
 #[test]

@@ -2,19 +2,17 @@
 
 use crate::coverage::ALPHA;
 use dbduel_stats::Estimate;
-use dbduel_stats::compare::paired_mean;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A way to an interval of a mean of slices.
 type Method = fn(&[f64]) -> Estimate;
 
 /// Other intervals of a mean of slices: names and methods.
 pub const RIVALS: [(&str, Method); 4] = [
-    ("slices as independent", |slices| {
-        paired_mean(slices, ALPHA).unwrap()
-    }),
+    ("slices as independent", |slices| student(slices, ALPHA)),
     ("ten batches", ten_batches),
-    ("three cosines", |slices| equal_cosines(slices, 3, 3.1824)),
-    ("two cosines", |slices| equal_cosines(slices, 2, 4.3027)),
+    ("three cosines", |slices| equal_cosines(slices, 3, ALPHA)),
+    ("two cosines", |slices| equal_cosines(slices, 2, ALPHA)),
 ];
 
 /// Student's interval over the means of ten batches (Law and Kelton).
@@ -23,46 +21,54 @@ fn ten_batches(slices: &[f64]) -> Estimate {
     let batches: Vec<f64> = (ends.windows(2))
         .map(|ends| mean(&slices[ends[0]..ends[1]]))
         .collect();
-    paired_mean(&batches, ALPHA).unwrap()
+    student(&batches, ALPHA)
+}
+
+/// The slowest third of the waves of a series with equal weights: the scatter of the mean itself, from fewer figures.
+pub fn slow_third(values: &[f64], alpha: f64) -> Estimate {
+    equal_cosines(values, values.len() / 3, alpha)
 }
 
 /// The long-run variance from the first `count` cosine coefficients with equal weights, and Student's t with as many
-/// degrees of freedom, `t` being its point (Lazarus, Lewis, Stock and Watson 2018).
-fn equal_cosines(slices: &[f64], count: usize, t: f64) -> Estimate {
-    let (n, value) = (slices.len() as f64, mean(slices));
+/// degrees of freedom (Lazarus, Lewis, Stock and Watson 2018).
+fn equal_cosines(values: &[f64], count: usize, alpha: f64) -> Estimate {
+    let (n, centre) = (values.len() as f64, mean(values));
     let coefficient = |frequency: usize| {
         let step = std::f64::consts::PI * frequency as f64 / n;
-        let waves = (0..slices.len()).map(|index| (step * (index as f64 + 0.5)).cos());
+        let waves = (0..values.len()).map(|index| (step * (index as f64 + 0.5)).cos());
         let products = waves
-            .zip(slices)
-            .map(|(wave, slice)| wave * (slice - value));
+            .zip(values)
+            .map(|(wave, value)| wave * (value - centre));
         products.sum::<f64>() * (2.0 / n).sqrt()
     };
     let squares = (1..=count).map(|frequency| coefficient(frequency).powi(2));
-    let half = t * (squares.sum::<f64>() / count as f64 / n).sqrt();
+    let error = (squares.sum::<f64>() / count as f64 / n).sqrt();
+    around(values, t_point(count as f64, alpha) * error)
+}
+
+/// Student's interval of the mean of independent values.
+pub fn student(values: &[f64], alpha: f64) -> Estimate {
+    let (n, centre) = (values.len() as f64, mean(values));
+    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
+    let error = (squares / (n - 1.0) / n).sqrt();
+    around(values, t_point(n - 1.0, alpha) * error)
+}
+
+/// The mean with `half` of its interval.
+fn around(values: &[f64], half: f64) -> Estimate {
+    let value = mean(values);
     Estimate {
         value,
         low: value - half,
         high: value + half,
-        n: slices.len(),
+        n: values.len(),
     }
 }
 
-/// Student's interval, the variance being that of Newey and West (1987) with one lag: where a unit above the mean is
-/// followed by one below it, the mean is known better than its units scatter.
-pub fn with_neighbours(units: &[f64], alpha: f64) -> Estimate {
-    let student = paired_mean(units, alpha).unwrap();
-    let deviations: Vec<f64> = units.iter().map(|unit| unit - student.value).collect();
-    let squares: f64 = deviations.iter().map(|x| x * x).sum();
-    let products = deviations.windows(2).map(|pair| pair[0] * pair[1]);
-    // Taken from the sample's own mean, the correlation is too low by about 1/n.
-    let correlation = products.sum::<f64>() / squares + 1.0 / units.len() as f64;
-    let half = (student.high - student.value) * (1.0 + correlation).max(0.0).sqrt();
-    Estimate {
-        low: student.value - half,
-        high: student.value + half,
-        ..student
-    }
+fn t_point(degrees: f64, alpha: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees)
+        .unwrap()
+        .inverse_cdf(1.0 - 0.5 * alpha)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -1,8 +1,8 @@
 //! Intervals of one run's mean and quantiles under autocorrelation and stalls.
 
+use crate::other_intervals;
 use crate::queue::{Latencies, draw_stalls, serve};
 use dbduel_stats::Estimate;
-use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, QuantileEstimate, quantile_estimate};
 use dbduel_stats::random::RandomStream;
@@ -93,7 +93,7 @@ fn independent_values_have_intervals_that_are_wider_than_they_need() {
             let series = autoregressive_series(0.0, n, &mut random);
             let width = |mean: Estimate| mean.high - mean.low;
             own += width(series_mean(&series, 0.05).unwrap());
-            student += width(paired_mean(&series, 0.05).unwrap());
+            student += width(other_intervals::student(&series, 0.05));
         }
         own / student
     };

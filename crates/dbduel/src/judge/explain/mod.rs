@@ -7,7 +7,7 @@
 //!
 //! It ranks; it does not conclude. That two things moved together does not show that one caused the
 //! other, and nothing here says so. The intervals of one explanation hold together: each is widened for
-//! the number of statements (Bonferroni). They are Student's, for a number of blocks fixed beforehand, so
+//! the number of statements (Bonferroni). They are for a number of blocks fixed beforehand, so
 //! they describe the blocks at hand and decide nothing. Of fewer blocks than could show a difference by the
 //! order that was tossed for them, nothing is said but that they are too few.
 

@@ -1,6 +1,6 @@
 //! The means over paired blocks that an explanation states.
 //!
-//! Student's interval assumes much where there are few blocks and then says little: it is refused below the
+//! An interval assumes much where there are few blocks and then says little: it is refused below the
 //! number of blocks whose tossed order could show a difference at all. Knows no resource.
 
 use dbduel_stats::compare::paired_mean;

@@ -127,7 +127,8 @@ impl How {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"
             }
             Self::PairedMean => {
-                "mean within mirrored blocks; Student's interval over blocks, widened for the number of statements"
+                "mean within mirrored blocks; interval over the blocks in their order, the correlation of neighbours allowed \
+                 for, widened for the number of statements"
             }
         }
     }

@@ -80,7 +80,7 @@ pub fn caution(summary: &Summary) -> String {
     let mut explanations = summary.explanations.iter();
     match explanations.find(|one| is_telling(one) && one.has_enough_blocks()) {
         Some(one) => format!(
-            "{CAUTION} In brackets: Student's intervals over the blocks; all of one explanation hold together with {} \
+            "{CAUTION} In brackets: intervals over the blocks; all of one explanation hold together with {} \
              confidence. They describe the blocks at hand and decide nothing; what is decided has intervals of its own \
              above.",
             words::share(1.0 - one.alpha)
