@@ -12,7 +12,7 @@
 //! use dbduel_stats::simulate::{DEFAULT_DESIGN, TYPICAL, mirrored_duel};
 //!
 //! # fn main() -> Result<(), dbduel_stats::StatsError> {
-//! // How often does Student's interval of eight blocks hold the truth, an effect of 5 %?
+//! // How often does the interval of the mean of eight blocks hold the truth, an effect of 5 %?
 //! let truth = 1.05_f64.ln();
 //! let mut held = 0;
 //! for seed in 0..200 {

@@ -46,7 +46,7 @@ impl ShiftTest {
         }
     }
 
-    /// Adds the unit with the given number; its row of coins must exist.
+    /// Adds the next unit; the rows of coins up to it must exist.
     pub(super) fn push(&mut self, unit: f64, coins: &Coins) {
         self.within_budget.push(unit - self.shift, coins);
         self.reserve.push(unit - self.shift);
@@ -128,7 +128,7 @@ impl Inversion<'_> {
     fn end(&self, inside: f64, side: Side, known: &[&ShiftTest]) -> f64 {
         let (smallest, largest) = self.range();
         let reach = (largest - smallest).max(1e-9 + 1e-6 * inside.abs());
-        // Outside all units every effect gives the same outcome: one probe answers for all of them.
+        // Far outside all units every effect gives the same outcome, in practice: one probe answers for all of them.
         let (outermost, unbounded) = match side {
             Side::Above => (smallest - reach, f64::NEG_INFINITY),
             Side::Below => (largest + reach, f64::INFINITY),
@@ -218,5 +218,46 @@ mod tests {
             inside += usize::from(close(low, hull_low) && close(high, hull_high));
         }
         assert!(inside >= 15, "{inside}");
+    }
+
+    #[test]
+    fn far_outside_all_units_every_effect_has_the_same_outcome() {
+        for n in 7..=20 {
+            for shape in 0..4 {
+                let mut random = RandomStream::new(n, 6);
+                let mut units: Vec<f64> = (0..n).map(|_| random.normal()).collect();
+                match shape {
+                    1 => units[0] = 30.0,
+                    2 => units
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(at, unit)| *unit += at as f64),
+                    3 => units
+                        .iter_mut()
+                        .skip(1)
+                        .step_by(2)
+                        .for_each(|unit| *unit -= 5.0),
+                    _ => {}
+                }
+                let plan = SequentialPlan::new(20, 0.05, 0.0, n);
+                let mut coins = Coins::new(n, plan.paths);
+                coins.extend_to(units.len());
+                let inversion = Inversion {
+                    units: &units,
+                    plan: &plan,
+                    coins: &coins,
+                };
+                let (smallest, largest) = inversion.range();
+                let reach = largest - smallest;
+                let outcomes = [1.0, 1.5, 2.0, 5.0, 100.0].map(|times| {
+                    [smallest - times * reach, largest + times * reach]
+                        .map(|shift| inversion.accepts(shift))
+                });
+                assert!(
+                    outcomes.iter().all(|outcome| *outcome == outcomes[0]),
+                    "{n} {shape}: {outcomes:?}"
+                );
+            }
+        }
     }
 }

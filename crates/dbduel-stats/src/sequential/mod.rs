@@ -22,7 +22,7 @@ mod verdict;
 
 pub use decision::{Decider, decide};
 pub use flip_spend::{Rejection, Side};
-pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, SequentialPlan};
+pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, DEFAULT_RESERVE, SequentialPlan};
 pub use verdict::{Decision, Interval, Method, Verdict};
 
 use crate::error::{StatsError, all_finite, open_fraction};

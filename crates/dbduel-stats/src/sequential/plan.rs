@@ -47,7 +47,7 @@ impl SequentialPlan {
         }
     }
 
-    /// Number of units at which the budgeted test can first reject, when all signs agree: the smallest n
+    /// Number of units before which the budgeted test cannot reject, since all signs must agree there: the smallest n
     /// with 2 · 2⁻ⁿ ≤ (1 − reserve) α · n / n_max. `None`: the budget is too short for any verdict within it.
     #[must_use]
     pub fn first_possible_decision(&self) -> Option<usize> {

@@ -4,7 +4,7 @@
 //! next has none, and their sum goes less far than the units scatter; where the ratio wanders it goes further. So the
 //! square of the sum is divided by the variance of such sums, in which the products of neighbours are, with weights that
 //! fall with their distance (Newey and West 1987). Dividing each path by its own keeps the test exact where the signs
-//! are coins, and makes it about right where neighbours are correlated (studentised randomisation tests: Janssen 1997).
+//! are coins, and brings it nearer to its promise where neighbours are correlated (after the studentised tests of Janssen 1997).
 //! What few units say about their correlation is mostly chance, and paths of little variance by chance would be
 //! taken for far ones: six units say nothing, and from then on products count by a share of 1 − 6/n, half of it at twelve.
 //! Reach and share were chosen on the simulated machines of the acceptance suite, for intervals that hold the truth about
@@ -14,7 +14,7 @@
 pub(super) const NEIGHBOURS: usize = 3;
 
 /// So many units say nothing about their correlation.
-const TOO_FEW: f64 = 6.0;
+const UNITS_THAT_SAY_NOTHING: f64 = 6.0;
 
 /// The weight of the product of two units that lie `lag` apart: twice Bartlett's, each being the other's neighbour.
 pub(super) fn weight(lag: usize) -> f64 {
@@ -22,7 +22,7 @@ pub(super) fn weight(lag: usize) -> f64 {
 }
 
 /// A variance below this share of the mean square is rounding: the units are equal.
-const EQUAL: f64 = 1e-9;
+const ROUNDING_SHARE: f64 = 1e-9;
 
 /// Relative difference, at most, of the statistics of equal paths whose terms were added in another order.
 pub(super) const ROUNDING: f64 = 1e-6;
@@ -43,7 +43,7 @@ impl Statistic {
     /// At a look after `units` units.
     pub(super) fn new(units: usize, squares: f64) -> Self {
         let n = units as f64;
-        let share = (1.0 - TOO_FEW / n).max(0.0);
+        let share = (1.0 - UNITS_THAT_SAY_NOTHING / n).max(0.0);
         let pairs = (1..=NEIGHBOURS).map(|lag| weight(lag) * units.saturating_sub(lag) as f64);
         Statistic {
             squares,
@@ -56,7 +56,7 @@ impl Statistic {
     pub(super) fn of(&self, sum: f64, products: f64) -> f64 {
         let square = sum * sum;
         let variance = self.squares + self.share * products - self.centre * square;
-        square / variance.max(EQUAL * self.squares)
+        square / variance.max(ROUNDING_SHARE * self.squares)
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
             for n in [7, 20, 60] {
                 let far = statistic(&vec![unit; n]);
                 assert!(
-                    (far * EQUAL / n as f64 - 1.0).abs() < ROUNDING,
+                    (far * ROUNDING_SHARE / n as f64 - 1.0).abs() < ROUNDING,
                     "{unit} {n}: {far}"
                 );
                 let mut almost = vec![unit; n];

@@ -192,7 +192,12 @@ fn plans_that_cannot_be_are_refused_at_once() {
     for alpha in ALPHAS.into_iter().chain([0.0, -1.0, 2.0]) {
         assert!(fewest_pairs(alpha) >= 2);
     }
-    assert!(minimum_detectable_effect(0.05, 0).is_infinite());
+    for alpha in ALPHAS.into_iter().chain([0.0, -1.0, 2.0]) {
+        assert!(minimum_detectable_effect(0.05, 0, alpha).is_infinite());
+        for blocks in [1, 6, 100, usize::MAX] {
+            assert!(minimum_detectable_effect(0.05, blocks, alpha) > 0.0);
+        }
+    }
     assert!(requests_per_slice(1.0).is_infinite());
 }
 

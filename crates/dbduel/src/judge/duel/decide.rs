@@ -183,9 +183,11 @@ impl<'a> Question<'a> {
             Some(log_ratio_of_totals(&pairs, 2, REFERENCE, CONTENDER)?.exp());
         comparison.block_sd = sample_deviation(&differences);
         let blocks_max = self.plan.decision.blocks_max as usize;
+        let planned = blocks_max.max(differences.len());
         comparison.detectable_difference = comparison
             .block_sd
-            .map(|sd| minimum_detectable_effect(sd, blocks_max.max(differences.len())).exp_m1());
+            .map(|sd| minimum_detectable_effect(sd, planned, self.alpha).exp_m1())
+            .filter(|detectable| detectable.is_finite());
         let conclusion = self.conclude(blocks, &differences)?;
         let Conclusion {
             verdict,

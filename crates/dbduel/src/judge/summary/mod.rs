@@ -344,7 +344,8 @@ pub struct Comparison {
     pub paid_by: Option<PaidBy>,
     /// Standard deviation of one block's log ratio.
     pub block_sd: Option<f64>,
-    /// Relative difference that the planned number of blocks would find four times out of five.
+    /// Relative difference that the planned number of blocks would find four times out of five; `None` where so few could
+    /// decide nothing.
     pub detectable_difference: Option<f64>,
     /// Ratio by the Hodges–Lehmann estimator, which a few extreme blocks cannot move.
     pub ratio_hodges_lehmann: Option<f64>,
