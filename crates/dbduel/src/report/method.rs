@@ -42,9 +42,9 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             format!(
                 "Sign-flip randomisation test with {} simulated paths: the coins that ordered the blocks are the only \
                  assumption about chance. A path is judged by the square of its sum over the variance of such sums, the \
-                 products of blocks up to three apart being in it. The error probability is spent over {} blocks per level, {} of it kept for \
-                 blocks beyond. Faster or slower: the interval excludes 1. Equivalent: it lies within ±{}. Otherwise \
-                 undecided.",
+                 products of blocks up to three apart being in it. The error probability is spent over {} blocks per \
+                 level, {} of it kept for blocks beyond. Faster or slower: the interval excludes 1. Equivalent: it lies \
+                 within ±{}. Otherwise undecided.",
                 words::count(u64::from(rule.paths)),
                 rule.blocks_max,
                 words::share(rule.reserve),
