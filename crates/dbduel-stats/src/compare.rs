@@ -221,12 +221,12 @@ pub fn fewest_pairs(alpha: f64) -> usize {
 
 /// The effect that a duel of `blocks` planned units finds four times out of five, given the standard deviation of one unit
 /// and in its units, where units are independent and `alpha` is the duel's error probability. Where contenders have
-/// rhythms of their own less is enough, by a tenth and more.
+/// rhythms of their own less is enough: a sixth less on the simulated machine [`crate::simulate::TYPICAL`].
 ///
 /// Four fifths of `alpha` are spent within the planned units. One look at a mean whose error is known by half as many
 /// figures as there are units would ask for `t + 0.84` standard errors, `t` being Student's point; looking at every unit
-/// and heeding neighbours asks for 1.15 times that, which came within 5 % of what simulation took for 14 to 100 units and
-/// `alpha` from 0.05 to 0.0017, and 15 % above it for ten units. Infinite where so few units can decide nothing, and for
+/// and heeding neighbours asks for 1.15 times that, which came within 6 % of what simulation took for 14 to 100 units and
+/// `alpha` from 0.05 to 0.0017, and 10 to 16 % above it for ten units. Infinite where so few units can decide nothing, and for
 /// an `alpha` that is no probability.
 ///
 /// ```
