@@ -31,8 +31,8 @@ fn main() -> Result<(), std::num::ParseIntError> {
     println!(
         "{} duels each. The ratio of two contenders, {TRUE_RATIO} in truth, with a horizon of {:.0} %; in \
          brackets the mean half width in percent of it:\n\n\
-         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | mean, one look | Student | a third of the waves |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+         | machine | of their own | blocks | at every look | at the stop | sign flips, one look | mean, one look | Student |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         FOR_THE_RATIO * duels,
         100.0 * MARGIN
     );
@@ -41,13 +41,12 @@ fn main() -> Result<(), std::num::ParseIntError> {
             for blocks in BLOCKS {
                 let found = of_ratio(noise, blocks, FOR_THE_RATIO * duels);
                 println!(
-                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {} | {} | {} |",
+                    "| {name} | {own} | {blocks} | {:.1} | {:.1} | {:.1} | {} | {} |",
                     found.at_every_look.percent(),
                     found.at_the_stop.percent(),
                     found.sign_flip_once.percent(),
                     wide(found.mean_once, 2),
                     wide(found.student_once, 2),
-                    wide(found.slow_third_once, 2),
                 );
             }
         }

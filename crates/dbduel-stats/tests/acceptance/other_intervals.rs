@@ -24,11 +24,6 @@ fn ten_batches(slices: &[f64]) -> Estimate {
     student(&batches, ALPHA)
 }
 
-/// The slowest third of the waves of a series with equal weights: the scatter of the mean itself, from fewer figures.
-pub fn slow_third(values: &[f64], alpha: f64) -> Estimate {
-    equal_cosines(values, values.len() / 3, alpha)
-}
-
 /// The long-run variance from the first `count` cosine coefficients with equal weights, and Student's t with as many
 /// degrees of freedom (Lazarus, Lewis, Stock and Watson 2018).
 fn equal_cosines(values: &[f64], count: usize, alpha: f64) -> Estimate {
