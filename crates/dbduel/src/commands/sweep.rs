@@ -18,6 +18,7 @@ use serde_json::json;
 use super::run::{self, Wishes};
 use crate::console;
 use crate::exit::Exit;
+use crate::lab::busy_poll;
 use crate::lab::expand::{expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::server::Home;
@@ -38,6 +39,14 @@ pub fn is_sweep(dir: &Path) -> bool {
 /// # Errors
 /// All that is wrong with the experiment, with line and column.
 pub fn plan(file: &ExperimentFile<'_>) -> Result<String> {
+    let (sweep, cells) = planned(file)?;
+    let both = json!({ "sweep": sweep, "cells": cells });
+    Ok(console::json(&both)?)
+}
+
+/// A sweep and its cells as planned if each took an equal share of the budget. What is doubtful about a cell before it starts
+/// is told, of the first one of which it is true.
+fn planned(file: &ExperimentFile<'_>) -> Result<(SweepPlan, Vec<Plan>)> {
     let surroundings = run::surroundings();
     let sweep = expand_sweep(file, &surroundings)?;
     let share_s = sweep.budget_s / sweep.cells.len() as f64;
@@ -49,8 +58,18 @@ pub fn plan(file: &ExperimentFile<'_>) -> Result<String> {
             Ok(own.1)
         })
         .collect::<Result<_>>()?;
-    let both = json!({ "sweep": sweep, "cells": cells });
-    Ok(console::json(&both)?)
+    let doubts = cells.iter().map(busy_poll::doubt);
+    if let Some((cell, finding)) =
+        (sweep.cells.iter().zip(doubts)).find_map(|(cell, doubt)| Some((cell, doubt?)))
+    {
+        console::complain(&format!(
+            "With {}: {} {}",
+            sweep.label(cell),
+            finding.claim,
+            finding.remedy
+        ));
+    }
+    Ok((sweep, cells))
 }
 
 /// Starts a new sweep below `results`.
@@ -63,7 +82,7 @@ pub fn start(
     file: &ExperimentFile<'_>,
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
-    let sweep = expand_sweep(file, &run::surroundings())?;
+    let (sweep, _) = planned(file)?;
     let dir = run::new_place(results, file.path);
     fs::create_dir_all(results)
         // Not one that another sweep began within the same second.

@@ -192,10 +192,11 @@ fn against_reports(
     if stored.is_empty() {
         return Ok(());
     }
-    let version = env!("CARGO_PKG_VERSION");
-    if let Some(judge) = judge_of(dir).filter(|judge| judge != version) {
+    let this = judge::IDENTITY;
+    if let Some(other) = judge_of(dir).filter(|judge| judge != this) {
         let why = format!(
-            "its reports were derived by dbduel {judge}, and this is {version}; take that version to see whether they follow from the record"
+            "its reports were derived by dbduel {other}, and this is {this}, which may derive others; take that one to see \
+             whether they follow from the record, or derive them anew with `dbduel report`"
         );
         found.open.push(why);
         return Ok(());
@@ -250,7 +251,7 @@ fn stored_reports(dir: &Path) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The version of dbduel that derived the stored reports, as the one for programs says.
+/// The judge that derived the stored reports, as the one for programs says.
 fn judge_of(dir: &Path) -> Option<String> {
     let text = fs::read_to_string(dir.join("report.json")).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;

@@ -40,6 +40,10 @@ use rules::Found;
 use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
+/// Which judge this is: the version of dbduel and a digest of the sources that judge and report. The same judge derives the
+/// same reports from a record.
+pub const IDENTITY: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("DBDUEL_JUDGE_DIGEST"));
+
 /// Judges a record. Never fails: what is missing is left out and said so.
 ///
 /// Findings come in the order of their weight, heaviest first.
@@ -49,7 +53,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
     let plan = &record.plan;
     let mut summary = Summary {
         schema_version: SCHEMA_VERSION,
-        judged_by: env!("CARGO_PKG_VERSION").to_owned(),
+        judged_by: IDENTITY.to_owned(),
         planned_by: plan.dbduel.clone(),
         created: plan.created.clone(),
         question: plan.question.clone(),

@@ -133,16 +133,22 @@ fn a_record_that_is_being_written_is_refused_and_two_may_look_at_once() {
 }
 
 #[test]
-fn reports_of_another_version_are_not_called_edited() {
+fn reports_of_another_judge_are_not_called_edited() {
     let directory = sealed();
     let path = directory.path().join("report.json");
     let text = fs::read_to_string(&path).unwrap();
-    let version = format!("\"judged_by\": \"{}\"", env!("CARGO_PKG_VERSION"));
-    assert!(text.contains(&version));
-    fs::write(&path, text.replace(&version, "\"judged_by\": \"0.0.1\"")).unwrap();
-    let found = examine(directory.path(), 100).unwrap();
-    assert_eq!(found.verdict, Wholeness::Open);
-    assert!(found.open[0].contains("dbduel 0.0.1"), "{:?}", found.open);
+    let named = |judge: &str| format!("\"judged_by\": \"{judge}\"");
+    let this = named(judge::IDENTITY);
+    assert!(text.contains(&this));
+    // Another version, one from before judges had a digest, and another build of this version.
+    let version = env!("CARGO_PKG_VERSION");
+    for other in ["0.0.1", version, &format!("{version}+00000000")] {
+        fs::write(&path, text.replace(&this, &named(other))).unwrap();
+        let found = examine(directory.path(), 100).unwrap();
+        assert_eq!(found.verdict, Wholeness::Open, "{other}");
+        let told = format!("dbduel {other},");
+        assert!(found.open[0].contains(&told), "{:?}", found.open);
+    }
 }
 
 #[test]

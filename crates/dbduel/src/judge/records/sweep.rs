@@ -15,7 +15,7 @@ use crate::judge::evidence::used::{Extensions, extensions};
 use crate::judge::levels::crossing::{Size, certain_crossings};
 use crate::judge::levels::scaling::bounds;
 use crate::judge::summary::{Comparison, Measures, SCHEMA_VERSION, Verdict};
-use crate::judge::{Summary, summarise};
+use crate::judge::{IDENTITY, Summary, summarise};
 pub use summary::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, FactorPoint, SweepSummary, SweptCell,
     SweptComparison, SweptDuel, SweptExtension, SweptMeasures,
@@ -54,7 +54,7 @@ pub fn summarise_sweep(plan: &SweepPlan, records: &[Option<Record>]) -> SweepSum
     let curves = (0..plan.factors.len()).flat_map(|factor| curves(plan, &cells, &judged, factor));
     SweepSummary {
         schema_version: SCHEMA_VERSION,
-        judged_by: env!("CARGO_PKG_VERSION").to_owned(),
+        judged_by: IDENTITY.to_owned(),
         planned_by: plan.dbduel.clone(),
         created: plan.created.clone(),
         question: plan.question.clone(),

@@ -43,7 +43,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Version of dbduel that judged.
+    /// The judge: the version of dbduel, and behind a plus sign a digest of the sources that judge and report.
     pub judged_by: String,
     /// Version of dbduel that made the plan.
     pub planned_by: String,

@@ -161,10 +161,16 @@ impl<'a> Forest<'a> {
         };
         let start = self.start();
         mark(svg, contender, (start + 6.0, text - 4.0), 4.5, "");
+        // Above its row a name may lie over the line of the baseline.
+        let class = if self.is_narrow {
+            "label halo"
+        } else {
+            "label"
+        };
         svg.text(
             (start + 18.0, text),
             Anchor::Start,
-            "label",
+            class,
             &fitted(name, label_width),
         );
         let (sign, result) = (words::sign(comparison.verdict), result(comparison));

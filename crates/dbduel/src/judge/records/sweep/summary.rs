@@ -13,7 +13,7 @@ use crate::judge::summary::{Bounds, Figure, Verdict};
 pub struct SweepSummary {
     /// Version of the summary as JSON.
     pub schema_version: u32,
-    /// Version of dbduel that judged.
+    /// The judge: the version of dbduel, and behind a plus sign a digest of the sources that judge and report.
     pub judged_by: String,
     /// Version of dbduel that made the plan.
     pub planned_by: String,
