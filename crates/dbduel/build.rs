@@ -5,29 +5,34 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a report follows from beside its record: the judge, the statistics, the reader of records and the report itself.
-const SOURCES: [&str; 5] = [
+/// What a report follows from beside its record: the judge, the report, what both import, and the libraries' versions.
+const SOURCES: &[&str] = &[
     "src/judge",
     "src/report",
+    "src/counts.rs",
+    "src/percent.rs",
     "data/audit",
     "../dbduel-stats/src",
     "../dbduel-record/src",
+    "../../Cargo.lock",
 ];
+/// How the names of sources end; editors and tests leave other files beside them.
+const ENDINGS: &[&str] = &["rs", "html", "css", "js", "toml", "tsv", "lock"];
 /// Characters of the digest that a report prints.
 const CHARACTERS: usize = 8;
 
 fn main() -> io::Result<()> {
+    let mut files = Vec::new();
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+        list(Path::new(source), &mut files)?;
+    }
+    files.sort();
     let mut digest = blake3::Hasher::new();
-    for folder in SOURCES {
-        println!("cargo::rerun-if-changed={folder}");
-        let mut files = Vec::new();
-        list(Path::new(folder), &mut files)?;
-        files.sort();
-        for file in files {
-            // Names and contents are told apart by the digests' fixed length.
-            digest.update(blake3::hash(file.as_os_str().as_encoded_bytes()).as_bytes());
-            digest.update(blake3::hash(&fs::read(&file)?).as_bytes());
-        }
+    for file in files {
+        // Names and contents are told apart by the digests' fixed length.
+        digest.update(blake3::hash(file.as_os_str().as_encoded_bytes()).as_bytes());
+        digest.update(blake3::hash(&fs::read(&file)?).as_bytes());
     }
     let digest = digest.finalize().to_hex();
     println!(
@@ -37,14 +42,17 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            list(&path, files)?;
-        } else {
-            files.push(path);
+/// Adds a source, or those below a folder.
+fn list(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            list(&entry?.path(), files)?;
         }
+    } else if path
+        .extension()
+        .is_some_and(|found| ENDINGS.iter().any(|ending| found == *ending))
+    {
+        files.push(path.to_owned());
     }
     Ok(())
 }

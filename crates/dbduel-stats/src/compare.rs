@@ -184,10 +184,11 @@ const ONE_IN: usize = 3;
 /// block and none in the next, so that the mean is known better than the differences scatter, and a ratio that wanders is
 /// known worse. How well the mean is known shows in the slow waves of the differences, so the interval is Student's over
 /// the slowest third of them (equal weights: Lazarus, Lewis, Stock and Watson 2018), and over more where so few figures
-/// would make Student's point larger than that of all waves by more than three tenths at `alpha` 0.05, or by more than 8 %
-/// at an `alpha` next to nothing: at 0.05 there are 4 waves of 8 and of 14 differences and 18 of 56, at 0.001 there are 11
-/// of 14 and 23 of 56. Where differences are independent, the price at 0.05 is 24 % of width with 14 of them, 9 % with 28
-/// and 4 % with 56.
+/// would make Student's point larger than that of all waves by more than 30.5 % at `alpha` 0.05, or by more than 8 % at an
+/// `alpha` next to nothing: at 0.05 there are 4 waves of 8 and of 14 differences and 18 of 56, at 0.001 there are 11 of 14
+/// and 23 of 56. Where differences are independent and normal, the price at 0.05 is 23 % of width with 14 of them, 8 % with
+/// 28 and 4 % with 56. Intervals of different `alpha` may rest on different waves, so that the surer one of the same
+/// differences may be the narrower; each keeps its own promise.
 ///
 /// # Errors
 /// Fewer than two differences, one that is not finite, or `alpha` outside (0, 1).
@@ -211,11 +212,11 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
 }
 
 /// The slowest third of the waves of `n` differences, or as many more as [`PRICE`] asks for: their size is known by fewer
-/// figures than that of all n − 1.
+/// figures than that of all n − 1. Never one alone, which is zero where differences are the same backwards.
 fn slow_waves(n: usize, alpha: f64) -> usize {
     let allowed = (PRICE + PRICE_PER_ALPHA * alpha) * t_point(n as f64 - 1.0, alpha);
     // Where even all waves have no finite point, no number of them is worth less than another.
-    ((n / ONE_IN).max(1)..n - 1)
+    ((n / ONE_IN).max(2)..n - 1)
         .find(|waves| allowed.is_finite() && t_point(*waves as f64, alpha) <= allowed)
         .unwrap_or(n - 1)
 }
@@ -223,8 +224,8 @@ fn slow_waves(n: usize, alpha: f64) -> usize {
 /// The fewest paired differences that can show anything at error probability `alpha`, two-sided: when nothing
 /// differs, the signs of `n` of them agree with probability 2^(1−n), so no statement that rests on the tossed
 /// order of the contenders can be surer than that. An interval from fewer rests on its assumptions alone, and is
-/// wide for the same reason: at α = 0.05 Student's is 9 standard deviations of one difference to either side with
-/// 2 of them, 2.5 with 3, and 1.05 with 6, the fewest. Never below 2; unbounded for an `alpha` of zero.
+/// wide for the same reason: at α = 0.05 [`paired_mean`] is 9 standard deviations of one difference to either side with
+/// 2 of them, 2.5 with 3, and 1.3 with 6, the fewest. Never below 2; unbounded for an `alpha` of zero.
 #[must_use]
 pub fn fewest_pairs(alpha: f64) -> usize {
     (1.0 - alpha.log2()).ceil().max(2.0) as usize
@@ -354,6 +355,8 @@ mod tests {
         for (n, alpha, expected) in [
             (2, 0.05, 1),
             (3, 0.05, 2),
+            (3, 0.5, 2),
+            (4, 0.2, 2),
             (6, 0.05, 3),
             (8, 0.05, 4),
             (14, 0.05, 4),

@@ -22,6 +22,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::judge::IDENTITY;
+
 pub use audit::{Audit, AuditContest, AuditSide};
 pub use check::Check;
 pub use connection::{Server, Tls, TlsUse};
@@ -42,7 +44,7 @@ pub use workloads::Workloads;
 /// Stages fair duels between database servers and says which is faster, by how much, and how sure
 /// that is.
 #[derive(Debug, Parser)]
-#[command(name = "dbduel", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "dbduel", version = IDENTITY, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub struct Cli {
     /// Where servers, datasets and sandboxes are kept [default: $XDG_DATA_HOME/dbduel or
     /// ~/.local/share/dbduel].

@@ -19,7 +19,7 @@ use super::run::{self, Wishes};
 use crate::console;
 use crate::exit::Exit;
 use crate::lab::busy_poll;
-use crate::lab::expand::{expand_cell, expand_sweep};
+use crate::lab::expand::expand_sweep;
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::server::Home;
 use cells::Sweep;
@@ -44,20 +44,10 @@ pub fn plan(file: &ExperimentFile<'_>) -> Result<String> {
     Ok(console::json(&both)?)
 }
 
-/// A sweep and its cells as planned if each took an equal share of the budget. What is doubtful about a cell before it starts
-/// is told, of the first one of which it is true.
+/// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
+/// processor is told of the first cell of which it is true.
 fn planned(file: &ExperimentFile<'_>) -> Result<(SweepPlan, Vec<Plan>)> {
-    let surroundings = run::surroundings();
-    let sweep = expand_sweep(file, &surroundings)?;
-    let share_s = sweep.budget_s / sweep.cells.len() as f64;
-    let cells: Vec<Plan> = sweep
-        .cells
-        .iter()
-        .map(|cell| {
-            let own = expand_cell(file, &sweep, cell, share_s, &surroundings)?;
-            Ok(own.1)
-        })
-        .collect::<Result<_>>()?;
+    let (sweep, cells) = expand_sweep(file, &run::surroundings())?;
     let doubts = cells.iter().map(busy_poll::doubt);
     if let Some((cell, finding)) =
         (sweep.cells.iter().zip(doubts)).find_map(|(cell, doubt)| Some((cell, doubt?)))

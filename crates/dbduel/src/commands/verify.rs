@@ -193,14 +193,16 @@ fn against_reports(
         return Ok(());
     }
     let this = judge::IDENTITY;
-    if let Some(other) = judge_of(dir).filter(|judge| judge != this) {
+    let judge = judge_of(dir);
+    if let Some(other) = judge.as_ref().filter(|judge| *judge != this) {
         let why = format!(
-            "its reports were derived by dbduel {other}, and this is {this}, which may derive others; take that one to see \
-             whether they follow from the record, or derive them anew with `dbduel report`"
+            "its reports were derived by dbduel {other}, and this is {this}, which may derive others; take the one whose \
+             `--version` says so, or compare them with those that `dbduel report DIR --format … --output FILE` derives"
         );
         found.open.push(why);
         return Ok(());
     }
+    let is_this_judge = judge.is_some() || names(dir, &stored, this)?;
     let (summary, findings) = judge::summarise(record);
     let options = report::Options {
         width,
@@ -222,6 +224,11 @@ fn against_reports(
                 let text = fs::read(dir.join(&name))?;
                 if text == expected.as_bytes() {
                     found.derived.push(name.clone());
+                } else if !is_this_judge {
+                    let why = format!(
+                        "`{name}` is not what this dbduel derives from the record, and no report says that it was this one, {this}"
+                    );
+                    found.open.push(why);
                 } else {
                     let what = compare(&String::from_utf8_lossy(&text), &expected);
                     found.changed(&name, what);
@@ -256,6 +263,17 @@ fn judge_of(dir: &Path) -> Option<String> {
     let text = fs::read_to_string(dir.join("report.json")).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     Some(document["summary"]["judged_by"].as_str()?.to_owned())
+}
+
+/// Whether one of the stored reports names the judge.
+fn names(dir: &Path, stored: &BTreeSet<String>, judge: &str) -> Result<bool> {
+    for name in stored {
+        let text = fs::read(dir.join(name))?;
+        if String::from_utf8_lossy(&text).contains(judge) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Says where a stored report is not the derived one.

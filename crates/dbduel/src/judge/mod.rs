@@ -40,8 +40,9 @@ use rules::Found;
 use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
-/// Which judge this is: the version of dbduel and a digest of the sources that judge and report. The same judge derives the
-/// same reports from a record.
+/// Which judge this is: the version of dbduel, and a digest of the sources that judge and report and of the versions of the
+/// libraries. Records give the same reports where it is the same, up to what the machine's mathematical functions round
+/// otherwise.
 pub const IDENTITY: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("DBDUEL_JUDGE_DIGEST"));
 
 /// Judges a record. Never fails: what is missing is left out and said so.

@@ -70,6 +70,34 @@ fn the_judge_and_the_report_know_nothing_of_the_lab() {
 }
 
 #[test]
+fn the_build_digests_all_that_the_judge_and_the_report_import() {
+    let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
+    for folder in ["src/judge", "src/report"] {
+        for (path, text) in sources(folder) {
+            for imported in product(&text).split("crate::").skip(1) {
+                // Several in braces, or one.
+                let modules = match imported.strip_prefix('{') {
+                    Some(several) => several.split('}').next().unwrap_or_default(),
+                    None => imported.split(is_no_name).next().unwrap_or_default(),
+                };
+                let modules = modules.split(',').map(str::trim);
+                for module in modules.filter(|module| !module.is_empty()) {
+                    let module = module.split(is_no_name).next().unwrap_or_default();
+                    let is_listed = build.contains(&format!("\"src/{module}\""))
+                        || build.contains(&format!("\"src/{module}.rs\""));
+                    assert!(is_listed, "{}: `{module}`", path.display());
+                }
+            }
+        }
+    }
+}
+
+/// Ends the name of a module.
+fn is_no_name(c: char) -> bool {
+    !c.is_ascii_alphanumeric() && c != '_'
+}
+
+#[test]
 fn the_judge_has_no_clock_no_environment_and_no_network() {
     let forbidden = [
         "Instant::now",

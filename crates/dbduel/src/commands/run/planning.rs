@@ -30,7 +30,7 @@ pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
         let plan = expand(&file, &surroundings)?;
         return Ok((experiment, plan));
     }
-    let sweep = expand_sweep(&file, &surroundings)?;
+    let (sweep, _) = expand_sweep(&file, &surroundings)?;
     let first = sweep.cells.first().context("a sweep has cells")?;
     let share_s = sweep.budget_s / sweep.cells.len() as f64;
     Ok(expand_cell(&file, &sweep, first, share_s, &surroundings)?)

@@ -149,6 +149,23 @@ fn reports_of_another_judge_are_not_called_edited() {
         let told = format!("dbduel {other},");
         assert!(found.open[0].contains(&told), "{:?}", found.open);
     }
+    // Without the report for programs the others say who derived them.
+    fs::remove_file(&path).unwrap();
+    assert_eq!(
+        examine(directory.path(), 100).unwrap().verdict,
+        Wholeness::Whole
+    );
+    for path in files(directory.path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("report") {
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace(judge::IDENTITY, "0.1.0+00000000")).unwrap();
+        }
+    }
+    let found = examine(directory.path(), 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Open, "{:?}", found.changed);
+    let told = |why: &String| why.contains("`report.html` is not what");
+    assert!(found.open.iter().any(told), "{:?}", found.open);
 }
 
 #[test]

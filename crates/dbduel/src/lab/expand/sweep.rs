@@ -30,15 +30,14 @@ const FOLDER_CHARACTERS: usize = 80;
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;
 
-/// Which cells the sweep in `file` has, after every one of them was expanded with an equal share of
-/// the budget.
+/// Which cells the sweep in `file` has, and the plan of each as it is with an equal share of the budget.
 ///
 /// # Errors
 /// Levels that contradict each other or do not exist, with line and column.
 pub fn expand_sweep(
     file: &ExperimentFile<'_>,
     surroundings: &Surroundings,
-) -> Result<SweepPlan, Troubles> {
+) -> Result<(SweepPlan, Vec<Plan>), Troubles> {
     let ExperimentFile {
         path,
         text,
@@ -90,7 +89,7 @@ pub fn expand_sweep(
             names.join(" and ")
         )
     });
-    Ok(sweep)
+    Ok((sweep, plans))
 }
 
 /// The plan of one cell, and the experiment that it comes from, when `budget_s` is left for it.
