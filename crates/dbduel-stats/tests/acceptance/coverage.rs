@@ -62,7 +62,7 @@ pub struct OfRatio {
     pub at_the_stop: Coverage,
     /// The sign-flip test inverted after the last block alone.
     pub sign_flip_once: Coverage,
-    /// The mean's interval after the last block alone, as an explanation states it.
+    /// The interval of [`paired_mean`] after the last block alone.
     pub mean_once: Coverage,
     /// Student's interval after the last block alone, which takes blocks for independent.
     pub student_once: Coverage,
@@ -123,7 +123,7 @@ pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
     found
 }
 
-/// The intervals of the mean alone, as an explanation states it and by Student, in the same duels.
+/// The intervals of the mean alone at `alpha`, by [`paired_mean`] and by Student, in the same duels.
 pub fn of_mean(noise: Noise, blocks: usize, alpha: f64, duels: u64) -> [Coverage; 2] {
     let mut found = [Coverage::default(); 2];
     for seed in 0..duels {
@@ -338,18 +338,19 @@ mod tests {
     #[test]
     fn heeding_the_order_of_blocks_gains_with_a_rhythm_and_costs_without() {
         for (name, noise) in MACHINES {
-            let wider = |found: OfRatio| {
-                found.mean_once.half_width_percent() / found.student_once.half_width_percent()
+            let wider = |[own, student]: [Coverage; 2]| {
+                own.half_width_percent() / student.half_width_percent()
             };
             let found = of_ratio(noise, BLOCKS, 1000);
-            assert!(wider(found) < 0.97, "{name}: {found:?}");
+            let narrower = wider([found.mean_once, found.student_once]);
+            assert!(narrower < 0.97, "{name}: {found:?}");
             assert!(
                 found.sign_flip_once.held + 8 <= found.student_once.held,
                 "{name}: {found:?}"
             );
             assert!(found.sign_flip_once.percent() <= 98.0, "{name}: {found:?}");
             for (blocks, price) in [(BLOCKS / 4, 1.15..1.3), (BLOCKS, 1.0..1.09)] {
-                let found = of_ratio(shared_alone(noise), blocks, 500);
+                let found = of_mean(shared_alone(noise), blocks, ALPHA, 500);
                 assert!(price.contains(&wider(found)), "{name} {blocks}: {found:?}");
             }
         }
