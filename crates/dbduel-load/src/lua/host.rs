@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use dbduel_record::seed::named_seed;
 use mlua::{MultiValue, Value};
 
 use super::error::ScriptError;
@@ -198,7 +199,9 @@ impl Host {
         Ok(all)
     }
 
-    /// Calls `init` if the script has it; what the clients of a run are made from.
+    /// Calls `init` if the script has it; what the clients of a run are made from. The numbers of `sysbench.rand.unique`
+    /// begin at a place that the seed decides: runs with different seeds draw different numbers, unless one draws so many
+    /// that it comes to the place of the other.
     ///
     /// # Errors
     /// What the script raises; also when it has no function `event`.
@@ -209,6 +212,8 @@ impl Host {
                 script: self.clients.settings.script.name().to_owned(),
             });
         }
+        let first = named_seed(self.clients.settings.seed, "unique") as u32;
+        self.clients.sequence.store(first, Ordering::Relaxed);
         self.solo.call("call_global", "init")?;
         Ok(self.clients.clone())
     }

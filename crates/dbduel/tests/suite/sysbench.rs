@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use super::lab::{program, signal};
 
 mod native;
+mod scripts;
 
 fn ours(folder: &Path, words: &[&str]) -> Output {
     let mut command = program();

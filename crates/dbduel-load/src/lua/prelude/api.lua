@@ -105,11 +105,14 @@ function host.run_command(name)
    return _G[name]() ~= false
 end
 
+-- Global functions that are commands; no other is one.
+local command_functions = { prepare = true, cleanup = true, help = true }
+
 function host.command_kind(name)
    if cmdline.command_defined(name) then
       return cmdline.command_parallel(name) and "parallel" or "plain"
    end
-   return type(_G[name]) == "function" and "plain" or nil
+   return command_functions[name] and type(_G[name]) == "function" and "plain" or nil
 end
 
 function host.call_hook(name, argument)

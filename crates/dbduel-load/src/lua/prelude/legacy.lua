@@ -104,7 +104,7 @@ function DB.store_results()
 end
 
 function DB.free_results(rs)
-   if type(rs) == "cdata" then
+   if type(rs) == "cdata" and rs ~= nil then
       rs:free()
    end
 end

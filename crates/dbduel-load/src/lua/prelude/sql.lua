@@ -26,13 +26,19 @@ local connection, connection_mt = class("sql_connection")
 -- anything up, and Rust reads what is to be sent where it lies.
 ffi.cdef(calls.declarations)
 ffi.cdef "typedef struct { double nrows; uint32_t nfields, generation, connection_id; } dbduel_result;"
-local function structure(name, type_name)
+local function structure(name, type_name, equal)
    local methods, metatable = class(name)
-   return methods, ffi.metatype(type_name, { __index = methods, __tostring = metatable.__tostring })
+   return methods, ffi.metatype(type_name, { __index = methods, __tostring = metatable.__tostring, __eq = equal })
 end
 local statement, new_statement = structure("sql_statement", "dbduel_statement")
 local param, new_param = structure("sql_param", "dbduel_param")
-local result, new_result = structure("sql_result", "dbduel_result")
+
+-- What a statement without a result set returns. In sysbench it is a null pointer: true as a condition, and yet equal to nil.
+local no_result
+local result, new_result = structure("sql_result", "dbduel_result", function(a, b)
+   return rawequal(a, b) or rawequal(a, no_result) and type(b) == "nil" or rawequal(b, no_result) and type(a) == "nil"
+end)
+no_result = new_result()
 
 -- What a structure needs and cannot hold, for as long as the script has it: of a statement a table, of a parameter its text or
 -- false. A script that puts a statement into a field of its connection has both for ever.
@@ -86,11 +92,11 @@ local function forget_error(con)
    end
 end
 
--- Turns an answer into what the script gets: a result, nothing, or an error.
+-- Turns an answer into what the script gets: a result or an error.
 local function settle(con, query, ok, a, b, c, d)
    if ok == true then
       forget_error(con)
-      return a and new_result(b, a, c, con.id) or nil
+      return a and new_result(b, a, c, con.id) or no_result
    end
    if ok == nil then
       -- Wrong use: there is no error of the server to look at.
@@ -144,7 +150,7 @@ end
 
 function connection:query_row(query)
    local rs = self:query(query)
-   if rs == nil or rs.nrows == 0 then
+   if rs.nrows == 0 then
       return nil
    end
    return unpack(rs:fetch_row(), 1, rs.nfields)
@@ -339,9 +345,7 @@ function statement:execute()
    if edge.failed_connections > 0 then
       forget_error(kept[self].connection)
    end
-   if told == ROWS then
-      return new_result(edge.rows, 0, edge.generation, self.connection_id)
-   end
+   return told == ROWS and new_result(edge.rows, 0, edge.generation, self.connection_id) or no_result
 end
 
 function statement:next_result()

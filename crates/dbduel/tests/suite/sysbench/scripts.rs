@@ -1,0 +1,102 @@
+//! Scripts on the command line, as sysbench's users write them.
+
+use super::super::bare_server::BareServer;
+use super::super::lab::with_servers;
+use super::*;
+
+/// A script in a folder of its own.
+struct Script {
+    folder: tempfile::TempDir,
+}
+
+impl Script {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("x.lua"), text).unwrap();
+        Script { folder }
+    }
+
+    /// Runs it by `dbduel sysbench`.
+    fn run(&self, words: &str) -> Output {
+        ours(self.folder.path(), &self.words(words))
+    }
+
+    /// Runs it by both programs, which print the same lines apart from their first; returns those lines.
+    #[track_caller]
+    fn same(&self, words: &str) -> String {
+        let lines = |output: &Output| {
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            text(output)
+        };
+        let mine = lines(&self.run(words));
+        if let Some(other) = theirs(self.folder.path(), &self.words(words)) {
+            assert_eq!(mine, lines(&other), "{words}");
+        }
+        mine
+    }
+
+    fn words<'a>(&self, words: &'a str) -> Vec<&'a str> {
+        ["x.lua"].into_iter().chain(words.split(' ')).collect()
+    }
+}
+
+#[test]
+fn only_commands_of_sysbench_are_commands() {
+    let script = Script::new("function run() return 1 end function event() run() end");
+    let output = script.run("--events=3 run");
+    assert_eq!(figure(&output, "total number of events:"), 3.0);
+    for command in ["print", "event", "type", "nonsense"] {
+        let output = script.run(command);
+        assert_eq!(output.status.code(), Some(1), "{command}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said, format!("Unknown command: {command}\n"));
+    }
+}
+
+#[test]
+fn unique_numbers_begin_where_the_seed_says() {
+    let script = Script::new("function event() print(sysbench.rand.unique()) end");
+    let numbers =
+        |seed: u32| text(&script.run(&format!("--events=2 --rand-seed={seed} --verbosity=0 run")));
+    assert_eq!(numbers(1), numbers(1));
+    assert_ne!(numbers(1), numbers(2));
+}
+
+#[test]
+fn a_second_run_inserts_other_unique_ids() {
+    let Some(_turn) = with_servers("a_second_run_inserts_other_unique_ids", &["mariadb-10.11"])
+    else {
+        return;
+    };
+    let server = BareServer::start("mariadb-10.11");
+    server.query("CREATE TABLE sbtest.t (id BIGINT PRIMARY KEY)");
+    let script = Script::new(
+        "function thread_init() con = sysbench.sql.driver():connect() end
+         function event() con:query('INSERT INTO t VALUES (' .. sysbench.rand.unique() .. ')') end",
+    );
+    let socket = server.socket().display().to_string();
+    for _ in 0..2 {
+        let output = script.run(&format!(
+            "--mysql-socket={socket} --mysql-user=root --events=200 --threads=2 run"
+        ));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
+    assert_eq!(server.query("SELECT COUNT(*) FROM sbtest.t"), "400");
+}
+
+#[test]
+fn a_statement_without_a_result_set_returns_what_sysbench_returns() {
+    let script = Script::new(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local stmt = con:prepare('x')
+            for _, rs in ipairs { con:query('x'), stmt:execute() } do
+               print(rs and 'true', rs == nil, rs ~= nil, nil == rs, rs == rs, rs)
+            end
+            print(con:query_row('x'))
+         end",
+    );
+    let lines = script.same("--mysql-dry-run --events=1 --verbosity=0 run");
+    let line = "true\ttrue\tfalse\ttrue\ttrue\t<sql_result>\n";
+    assert_eq!(lines, format!("{line}{line}nil\n"));
+}
