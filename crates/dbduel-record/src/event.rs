@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::FileSizes;
 use crate::plan::{Block, LoadLevel};
 
 /// An event with the moment it was written.
@@ -92,6 +93,10 @@ pub enum Event {
         bytes: u64,
         /// Bytes of the data directory, as allocated on the device.
         allocated_bytes: u64,
+        /// The data directory by the use of its files; absent for a server that is not ours, and in records of
+        /// versions that did not separate them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<FileSizes>,
         /// What loading them took, when they were loaded: for this run, or for the snapshot that was
         /// restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]

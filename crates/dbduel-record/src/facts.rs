@@ -142,18 +142,74 @@ pub struct Connection {
     pub client: String,
 }
 
-/// Size on disk: `contenders/NAME/size.json`.
+/// Size of a data directory: `contenders/NAME/size.json`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Size {
-    /// Sum of the file sizes before the first slice, bytes.
+    /// Sum of the sizes of all files before the first slice, bytes.
     pub before_bytes: u64,
-    /// Allocated on the device before the first slice, bytes.
+    /// Allocated on the device for all files before the first slice, bytes.
     pub before_allocated_bytes: u64,
-    /// Sum of the file sizes after the last slice, bytes.
+    /// Sum of the sizes of all files after the last slice, bytes.
     pub after_bytes: u64,
-    /// Allocated on the device after the last slice, bytes.
+    /// Allocated on the device for all files after the last slice, bytes.
     pub after_allocated_bytes: u64,
+    /// The files before the first slice by their use; absent in records of versions that did not separate them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_files: Option<FileSizes>,
+    /// The files after the last slice by their use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_files: Option<FileSizes>,
+}
+
+/// The files of a data directory by their use. The parts add up to the directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FileSizes {
+    /// Tables and indexes of all databases but the server's own. The shared tablespace too, where no table has a file
+    /// of its own.
+    pub data: FileSize,
+    /// Write-ahead logs of the engines.
+    pub redo: FileSize,
+    /// Undo tablespaces; undo in the shared tablespace counts as `system`.
+    pub undo: FileSize,
+    /// Temporary tablespaces, tables and files.
+    pub temporary: FileSize,
+    /// Binary and relay logs, error, general and slow query logs.
+    pub logs: FileSize,
+    /// The server's own databases, the shared tablespace, the doublewrite files, keys and everything else.
+    pub system: FileSize,
+}
+
+impl FileSizes {
+    /// All files together.
+    #[must_use]
+    pub fn total(&self) -> FileSize {
+        let parts = [
+            self.data,
+            self.redo,
+            self.undo,
+            self.temporary,
+            self.logs,
+            self.system,
+        ];
+        parts
+            .iter()
+            .fold(FileSize::default(), |sum, part| FileSize {
+                bytes: sum.bytes + part.bytes,
+                allocated_bytes: sum.allocated_bytes + part.allocated_bytes,
+            })
+    }
+}
+
+/// Size of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FileSize {
+    /// Sum of the file sizes, bytes.
+    pub bytes: u64,
+    /// Allocated on the device, bytes: less than `bytes` where files have holes.
+    pub allocated_bytes: u64,
 }
 
 /// What a workload promises of its tables, and whether it holds: `contenders/NAME/conditions.before.json`

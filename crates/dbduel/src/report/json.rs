@@ -230,7 +230,7 @@ mod tests {
         let schema = schema().to_value();
         let good = document(&Scenario::duel());
         let broken = [
-            ("/schema_version", json!("1")),
+            ("/schema_version", json!("2")),
             ("/summary/baseline", json!(null)),
             ("/summary/duels/0/comparisons/0/verdict", json!("better")),
             (

@@ -51,7 +51,15 @@ fn duel(experiment: &str) -> Lab {
                 .as_ref()
                 .is_some_and(|build| build.managed && !build.version.is_empty())
         );
-        assert!(contender.size.is_some_and(|size| size.after_bytes > 0));
+        let size = contender.size.unwrap();
+        let files = size.after_files.unwrap();
+        assert_eq!(files.total().bytes, size.after_bytes);
+        // 4,000 rows take about a megabyte.
+        assert!((1 << 19..1 << 24).contains(&files.data.bytes), "{files:?}");
+        assert!(
+            files.redo.bytes > files.data.bytes && files.system.bytes > 0,
+            "{files:?}"
+        );
     }
     lab
 }

@@ -123,9 +123,39 @@ fn contenders_store_the_same_graph_differently() {
         matches!(&event.what, Event::Noticed { finding } if finding.rule == "data.condition-violated")
     });
     assert!(!violated, "{said}");
+    // Compression shows in the data files; in a small data directory redo and system files would hide it.
+    let sizes: Vec<_> = record
+        .contenders
+        .iter()
+        .map(|one| one.size.unwrap())
+        .collect();
+    let files = |contender: usize| sizes[contender].after_files.unwrap();
+    for (contender, size) in sizes.iter().enumerate() {
+        let files = files(contender);
+        assert_eq!(files.total().bytes, size.after_bytes);
+        assert!(
+            files.redo.bytes >= 90 << 20 && files.system.bytes > 0,
+            "{files:?}"
+        );
+        assert!(2 * files.data.bytes < size.after_bytes, "{files:?}");
+    }
+    for compressed in [1, 2] {
+        let of_plain = |own: u64, plain: u64| own as f64 / plain as f64;
+        let data = of_plain(
+            files(compressed).data.allocated_bytes,
+            files(0).data.allocated_bytes,
+        );
+        let directory = of_plain(
+            sizes[compressed].after_allocated_bytes,
+            sizes[0].after_allocated_bytes,
+        );
+        assert!(data < 0.7 && directory > 0.8, "{data} {directory}");
+    }
     let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
     for part in [
         "loading its tables",
+        "data files",
+        "other files after",
         "page_compression",
         "allocated on the device",
     ] {

@@ -70,7 +70,7 @@ pub struct ServerEvidence {
     pub error_log: Option<String>,
     /// Which build it is.
     pub build: Option<Build>,
-    /// Data and indexes on disk, bytes.
+    /// Data and indexes by the sizes of their files, bytes; redo, undo, log and system files are not in it.
     pub data_bytes: Option<u64>,
     /// Seconds that the server was at work during the run. Its own uptime also counts while it is frozen.
     pub active_s: Option<f64>,

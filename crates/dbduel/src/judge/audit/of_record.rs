@@ -12,9 +12,7 @@ use dbduel_record::{Event, Record};
 
 use super::case::{Case, Stage};
 use super::evidence::{Connection, ServerEvidence, Texts};
-use super::reading;
 use super::server::{Product, Version};
-use super::table::table;
 
 /// Facts that are what a contest is about when its contenders are told to store the tables differently.
 const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
@@ -51,7 +49,7 @@ pub fn case_of(record: &Record) -> Case {
     case.declare_what_was_asked();
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
-        case.contenders[index].data_bytes = data_bytes(record, &contender.name, &case, index);
+        case.contenders[index].data_bytes = data_bytes(record, &contender.name);
     }
     case
 }
@@ -110,21 +108,20 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
     evidence
 }
 
-/// Bytes of the loaded data: the data directory as it was then, without its redo log.
-fn data_bytes(record: &Record, contender: &str, case: &Case, index: usize) -> Option<u64> {
-    let directory = record.events.iter().find_map(|event| match &event.what {
+/// Bytes of the loaded data by the sizes of their files: of compressed pages what they take in a buffer pool, and not on
+/// the device. Unknown where the record does not separate data from other files: a data directory may be several times as
+/// large as its data.
+fn data_bytes(record: &Record, contender: &str) -> Option<u64> {
+    let files = record.events.iter().find_map(|event| match &event.what {
         Event::DatasetReady {
             contender: name,
-            bytes,
+            files,
             ..
-        } if name == contender => Some(*bytes),
+        } if name == contender => Some(*files),
         _ => None,
     })?;
-    let redo = reading::read(table().fact("redo.capacity")?, case, index)
-        .value()?
-        .number()?;
-    directory
-        .checked_sub(redo as u64)
+    files
+        .map(|files| files.data.bytes)
         .filter(|&bytes| bytes > 0)
 }
 

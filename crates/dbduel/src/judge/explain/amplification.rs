@@ -4,6 +4,7 @@
 //! was loaded, indexes included, which is right for workloads whose rows are alike.
 
 use dbduel_record::event::Event;
+use dbduel_record::facts::{FileSize, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ pub struct Amplification {
     pub rows_changed: Option<f64>,
     /// Bytes that the server wrote to the device.
     pub device_written_bytes: Option<f64>,
-    /// Mean bytes per row as loaded: the data directory by its file sizes over its rows.
+    /// Mean bytes per row as loaded: the sizes of the data files over their rows.
     pub row_bytes: Option<f64>,
     /// Bytes written to the device per byte of changed rows.
     pub write_amplification: Option<f64>,
@@ -33,13 +34,17 @@ pub struct Amplification {
     /// Committed transactions per terabyte (10^12 bytes) written to the device: drives are rated by the terabytes
     /// that may be written to them. What the drive itself writes in addition is not in it.
     pub transactions_per_tb_written: Option<f64>,
-    /// Bytes allocated on the device after the last slice.
+    /// Bytes allocated on the device for data files after the last slice; redo, undo, temporary, log and system files
+    /// are not in it.
     pub allocated_bytes: Option<u64>,
-    /// Bytes by the sizes of the files after the last slice.
+    /// Bytes of the data files by their sizes after the last slice.
     pub apparent_bytes: Option<u64>,
     /// Allocated over apparent: below 1 where holes were punched or files are sparse.
     pub allocated_share: Option<f64>,
-    /// Allocated after the last slice minus before the first.
+    /// Allocated bytes of the data files as a share of the baseline's.
+    #[serde(default)]
+    pub allocated_of_baseline: Option<f64>,
+    /// Allocated for data files after the last slice minus before the first.
     pub growth_bytes: Option<i64>,
     /// Seconds that loading or restoring the data took.
     pub load_s: Option<f64>,
@@ -73,16 +78,17 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
             Event::DatasetReady {
                 contender,
                 rows,
-                bytes,
+                files,
                 seconds,
                 restored,
                 ..
-            } if *contender == name => Some((*rows, *bytes, *seconds, *restored)),
+            } if *contender == name => Some((*rows, *files, *seconds, *restored)),
             _ => None,
         });
     let row_bytes = loaded
-        .filter(|(rows, bytes, ..)| *rows > 0 && *bytes > 0)
-        .map(|(rows, bytes, ..)| bytes as f64 / rows as f64);
+        .and_then(|(rows, files, ..)| Some((rows, files?.data.bytes)))
+        .filter(|(rows, bytes)| *rows > 0 && *bytes > 0)
+        .map(|(rows, bytes)| bytes as f64 / rows as f64);
     let slices = evidence
         .levels
         .iter()
@@ -95,12 +101,8 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
         .zip(rows_changed)
         .filter(|(_, rows)| *rows > 0.0)
         .map(|(bytes, rows)| bytes / rows);
-    let size = evidence
-        .record
-        .contenders
-        .get(contender)
-        .and_then(|files| files.size)
-        .filter(|size| size.after_bytes > 0);
+    let size = size_of(evidence, contender);
+    let after = size.and_then(data_after);
     Amplification {
         contender: name,
         rows_changed,
@@ -114,14 +116,29 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
         transactions_per_tb_written: written_per_transaction_bytes
             .filter(|bytes| *bytes > 0.0)
             .map(|bytes| TERABYTE / bytes),
-        allocated_bytes: size.map(|size| size.after_allocated_bytes),
-        apparent_bytes: size.map(|size| size.after_bytes),
-        allocated_share: size
-            .map(|size| size.after_allocated_bytes as f64 / size.after_bytes as f64),
-        growth_bytes: size.map(|size| {
-            size.after_allocated_bytes.cast_signed() - size.before_allocated_bytes.cast_signed()
+        allocated_bytes: after.map(|data| data.allocated_bytes),
+        apparent_bytes: after.map(|data| data.bytes),
+        allocated_share: after.map(|data| data.allocated_bytes as f64 / data.bytes as f64),
+        allocated_of_baseline: after
+            .zip(size_of(evidence, plan.baseline).and_then(data_after))
+            .filter(|(_, baseline)| baseline.allocated_bytes > 0)
+            .map(|(own, baseline)| own.allocated_bytes as f64 / baseline.allocated_bytes as f64),
+        growth_bytes: size.and_then(|size| {
+            let before = size.before_files?.data.allocated_bytes;
+            Some(data_after(size)?.allocated_bytes.cast_signed() - before.cast_signed())
         }),
         load_s: loaded.map(|(_, _, seconds, _)| seconds),
         is_restored: loaded.map(|(.., restored)| restored),
     }
+}
+
+fn size_of(evidence: &Evidence<'_>, contender: usize) -> Option<Size> {
+    evidence.record.contenders.get(contender)?.size
+}
+
+/// The data files after the last slice; absent where the record does not separate them.
+fn data_after(size: Size) -> Option<FileSize> {
+    size.after_files
+        .map(|files| files.data)
+        .filter(|data| data.bytes > 0)
 }

@@ -148,6 +148,36 @@ fn write_amplification_is_bytes_written_per_byte_changed() {
 }
 
 #[test]
+fn compression_is_judged_by_the_data_files_alone() {
+    let mut record = Scenario::duel().record();
+    // Of 2.35 GB of data the second keeps half; redo and system files are as large as ever.
+    let size = record.contenders[1].size.as_mut().unwrap();
+    let data = &mut size.after_files.as_mut().unwrap().data;
+    data.allocated_bytes /= 2;
+    let storage = |record: &Record| summarise(record).0.storage;
+    let compressed = storage(&record).swap_remove(1);
+    assert_eq!(compressed.apparent_bytes, Some(2_350_000_000));
+    assert_eq!(compressed.allocated_bytes, Some(1_175_000_000));
+    assert_eq!(compressed.allocated_share, Some(0.5));
+    assert_eq!(compressed.allocated_of_baseline, Some(0.5));
+    // A record of a version that did not separate them says nothing about data.
+    let old = r#"{"before_bytes": 9, "before_allocated_bytes": 9, "after_bytes": 9, "after_allocated_bytes": 9}"#;
+    for files in &mut record.contenders {
+        files.size = Some(serde_json::from_str(old).unwrap());
+    }
+    for storage in storage(&record) {
+        assert_eq!(
+            (
+                storage.allocated_bytes,
+                storage.allocated_share,
+                storage.growth_bytes
+            ),
+            (None, None, None)
+        );
+    }
+}
+
+#[test]
 fn a_counter_that_was_seen_for_half_of_a_slice_counts_for_all_of_it() {
     let mut record = Scenario::duel()
         .observed(Observation::doublewrite())

@@ -6,7 +6,7 @@ use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
-use super::facts::version;
+use super::facts::{data_files, version};
 use super::measured::SyntheticSlice;
 use super::noise::Noise;
 use super::{START_MS, Scenario};
@@ -92,6 +92,7 @@ impl Course<'_> {
                 digest: side.digest.clone(),
                 bytes: 2_100_000_000,
                 allocated_bytes: 2_000_000_000,
+                files: Some(data_files(2_100_000_000)),
                 load: None,
             });
             events.push(Event::WarmedUp {

@@ -1,6 +1,6 @@
 //! Servers and a machine that never were.
 
-use dbduel_record::facts::{Build, Connection, Host, Size};
+use dbduel_record::facts::{Build, Connection, FileSize, FileSizes, Host, Size};
 use dbduel_record::plan::Setting;
 use dbduel_record::store::ContenderFiles;
 
@@ -56,9 +56,12 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
             ..Build::default()
         }),
         size: Some(Size {
-            before_bytes: 2_100_000_000,
-            after_bytes: 2_350_000_000,
-            ..Size::default()
+            before_bytes: data_files(2_100_000_000).total().bytes,
+            before_allocated_bytes: data_files(2_100_000_000).total().allocated_bytes,
+            after_bytes: data_files(2_350_000_000).total().bytes,
+            after_allocated_bytes: data_files(2_350_000_000).total().allocated_bytes,
+            before_files: Some(data_files(2_100_000_000)),
+            after_files: Some(data_files(2_350_000_000)),
         }),
         variables_before: shown,
         status_before: counters(0),
@@ -71,6 +74,22 @@ pub(super) fn files(name: &str, index: usize) -> ContenderFiles {
             client: "dbduel".to_owned(),
         }),
         ..ContenderFiles::default()
+    }
+}
+
+/// A data directory with so many bytes of data, allocated in full.
+pub(super) fn data_files(bytes: u64) -> FileSizes {
+    let size = |bytes| FileSize {
+        bytes,
+        allocated_bytes: bytes,
+    };
+    FileSizes {
+        data: size(bytes),
+        redo: size(100_663_296),
+        temporary: size(12_582_912),
+        logs: size(1_000),
+        system: size(80_000_000),
+        ..FileSizes::default()
     }
 }
 

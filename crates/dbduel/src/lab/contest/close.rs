@@ -15,7 +15,7 @@ use super::{Setting, conditions, durability, journal};
 use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
-use crate::lab::server::{Progress as _, tree_size};
+use crate::lab::server::{Progress as _, file_sizes};
 
 /// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes, and the tables
 /// that were loaded into others', unless the contest can go on with them. `reason` is why the contest
@@ -112,14 +112,17 @@ pub fn keep_size(journal: &Journal, resident: &mut Resident, before: Option<Size
     let Place::Sandboxed(own) = &resident.place else {
         return Ok(());
     };
-    let now = tree_size(&own.sandbox.data())?;
+    let files = file_sizes(&own.sandbox.data())?;
+    let now = files.total();
     let mut size = before.unwrap_or(Size {
-        before_bytes: now.apparent_bytes,
+        before_bytes: now.bytes,
         before_allocated_bytes: now.allocated_bytes,
+        before_files: Some(files),
         ..Size::default()
     });
-    size.after_bytes = now.apparent_bytes;
+    size.after_bytes = now.bytes;
     size.after_allocated_bytes = now.allocated_bytes;
+    size.after_files = Some(files);
     journal
         .writer()
         .contender_json(&resident.name, "size.json", &size)?;

@@ -3,7 +3,7 @@
 //! A copy shares blocks with the original where the file system can (FICLONE), and keeps holes where it cannot: page
 //! compression punches holes, and a copy that filled them would not be the same data set. Knows nothing of servers.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
@@ -43,6 +43,24 @@ pub struct TreeSize {
 /// A folder cannot be read. A file that vanishes during the walk is left out.
 pub fn tree_size(root: &Path) -> io::Result<TreeSize> {
     let mut size = TreeSize::default();
+    visit_files(root, |_, metadata| {
+        size.files += 1;
+        size.apparent_bytes += metadata.len();
+        size.allocated_bytes += allocated_bytes(metadata);
+    })?;
+    Ok(size)
+}
+
+/// Bytes of the blocks that a file takes on the device.
+pub(super) fn allocated_bytes(metadata: &Metadata) -> u64 {
+    metadata.blocks() * 512
+}
+
+/// Calls `visit` with the path and metadata of every regular file below `root`, symbolic links not followed.
+///
+/// # Errors
+/// A folder cannot be read. A file that vanishes during the walk is left out.
+pub(super) fn visit_files(root: &Path, mut visit: impl FnMut(&Path, &Metadata)) -> io::Result<()> {
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(|error| named(&error, "read", &folder))? {
@@ -53,13 +71,11 @@ pub fn tree_size(root: &Path) -> io::Result<TreeSize> {
             if metadata.is_dir() {
                 folders.push(entry.path());
             } else if metadata.is_file() {
-                size.files += 1;
-                size.apparent_bytes += metadata.len();
-                size.allocated_bytes += metadata.blocks() * 512;
+                visit(&entry.path(), &metadata);
             }
         }
     }
-    Ok(size)
+    Ok(())
 }
 
 /// Copies the tree `from` to `to`, which must not exist yet and appears only when it is complete: the copy is written

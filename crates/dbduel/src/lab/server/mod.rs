@@ -8,6 +8,7 @@ mod build;
 mod catalogue;
 mod command;
 mod copy;
+mod data_files;
 mod digest;
 mod home;
 pub mod install;
@@ -31,7 +32,8 @@ mod version;
 
 pub use build::Build;
 pub use command::Tool;
-pub use copy::{TreeSize, copy_tree, tree_size};
+pub use copy::{copy_tree, tree_size};
+pub use data_files::file_sizes;
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName};
 pub use process::signal_group;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::event::LoadTime;
-use dbduel_record::facts::Host;
+use dbduel_record::facts::{FileSize, Host, Size};
 use dbduel_record::plan::Parameters;
 use serde::Serialize;
 
@@ -87,6 +87,55 @@ fn parameters(parameters: &Parameters) -> String {
     }
 }
 
+/// The sizes of the data and of the other files of the data directory; of the directory as a whole where the record does
+/// not separate them.
+fn sizes(size: Size) -> Vec<Entry> {
+    let change = |before: u64, after: u64| {
+        format!(
+            "{} before, {} after",
+            words::bytes(before),
+            words::bytes(after)
+        )
+    };
+    // Compressed pages leave holes: files look as large as ever and take less room.
+    let both = |label: &str, before: FileSize, after: FileSize| {
+        let mut entries = vec![entry(label, change(before.bytes, after.bytes))];
+        if after.allocated_bytes > 0 {
+            let text = change(before.allocated_bytes, after.allocated_bytes);
+            entries.push(entry("allocated on the device", text));
+        }
+        entries
+    };
+    let whole = |bytes, allocated_bytes| FileSize {
+        bytes,
+        allocated_bytes,
+    };
+    let (Some(before), Some(after)) = (size.before_files, size.after_files) else {
+        return both(
+            "data directory",
+            whole(size.before_bytes, size.before_allocated_bytes),
+            whole(size.after_bytes, size.after_allocated_bytes),
+        );
+    };
+    let mut entries = both("data files", before.data, after.data);
+    let others = [
+        ("redo", after.redo),
+        ("undo", after.undo),
+        ("temporary", after.temporary),
+        ("logs", after.logs),
+        ("system", after.system),
+    ];
+    let others = others
+        .iter()
+        .map(|(name, size)| format!("{name} {}", words::bytes(size.allocated_bytes)));
+    let others: Vec<String> = others.collect();
+    entries.push(entry(
+        "other files after",
+        format!("{} on the device", others.join(", ")),
+    ));
+    entries
+}
+
 pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts) -> ContenderView {
     let build = facts.build.as_ref();
     let mut entries = vec![entry("server asked for", &facts.server)];
@@ -118,21 +167,7 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
         entries.extend(loading(load));
     }
     if let Some(size) = facts.size {
-        let text = format!(
-            "{} before, {} after",
-            words::bytes(size.before_bytes),
-            words::bytes(size.after_bytes)
-        );
-        entries.push(entry("data directory", text));
-        // Compressed pages leave holes: files look as large as ever and take less room.
-        if size.after_allocated_bytes > 0 {
-            let text = format!(
-                "{} before, {} after",
-                words::bytes(size.before_allocated_bytes),
-                words::bytes(size.after_allocated_bytes)
-            );
-            entries.push(entry("allocated on the device", text));
-        }
+        entries.extend(sizes(size));
     }
     entries.push(entry("measured", words::duration(facts.active_s)));
     let settings = facts

@@ -7,15 +7,16 @@ use crate::judge::explain::Amplification;
 use crate::report::words;
 
 /// Headings of the table.
-pub const HEADS: [&str; 9] = [
+pub const HEADS: [&str; 10] = [
     "contender",
     "rows changed",
     "written per row",
     "write amplification",
     "transactions per TB written",
-    "on disk",
+    "data on disk",
     "of file size",
-    "growth",
+    "of the baseline's",
+    "data growth",
     "data in place after",
 ];
 
@@ -79,6 +80,10 @@ fn cells(one: &Amplification) -> Vec<String> {
         or_missing(one.transactions_per_tb_written.map(words::large)),
         or_missing(one.allocated_bytes.map(words::bytes)),
         or_missing(one.allocated_share.map(words::share)),
+        or_missing(
+            one.allocated_of_baseline
+                .map(|times| format!("{}×", words::number(times))),
+        ),
         or_missing(growth),
         or_missing(load),
     ]
@@ -97,7 +102,7 @@ mod tests {
         };
         let told = cells(&read_only);
         assert_eq!(told[..3], ["0", "–", "–"]);
-        assert_eq!(told[6], "0 B");
+        assert_eq!(told[7], "0 B");
         let unknown = cells(&Amplification::default());
         assert_eq!(unknown[..3], [words::NOT_MEASURED; 3]);
     }

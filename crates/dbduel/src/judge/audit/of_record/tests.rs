@@ -1,7 +1,7 @@
 //! What an audit reads out of a record, and what it must then say.
 
 use dbduel_record::event::{Event, Severity, SliceId};
-use dbduel_record::facts::Host;
+use dbduel_record::facts::{FileSize, FileSizes, Host};
 use dbduel_record::plan::{Arrival, Contender, LoadLevel, Plan, Setting};
 use dbduel_record::{Record, RecordWriter};
 
@@ -9,6 +9,23 @@ use super::*;
 use crate::judge::audit::disclosure::checklist;
 use crate::judge::audit::{Defaults, audit};
 use crate::judge::synthetic::Scenario;
+
+/// A data directory of 300 MiB, of which 120 are data.
+const FILES: FileSizes = FileSizes {
+    data: mebibytes(120),
+    redo: mebibytes(96),
+    undo: mebibytes(32),
+    temporary: mebibytes(12),
+    logs: mebibytes(0),
+    system: mebibytes(40),
+};
+
+const fn mebibytes(count: u64) -> FileSize {
+    FileSize {
+        bytes: count << 20,
+        allocated_bytes: count << 20,
+    }
+}
 
 fn plan() -> Plan {
     let contender = |name: &str, doublewrite: &str| Contender {
@@ -67,6 +84,7 @@ fn record(directory: &std::path::Path, is_measured: bool) -> Record {
             digest: "d".to_owned(),
             bytes: 300 << 20,
             allocated_bytes: 300 << 20,
+            files: is_measured.then_some(FILES),
             load: None,
         };
         writer.event(0, dataset).unwrap();
@@ -95,8 +113,8 @@ fn a_record_is_audited_with_what_the_lab_kept() {
     assert_eq!(case.contenders[1].asked["innodb_doublewrite"], "0");
     assert_eq!(
         case.contenders[0].data_bytes,
-        Some((300 << 20) - 100_663_296),
-        "without the redo log of 96 MiB"
+        Some(120 << 20),
+        "without redo and system files"
     );
     let audit = audit(&case);
     let found = audit
@@ -123,6 +141,10 @@ fn a_record_before_its_first_slice_is_not_blamed_for_results_that_it_has_not() {
     let directory = tempfile::tempdir().unwrap();
     let case = case_of(&record(directory.path(), false));
     assert_eq!(case.stage, Stage::Configuration);
+    assert_eq!(
+        case.contenders[0].data_bytes, None,
+        "an older record says nothing about its data"
+    );
     assert!(
         audit(&case)
             .findings

@@ -14,6 +14,7 @@ use anyhow::{Result, bail};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Record;
 use dbduel_record::event::{Event, LoadTime};
+use dbduel_record::facts::FileSizes;
 
 use super::Setting;
 use super::arena::{Arena, Place, Resident};
@@ -22,7 +23,8 @@ use super::{conditions, durability};
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
-use crate::lab::server::{Meaning, Sandbox, ServerName, TreeSize, tree_size};
+use crate::lab::server::{Meaning, Sandbox, ServerName, file_sizes};
+use crate::report::words;
 
 pub use fairness::{NotComparable, check as check_fairness};
 pub use rehearsal::rehearse;
@@ -124,10 +126,11 @@ fn ready(
     let seconds = begun.elapsed().as_secs_f64();
     conditions::before(setting, resident, workload, origin.is_restored, journal)?;
     let digest = dataset::digest(setting.plan, workload, resident, setting.console)?;
-    let size = match &resident.place {
-        Place::Sandboxed(own) => tree_size(&own.sandbox.data())?,
-        Place::Running { .. } => TreeSize::default(),
+    let files = match &resident.place {
+        Place::Sandboxed(own) => Some(file_sizes(&own.sandbox.data())?),
+        Place::Running { .. } => None,
     };
+    let size = files.unwrap_or_default().total();
     let Origin {
         is_restored: restored,
         load,
@@ -138,10 +141,10 @@ fn ready(
         (Place::Running { .. }, true) => "found",
     };
     setting.console.say(&format!(
-        "{}: {} rows {verb} in {seconds:.1} s, {} MiB on disk",
+        "{}: {} rows {verb} in {seconds:.1} s{}",
         resident.name,
-        digest.rows,
-        size.allocated_bytes >> 20
+        words::count(digest.rows),
+        files.map_or_else(String::new, on_disk)
     ));
     journal.event(Event::DatasetReady {
         contender: resident.name.clone(),
@@ -149,11 +152,21 @@ fn ready(
         rows: digest.rows,
         seconds,
         digest: digest.hex,
-        bytes: size.apparent_bytes,
+        bytes: size.bytes,
         allocated_bytes: size.allocated_bytes,
+        files,
         load,
     })?;
     Ok(())
+}
+
+/// The room that data take, which is what was forecast, and that of all files.
+fn on_disk(files: FileSizes) -> String {
+    format!(
+        ", {} of data on disk ({} with redo, undo, temporary, log and system files)",
+        words::bytes(files.data.allocated_bytes),
+        words::bytes(files.total().allocated_bytes)
+    )
 }
 
 /// Refuses to go on when contenders hold different data.
