@@ -1,8 +1,8 @@
 //! What the LinkBench workload costs, beside what the original program was measured to cost on a machine of
 //! the same kind: links loaded per second with four loaders, and client CPU per operation at 16 clients.
 //!
-//! `DBDUEL_TEST_SOCKET=/path cargo bench -p dbduel-load --bench linkbench` against a server whose account is
-//! `DBDUEL_TEST_USER` (root) with password `DBDUEL_TEST_PASSWORD` (none). `DBDUEL_BENCH_NODES` (1 000 000),
+//! `DBDUEL_BENCH_SOCKET=/path cargo bench -p dbduel-load --bench linkbench` against a server whose account is
+//! `DBDUEL_BENCH_USER` (root) with password `DBDUEL_BENCH_PASSWORD` (none). `DBDUEL_BENCH_NODES` (1 000 000),
 //! `DBDUEL_BENCH_CLIENTS` (16) and `DBDUEL_BENCH_SECONDS` (30) change the size, `DBDUEL_BENCH_PARAMETERS`
 //! (`protocol=prepared index=before`) any other parameter of the workload.
 

@@ -13,8 +13,6 @@ mod rows;
 mod sbtest;
 pub mod script;
 mod specs;
-#[cfg(test)]
-mod test_lab;
 pub(crate) mod unique;
 mod verification;
 

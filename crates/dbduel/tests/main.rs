@@ -1,9 +1,16 @@
 //! Tests of the program as a user meets it, in one binary.
 //!
-//! `house` and `plans` need nothing but the program; `duels`, `durability`, `faults`, `logins` and `storage` run real
-//! servers, which they fetch once and keep below the build directory.
+//! Some need nothing but the program; others run real servers, which they fetch once and keep below the build directory.
+//! Where that is not possible they count as ignored.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[macro_use]
+extern crate dbduel_testkit;
+
+/// A load process inside the test, and scripts.
+#[path = "../../dbduel-load/tests/support/mod.rs"]
+mod support;
 
 mod suite {
     pub mod audit;
@@ -13,15 +20,21 @@ mod suite {
     pub mod durability;
     pub mod fairness;
     pub mod faults;
+    pub mod harness;
     pub mod house;
     pub mod lab;
     pub mod load;
     pub mod logins;
     pub mod observe;
+    pub mod on_server;
     pub mod plans;
     pub mod search;
     pub mod statistics;
     pub mod storage;
     pub mod sweep;
     pub mod sysbench;
+}
+
+fn main() -> std::process::ExitCode {
+    suite::harness::main()
 }

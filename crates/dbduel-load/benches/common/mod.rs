@@ -46,11 +46,11 @@ impl Bench {
     /// None, with a word on standard error, when no server is named. `given` is what the bench wants;
     /// `DBDUEL_BENCH_PARAMETERS` may add other parameters.
     pub fn new(workload: &str, given: &[(&str, u32)]) -> Option<Self> {
-        let Ok(path) = env::var("DBDUEL_TEST_SOCKET") else {
-            eprintln!("SKIPPED: DBDUEL_TEST_SOCKET names no server");
+        let Ok(path) = env::var("DBDUEL_BENCH_SOCKET") else {
+            eprintln!("SKIPPED: DBDUEL_BENCH_SOCKET names no server");
             return None;
         };
-        let user = env::var("DBDUEL_TEST_USER").unwrap_or_else(|_| "root".to_owned());
+        let user = env::var("DBDUEL_BENCH_USER").unwrap_or_else(|_| "root".to_owned());
         let more = env::var("DBDUEL_BENCH_PARAMETERS").unwrap_or_default();
         let mut parameters: Parameters = more
             .split_whitespace()
@@ -65,7 +65,7 @@ impl Bench {
             address: Address::Unix { path: path.into() },
             credentials: Credentials::new(
                 user,
-                env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default(),
+                env::var("DBDUEL_BENCH_PASSWORD").unwrap_or_default(),
             ),
             database: format!("dbduel_bench_{}", workload.name().replace('-', "_")),
             workload,

@@ -1,7 +1,7 @@
 //! What the order-entry workload costs: filling, checking, and client CPU per transaction.
 //!
-//! `DBDUEL_TEST_SOCKET=/path cargo bench -p dbduel-load --bench order_entry` against a server whose account
-//! is `DBDUEL_TEST_USER` (root) with password `DBDUEL_TEST_PASSWORD` (none). `DBDUEL_BENCH_WAREHOUSES` (4),
+//! `DBDUEL_BENCH_SOCKET=/path cargo bench -p dbduel-load --bench order_entry` against a server whose account
+//! is `DBDUEL_BENCH_USER` (root) with password `DBDUEL_BENCH_PASSWORD` (none). `DBDUEL_BENCH_WAREHOUSES` (4),
 //! `DBDUEL_BENCH_CLIENTS` (16) and `DBDUEL_BENCH_SECONDS` (30) change the size, `DBDUEL_BENCH_PARAMETERS`
 //! (`protocol=text foreign_keys=on`) any other parameter of the workload. The program works in a
 //! database of its own. Results are unaudited and not comparable with published TPC-C

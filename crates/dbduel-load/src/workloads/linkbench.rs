@@ -40,8 +40,6 @@ mod targets;
 #[cfg(test)]
 mod fidelity;
 #[cfg(test)]
-mod real_server;
-#[cfg(test)]
 mod test_rows;
 
 use dbduel_record::plan::Parameters;

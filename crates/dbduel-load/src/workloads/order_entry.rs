@@ -29,9 +29,6 @@ mod specs;
 mod stock_level;
 mod values;
 
-#[cfg(test)]
-mod real_server;
-
 use dbduel_record::commits::CommitRange;
 use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;

@@ -3,9 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests may panic")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
-pub mod database;
 pub mod script;
-pub mod script_server;
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
 use std::thread::JoinHandle;

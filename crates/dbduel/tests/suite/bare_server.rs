@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
@@ -100,6 +102,17 @@ impl Drop for BareServer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A port without a listener. It lies below those that Linux assigns by itself (from 32768 on by default), so that no
+/// connection takes it before the server does.
+pub fn free_port() -> u16 {
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    (0..1_000)
+        .map(|_| first + TRIED.fetch_add(1, Ordering::Relaxed))
+        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+        .expect("a port is free")
 }
 
 /// An unpacked server, as `build.json` describes it.

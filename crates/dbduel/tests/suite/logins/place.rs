@@ -1,10 +1,8 @@
 //! A real server that listens on a socket and on TCP, and the ways into it that the program has.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
@@ -13,7 +11,7 @@ use dbduel_load::workloads;
 use dbduel_record::plan::{Parameters, Workload};
 use dbduel_wire::auth::Method;
 
-use super::super::bare_server::BareServer;
+use super::super::bare_server::{BareServer, free_port};
 use super::super::lab::program;
 use super::certificates::{Certificates, Shown};
 
@@ -143,17 +141,6 @@ impl Place {
         }
         command.output().unwrap()
     }
-}
-
-/// A port that nobody listens on. It lies below those that Linux gives out by itself (from 32768 on unless told otherwise),
-/// so that no connection gets it by chance before the server does.
-fn free_port() -> u16 {
-    static TRIED: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
-    (0..1_000)
-        .map(|_| first + TRIED.fetch_add(1, Ordering::Relaxed))
-        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
-        .expect("a port is free")
 }
 
 /// The address as the command line takes it.

@@ -1,19 +1,20 @@
-//! Scripts on a server that the environment names (see `database.rs`).
+//! Scripts on a real server.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::lua::{Host, Script, Servers, Settings};
 
+use super::super::harness::skip;
 use super::database::Database;
-use super::script::{Printed, alone, given, say};
+use crate::support::script::{Printed, alone, given};
 
 const INSTALLED: &str = "/usr/share/sysbench";
 
 /// The installed scripts that can be run; none when sysbench is not installed.
 pub fn stock_scripts() -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(INSTALLED) else {
-        say("SKIPPED: sysbench is not installed, so its scripts were not run");
+        skip("sysbench is not installed, so its scripts were not run");
         return Vec::new();
     };
     let mut names: Vec<String> = entries
@@ -30,21 +31,6 @@ pub fn stock_scripts() -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// The server counts for everybody, so tests that look at its counters, and all others, take turns.
-static TURNS: Mutex<()> = Mutex::new(());
-
-/// A database of the test's own, and its turn.
-pub fn database(purpose: &str) -> Option<(Database, MutexGuard<'static, ()>)> {
-    let turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    let database = Database::create(purpose);
-    if database.is_none() {
-        say(&format!(
-            "SKIPPED `{purpose}`: DBDUEL_TEST_SOCKET names no server, so no script was run"
-        ));
-    }
-    Some((database?, turn))
 }
 
 pub fn settings(database: &Database, script: Script, command: &str, printed: &Printed) -> Settings {

@@ -1,15 +1,13 @@
 //! The workload on a real server: filled, checked, run, checked again, in every form of table and statement.
-//!
-//! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
-//! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
 
 use serde_json::Value;
 
-use super::mix::CLASSES;
-use crate::blocking::Connection;
-use crate::order::Answer;
-use crate::workloads::test_lab::Lab;
-use crate::workloads::{Moment, VerifyError};
+use dbduel_load::blocking::Connection;
+use dbduel_load::order::Answer;
+use dbduel_load::workloads::{Moment, VerifyError};
+
+use super::server::{ALL, Server};
+use super::workload::Lab;
 
 /// A few thousand nodes, a hottest one that is not most of the graph, and lists that are long enough to go
 /// on with.
@@ -31,11 +29,9 @@ fn number(connection: &mut Connection, sql: &str) -> u64 {
         .unwrap()
 }
 
-#[test]
-fn counts_are_in_step_after_filling_and_after_a_run() {
-    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
+    let lab = Lab::new(server, "linkbench", "dbduel_linkbench", &small(&[]));
     lab.fill().unwrap();
     let fresh = lab.verify_all(Moment::Fresh, 2);
     assert_eq!(fresh.counts[1], ("hidden-links", 0));
@@ -85,8 +81,8 @@ fn counts_are_in_step_after_filling_and_after_a_run() {
     );
 }
 
-#[test]
-fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
+#[test(on = ALL)]
+fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
     for (name, given) in [
         (
             "prepared",
@@ -118,13 +114,12 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
             ],
         ),
     ] {
-        let Some(lab) = Lab::new(
+        let lab = Lab::new(
+            server,
             "linkbench",
             &format!("dbduel_linkbench_{name}"),
             &small(&given),
-        ) else {
-            return;
-        };
+        );
         lab.fill().unwrap();
         lab.verify_all(Moment::Fresh, 2);
         let slice = lab.run(8, 3.0);
@@ -135,7 +130,10 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
         );
         let history = slice.classes.last().unwrap();
         assert_eq!(
-            (history.class.as_str(), CLASSES.len()),
+            (
+                history.class.as_str(),
+                lab.workload.classes(&lab.parameters).len()
+            ),
             ("get-links-history", 11)
         );
         if name == "history" {
@@ -145,8 +143,8 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
     }
 }
 
-#[test]
-fn a_lock_that_is_not_had_in_time_costs_no_count() {
+#[test(on = ALL)]
+fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
     // Only writes to a few nodes. Another session holds the counts for a while, so that transactions give up
     // waiting for them after they have written their link: what they did must be undone before they are tried
     // again, or a link would stay that nobody counts.
@@ -170,9 +168,7 @@ fn a_lock_that_is_not_had_in_time_costs_no_count() {
         ("deletelink", 30.into()),
         ("updatelink", 30.into()),
     ]);
-    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench_conflicts", &given) else {
-        return;
-    };
+    let lab = Lab::new(server, "linkbench", "dbduel_linkbench_conflicts", &given);
     lab.fill().unwrap();
     let mut holder = lab.connect(Some(&lab.database));
     let patience = number(&mut holder, "SELECT @@global.innodb_lock_wait_timeout");
@@ -206,11 +202,9 @@ fn a_lock_that_is_not_had_in_time_costs_no_count() {
     lab.verify_all(Moment::AfterLoad, 1);
 }
 
-#[test]
-fn a_count_out_of_step_is_noticed() {
-    let Some(lab) = Lab::new("linkbench", "dbduel_linkbench_broken", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_count_out_of_step_is_noticed(server: &Server) {
+    let lab = Lab::new(server, "linkbench", "dbduel_linkbench_broken", &small(&[]));
     lab.fill().unwrap();
     for (change, back) in [
         (
@@ -244,11 +238,9 @@ fn a_count_out_of_step_is_noticed() {
     assert!(!lab.verify(Moment::Fresh).unwrap().conditions[1].holds());
 }
 
-#[test]
-fn tables_that_do_not_fit_are_refused_with_the_reason() {
-    let Some(mut lab) = Lab::new("linkbench", "dbduel_linkbench_refused", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn tables_that_do_not_fit_are_refused_with_the_reason(server: &Server) {
+    let mut lab = Lab::new(server, "linkbench", "dbduel_linkbench_refused", &small(&[]));
     lab.fill().unwrap();
     let mut check = |name: &str, value: Value, part: &str| {
         let before = lab.parameters.insert(name.to_owned(), value).unwrap();

@@ -1,20 +1,18 @@
-//! Fill, digest and load against a real server, where the environment names one: a socket in
-//! `DBDUEL_TEST_SOCKET`, an account that may create databases in `DBDUEL_TEST_USER` (root) and
-//! `DBDUEL_TEST_PASSWORD` (none).
-
-mod support;
+//! Fill, digest and load on a real server.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dbduel_load::blocking::{ConnectOptions, Connection, TlsMode};
+use dbduel_load::blocking::TlsMode;
 use dbduel_load::fill::{Digest, FillError, FillWatch, Wish, clear, digest, fill, fill_by};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
-use support::database::Database;
-use support::{Load, open_order, slice_order};
+
+use super::database::Database;
+use super::server::{ALL, MYSQL, Server};
+use crate::support::{Load, open_order, slice_order};
 
 fn given(parameters: &[(&str, Value)]) -> Parameters {
     let named = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
@@ -25,11 +23,9 @@ fn small() -> Parameters {
     given(&[("tables", 2.into()), ("table_size", 12_345.into())])
 }
 
-#[test]
-fn equal_seeds_fill_equal_data_over_any_number_of_connections() {
-    let Some(database) = Database::create("fill") else {
-        return;
-    };
+#[test(on = ALL)]
+fn equal_seeds_fill_equal_data_over_any_number_of_connections(server: &Server) {
+    let database = Database::create(server, "fill");
     let workload = find("oltp-read-write").unwrap();
     let parameters = parameters::resolve(workload, &small()).unwrap();
     let filled = |connections, seed| -> Digest {
@@ -54,11 +50,9 @@ fn allow_files(database: &Database, allowed: bool) {
     database.run(&format!("SET GLOBAL local_infile = {}", u8::from(allowed)));
 }
 
-#[test]
-fn the_way_of_the_rows_does_not_show_in_the_data() {
-    let Some(database) = Database::create("way") else {
-        return;
-    };
+#[test(on = ALL)]
+fn the_way_of_the_rows_does_not_show_in_the_data(server: &Server) {
+    let database = Database::create(server, "way");
     // Two chunks of links, nodes with every byte there is.
     let graph = [
         ("maxid1", Value::from(3_001)),
@@ -94,21 +88,20 @@ fn the_way_of_the_rows_does_not_show_in_the_data() {
         let inserted = filled(Wish::Insert);
         let rows = inserted.as_ref().map_or(0, |digest| digest.rows);
         assert!(rows > 20_000, "{name}: {rows}");
-        allow_files(&database, true);
         assert_eq!(filled(Wish::LoadData), inserted, "{name}");
         let in_bulk = filled(Wish::Bulk);
         assert!(in_bulk.is_none() || in_bulk == inserted, "{name}");
         // A way that the server does not allow is no way.
         allow_files(&database, false);
-        assert_eq!(filled(Wish::LoadData), None, "{name}");
+        let refused = filled(Wish::LoadData);
+        allow_files(&database, true);
+        assert_eq!(refused, None, "{name}");
     }
 }
 
-#[test]
-fn an_interrupted_fill_is_gone_on_with() {
-    let Some(database) = Database::create("again") else {
-        return;
-    };
+#[test(on = ALL)]
+fn an_interrupted_fill_is_gone_on_with(server: &Server) {
+    let database = Database::create(server, "again");
     let workload = find("oltp-read-write").unwrap();
     let given = Parameters::from([
         ("tables".to_owned(), 2.into()),
@@ -156,11 +149,9 @@ fn an_interrupted_fill_is_gone_on_with() {
     assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
 }
 
-#[test]
-fn a_cancelled_fill_stops() {
-    let Some(database) = Database::create("cancel") else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_cancelled_fill_stops(server: &Server) {
+    let database = Database::create(server, "cancel");
     let workload = find("oltp-read-write").unwrap();
     let parameters = parameters::resolve(workload, &small()).unwrap();
     let watch = FillWatch::default();
@@ -170,11 +161,9 @@ fn a_cancelled_fill_stops() {
     assert_eq!(watch.rows_done.load(Ordering::Relaxed), 0);
 }
 
-#[test]
-fn every_workload_runs_on_its_own_data() {
-    let Some(database) = Database::create("run") else {
-        return;
-    };
+#[test(on = ALL)]
+fn every_workload_runs_on_its_own_data(server: &Server) {
+    let database = Database::create(server, "run");
     let mut load = Load::start(1);
     for workload in WORKLOADS {
         let mut given = small();
@@ -224,19 +213,10 @@ fn every_workload_runs_on_its_own_data() {
     load.end();
 }
 
-#[test]
-fn a_load_over_tls_reads_the_same_rows() {
-    let Some(database) = Database::create("tls") else {
-        return;
-    };
-    let options = ConnectOptions {
-        tls: TlsMode::Required,
-        ..ConnectOptions::default()
-    };
-    if Connection::connect(&database.address, &database.credentials, &options).is_err() {
-        // Not every server has certificates.
-        return;
-    }
+/// MySQL makes a certificate for itself.
+#[test(on = &[MYSQL])]
+fn a_load_over_tls_reads_the_same_rows(server: &Server) {
+    let database = Database::create(server, "tls");
     let workload = find("oltp-read-only").unwrap();
     let parameters = parameters::resolve(workload, &small()).unwrap();
     let (place, watch) = (database.place(2), FillWatch::default());

@@ -1,23 +1,26 @@
-//! A database of its own on the server of the environment.
+//! A workload with a database of its own on a server.
 
-use std::env;
 use std::io::{BufRead, BufReader, Write, pipe};
 use std::time::Duration;
 
 use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
 use serde_json::Value;
 
-use crate::address::Address;
-use crate::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
-use crate::drive::drive;
-use crate::fill::{FillError, FillWatch, Place, fill};
-use crate::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
-use crate::workloads::{Moment, Verification, VerifyError, Workload, find, parameters::resolve};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::drive::drive;
+use dbduel_load::fill::{FillError, FillWatch, Place, fill};
+use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
+use dbduel_load::workloads::{
+    Moment, Verification, VerifyError, Workload, find, parameters::resolve,
+};
+
+use super::server::Server;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// A database on the server of the environment, empty at first and dropped at the end.
-pub(super) struct Lab {
+/// A database, empty at first and dropped at the end.
+pub struct Lab {
     address: Address,
     credentials: Credentials,
     pub database: String,
@@ -26,26 +29,15 @@ pub(super) struct Lab {
 }
 
 impl Lab {
-    /// None, with a word on standard error, when no server is named.
-    pub fn new(workload: &str, database: &str, given: &[(&str, Value)]) -> Option<Self> {
-        let Ok(path) = env::var("DBDUEL_TEST_SOCKET") else {
-            // Not a print macro, whose output the test harness would keep to itself.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED `{database}`: DBDUEL_TEST_SOCKET names no server"
-            );
-            return None;
-        };
-        let user = env::var("DBDUEL_TEST_USER").unwrap_or_else(|_| "root".to_owned());
-        let password = env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default();
+    pub fn new(server: &Server, workload: &str, database: &str, given: &[(&str, Value)]) -> Self {
         let workload = find(workload).unwrap();
         let given = given
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect();
         let lab = Lab {
-            address: Address::Unix { path: path.into() },
-            credentials: Credentials::new(user, password),
+            address: server.unix(),
+            credentials: server.credentials(),
             database: database.to_owned(),
             workload,
             parameters: resolve(workload, &given).unwrap(),
@@ -54,7 +46,7 @@ impl Lab {
         lab.connect(None)
             .execute(&format!("CREATE DATABASE {database}"))
             .unwrap();
-        Some(lab)
+        lab
     }
 
     pub fn connect(&self, database: Option<&str>) -> Connection {
@@ -127,7 +119,7 @@ impl Lab {
             contender: "only".to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),
-            password: env::var("DBDUEL_TEST_PASSWORD").unwrap_or_default(),
+            password: self.credentials.password.clone(),
             database: self.database.clone(),
             workload: PlannedWorkload {
                 name: self.workload.name().to_owned(),

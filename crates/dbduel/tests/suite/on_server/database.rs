@@ -1,11 +1,12 @@
-//! A database of its own on the server of the environment: a socket in `DBDUEL_TEST_SOCKET`, an account that may create
-//! databases in `DBDUEL_TEST_USER` (root) and `DBDUEL_TEST_PASSWORD` (none).
+//! A test's own database on a shared server.
 
 use std::time::Duration;
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::Place;
+
+use super::server::Server;
 
 /// Is dropped when it is not needed any more.
 pub struct Database {
@@ -15,23 +16,16 @@ pub struct Database {
 }
 
 impl Database {
-    /// A new, empty database; none when there is no server.
-    pub fn create(purpose: &str) -> Option<Self> {
-        let variable = |name: &str| std::env::var(name).ok();
-        let address = Address::Unix {
-            path: variable("DBDUEL_TEST_SOCKET")?.into(),
-        };
-        let user = variable("DBDUEL_TEST_USER").unwrap_or_else(|| "root".to_owned());
-        let credentials =
-            Credentials::new(user, variable("DBDUEL_TEST_PASSWORD").unwrap_or_default());
+    /// A new, empty database.
+    pub fn create(server: &Server, purpose: &str) -> Self {
         let name = format!("dbduel_{purpose}_{}", std::process::id());
         let database = Database {
-            address,
-            credentials,
+            address: server.unix(),
+            credentials: server.credentials(),
             name,
         };
         database.run(&format!("CREATE DATABASE {}", database.name));
-        Some(database)
+        database
     }
 
     pub fn run(&self, sql: &str) {

@@ -1,21 +1,18 @@
-//! The codec against a real server, if `DBDUEL_TEST_SOCKET` or `DBDUEL_TEST_TCP` names one; skipped loudly otherwise.
-//! The account is `DBDUEL_TEST_USER` (root) with `DBDUEL_TEST_PASSWORD` (none).
-
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test fails by panicking, in its helpers too"
-)]
+//! The codec on a real server, over its socket and over TCP.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use dbduel_load::address::Address;
 use dbduel_wire::{
-    Capabilities, ColumnKind, Credentials, Date, DateTime, LoggedIn, Login, LoginOptions,
-    LoginStep, PrepareParser, Prepared, ReplyParser, Row, RowFormat, ServerError, Sink, Skip,
-    Statement, Step, Summary, Time, Transport, Types, Value, bulk_execute, command,
+    Capabilities, ColumnKind, Date, DateTime, LoggedIn, Login, LoginOptions, LoginStep,
+    PrepareParser, Prepared, ReplyParser, Row, RowFormat, ServerError, Sink, Skip, Statement, Step,
+    Summary, Time, Transport, Types, Value, bulk_execute, command,
 };
+
+use super::server::{ALL, MARIADB, Server};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -29,33 +26,25 @@ struct Client {
     out: Vec<u8>,
 }
 
-fn servers() -> Vec<Client> {
-    let variable = |name: &str| std::env::var(name).ok();
-    let user = variable("DBDUEL_TEST_USER").unwrap_or_else(|| "root".to_owned());
-    let credentials = Credentials::new(user, variable("DBDUEL_TEST_PASSWORD").unwrap_or_default());
-    let mut clients = Vec::new();
-    if let Some(path) = variable("DBDUEL_TEST_SOCKET") {
-        let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        clients.push(Client::login(
-            Box::new(stream),
-            LoginOptions::new(credentials.clone(), Transport::UnixSocket),
-        ));
-    }
-    if let Some(place) = variable("DBDUEL_TEST_TCP") {
-        let stream = TcpStream::connect(place).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        clients.push(Client::login(
-            Box::new(stream),
-            LoginOptions::new(credentials, Transport::Tcp),
-        ));
-    }
-    if clients.is_empty() {
-        eprintln!(
-            "SKIPPED: no real server; set DBDUEL_TEST_SOCKET=/path and DBDUEL_TEST_TCP=host:port"
-        );
-    }
-    clients
+fn clients(server: &Server) -> Vec<Client> {
+    [server.unix(), server.tcp()]
+        .into_iter()
+        .map(|address| {
+            let (stream, transport): (Box<dyn Bytes>, Transport) = match address {
+                Address::Unix { path } => {
+                    let stream = UnixStream::connect(path).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    (Box::new(stream), Transport::UnixSocket)
+                }
+                Address::Tcp { host, port } => {
+                    let stream = TcpStream::connect((host, port)).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    (Box::new(stream), Transport::Tcp)
+                }
+            };
+            Client::login(stream, LoginOptions::new(server.credentials(), transport))
+        })
+        .collect()
 }
 
 /// Owned copies of what a row may hold in these tests.
@@ -167,9 +156,9 @@ impl Client {
     }
 }
 
-#[test]
-fn every_kind_of_parameter_arrives_and_comes_back() {
-    for mut client in servers() {
+#[test(on = ALL)]
+fn every_kind_of_parameter_arrives_and_comes_back(server: &Server) {
+    for mut client in clients(server) {
         client.query("SET SESSION sql_mode = ''");
         // MySQL 5.5 has no fractions of seconds.
         let (fraction, microsecond) = if client.is_mysql_5_5() {
@@ -270,9 +259,9 @@ fn every_kind_of_parameter_arrives_and_comes_back() {
     }
 }
 
-#[test]
-fn large_parameters_and_rows_are_split_and_joined() {
-    for mut client in servers() {
+#[test(on = ALL)]
+fn large_parameters_and_rows_are_split_and_joined(server: &Server) {
+    for mut client in clients(server) {
         let select = client.prepare("SELECT ?, LENGTH(?)").unwrap();
         for length in [(1 << 24) - 30, (1 << 24) + 5] {
             let long = vec![b'x'; length];
@@ -305,9 +294,9 @@ fn large_parameters_and_rows_are_split_and_joined() {
     }
 }
 
-#[test]
-fn several_results_are_one_reply() {
-    for mut client in servers() {
+#[test(on = ALL)]
+fn several_results_are_one_reply(server: &Server) {
+    for mut client in clients(server) {
         let summary = client.query("SELECT 1 UNION SELECT 2; DO 0; SELECT 3; SET @x = 1");
         assert_eq!((summary.rows, summary.result_sets), (3, 2));
         command::query(&mut client.out, b"SELECT 1; SELECT * FROM nowhere.nothing");
@@ -324,20 +313,16 @@ fn several_results_are_one_reply() {
     }
 }
 
-#[test]
-fn many_rows_are_inserted_by_one_bulk_request() {
-    for mut client in servers() {
-        if !client
-            .login
-            .capabilities
-            .contains(Capabilities::BULK_EXECUTE)
-        {
-            eprintln!(
-                "SKIPPED: {} has no bulk request",
-                client.login.greeting.version()
-            );
-            continue;
-        }
+/// MySQL knows no such request.
+#[test(on = &[MARIADB])]
+fn many_rows_are_inserted_by_one_bulk_request(server: &Server) {
+    for mut client in clients(server) {
+        assert!(
+            client
+                .login
+                .capabilities
+                .contains(Capabilities::BULK_EXECUTE)
+        );
         client.query("CREATE TEMPORARY TABLE mysql.dbduel_bulk (id BIGINT, v VARCHAR(99), d DATE)");
         let insert = client
             .prepare("INSERT INTO mysql.dbduel_bulk VALUES (?, ?, ?)")
@@ -377,9 +362,9 @@ fn many_rows_are_inserted_by_one_bulk_request() {
     }
 }
 
-#[test]
-fn a_statement_that_cannot_be_prepared_is_an_error_of_the_server() {
-    for mut client in servers() {
+#[test(on = ALL)]
+fn a_statement_that_cannot_be_prepared_is_an_error_of_the_server(server: &Server) {
+    for mut client in clients(server) {
         assert_eq!(client.prepare("SELEKT 1").unwrap_err().code, 1064);
         assert_eq!(client.prepare("DO 1").unwrap().columns, 0);
     }

@@ -1,16 +1,14 @@
 //! The workload on a real server: filled, checked, run, checked again, with and without foreign keys.
-//!
-//! Runs where `DBDUEL_TEST_SOCKET` names a server's socket, as user `DBDUEL_TEST_USER` (root) with password
-//! `DBDUEL_TEST_PASSWORD` (none); works in databases of its own. Elsewhere it says loudly that it does not.
 
 use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
-use super::UnusableData;
-use crate::fill::{FillError, clear};
-use crate::order::{Answer, ClassAnswer, SliceAnswer};
-use crate::workloads::test_lab::Lab;
-use crate::workloads::{Moment, VerifyError};
+use dbduel_load::fill::{FillError, clear};
+use dbduel_load::order::{Answer, ClassAnswer, SliceAnswer};
+use dbduel_load::workloads::{Moment, UnusableData, VerifyError};
+
+use super::server::{ALL, Server};
+use super::workload::Lab;
 
 /// Half a million rows shrunk to a tenth, so that a debug build is done in seconds.
 fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
@@ -53,15 +51,14 @@ fn check_mix(slice: &SliceAnswer) {
     }
 }
 
-#[test]
-fn conditions_hold_after_filling_and_after_a_run() {
-    let Some(lab) = Lab::new(
+#[test(on = ALL)]
+fn conditions_hold_after_filling_and_after_a_run(server: &Server) {
+    let lab = Lab::new(
+        server,
         "order-entry",
         "dbduel_order_entry",
         &[("warehouses", 1.into())],
-    ) else {
-        return;
-    };
+    );
     lab.fill().unwrap();
     lab.verify_all(Moment::Fresh, 12);
     let slice = lab.run(8, 5.0);
@@ -86,8 +83,8 @@ fn conditions_hold_after_filling_and_after_a_run() {
     );
 }
 
-#[test]
-fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
+#[test(on = ALL)]
+fn every_variant_of_schema_and_protocol_keeps_the_conditions(server: &Server) {
     for (name, given) in [
         ("foreign_keys", vec![("foreign_keys", true.into())]),
         ("partitions", vec![("partitions", 3.into())]),
@@ -102,10 +99,12 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
         ),
     ] {
         let given = small(&[&[("warehouses", 2.into())][..], &given].concat());
-        let Some(lab) = Lab::new("order-entry", &format!("dbduel_order_entry_{name}"), &given)
-        else {
-            return;
-        };
+        let lab = Lab::new(
+            server,
+            "order-entry",
+            &format!("dbduel_order_entry_{name}"),
+            &given,
+        );
         lab.fill().unwrap();
         lab.verify_all(Moment::Fresh, 12);
         let slice = lab.run(8, 2.0);
@@ -122,11 +121,14 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
     }
 }
 
-#[test]
-fn every_condition_notices_its_violation() {
-    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_broken", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn every_condition_notices_its_violation(server: &Server) {
+    let lab = Lab::new(
+        server,
+        "order-entry",
+        "dbduel_order_entry_broken",
+        &small(&[]),
+    );
     lab.fill().unwrap();
     // Each change is taken back before the next one. At a tenth of the scale orders 211 to 300 are open.
     for (condition, change, back) in [
@@ -207,11 +209,9 @@ fn every_condition_notices_its_violation() {
     }
 }
 
-#[test]
-fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed() {
-    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_log", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
+    let lab = Lab::new(server, "order-entry", "dbduel_order_entry_log", &small(&[]));
     lab.fill().unwrap();
     let slice = lab.run(8, 2.0);
     assert!(slice.rolled_back < slice.classes[0].ok / 20, "{slice:?}");
@@ -250,11 +250,14 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed() {
     assert!(matches!(refused, Err(VerifyError::Series { .. })));
 }
 
-#[test]
-fn a_delivery_without_orders_is_counted() {
-    let Some(lab) = Lab::new("order-entry", "dbduel_order_entry_skips", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_delivery_without_orders_is_counted(server: &Server) {
+    let lab = Lab::new(
+        server,
+        "order-entry",
+        "dbduel_order_entry_skips",
+        &small(&[]),
+    );
     lab.fill().unwrap();
     let mut connection = lab.query("DELETE FROM new_order");
     connection
@@ -271,11 +274,14 @@ fn a_delivery_without_orders_is_counted() {
     assert!(counts[1].1 >= counts[0].1, "{counts:?}");
 }
 
-#[test]
-fn data_that_do_not_fit_are_refused_with_the_reason() {
-    let Some(mut lab) = Lab::new("order-entry", "dbduel_order_entry_refused", &small(&[])) else {
-        return;
-    };
+#[test(on = ALL)]
+fn data_that_do_not_fit_are_refused_with_the_reason(server: &Server) {
+    let mut lab = Lab::new(
+        server,
+        "order-entry",
+        "dbduel_order_entry_refused",
+        &small(&[]),
+    );
     assert_eq!(refused(&lab), UnusableData::Absent);
     lab.query("CREATE TABLE orders (o_id INT, KEY idx_order (o_id))");
     assert!(matches!(

@@ -1,7 +1,4 @@
-//! Scripts on a real server, where the environment names one (see `support/database.rs`): what the API promises, errors,
-//! lost connections, rates, and a script as a workload.
-
-mod support;
+//! Scripts on a real server: what the API promises, errors, lost connections, rates, and a script as a workload.
 
 use std::time::Duration;
 
@@ -11,17 +8,21 @@ use dbduel_load::order::{Answer, Order};
 use dbduel_load::run::{IgnoredErrors, Limits};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
-use support::script::{CLIENTS, Printed, Size, load_of, ready, run};
-use support::script_server::{connect, contents, database, host, number, settings, stock_scripts};
-use support::{Load, open_order, slice_order};
 
-#[test]
-fn the_api_keeps_its_promises() {
-    let Some((database, _turn)) = database("api") else {
-        return;
-    };
+use super::database::Database;
+use super::script_server::{connect, contents, host, number, settings, stock_scripts};
+use super::server::{ALL, Server};
+use crate::support::script::{CLIENTS, Printed, Size, load_of, ready, run};
+use crate::support::{Load, open_order, slice_order};
+
+#[test(on = ALL)]
+fn the_api_keeps_its_promises(server: &Server) {
+    let database = Database::create(server, "api");
     let printed = Printed::default();
-    let script = Script::from_text("api.lua", include_bytes!("support/api.lua").to_vec());
+    let script = Script::from_text(
+        "api.lua",
+        include_bytes!("../../../../dbduel-load/tests/support/api.lua").to_vec(),
+    );
     let mut host = host(&database, &script, "check", &[], &printed);
     let outcome = host.run_command("check", 1);
     let text = printed.lock().unwrap().clone();
@@ -33,11 +34,16 @@ fn the_api_keeps_its_promises() {
     assert!(host.run_command("parallel", 3).unwrap());
 }
 
-#[test]
-fn an_ignored_error_restarts_the_event_and_rolls_back() {
-    let Some((database, _turn)) = database("restart") else {
-        return;
-    };
+/// Clients that printed at least this number at their end. How events fall to clients is up to chance.
+fn clients_that_came_to(least: u32, printed: &Printed) -> u64 {
+    let printed = printed.lock().unwrap();
+    let numbers = printed.lines().map(|line| line.parse::<u32>().unwrap());
+    numbers.filter(|number| *number >= least).count() as u64
+}
+
+#[test(on = ALL)]
+fn an_ignored_error_restarts_the_event_and_rolls_back(server: &Server) {
+    let database = Database::create(server, "restart");
     let text = r#"
         function thread_init() con = sysbench.sql.driver():connect(); n = 0 end
         function event()
@@ -52,7 +58,8 @@ fn an_ignored_error_restarts_the_event_and_rolls_back() {
             assert(err.sql_errno == 1205 and err.sql_errmsg == 'waited' and err.connection == con)
             restarts = restarts + 1
         end
-        function thread_done() assert(restarts == 1) end
+        -- A client may have got no event.
+        function thread_done() assert(restarts == math.min(n, 1)); print(n) end
     "#;
     let mut connection = connect(&database);
     connection
@@ -64,7 +71,7 @@ fn an_ignored_error_restarts_the_event_and_rolls_back() {
     let counts = run(&mut host, load_of(20)).unwrap().stretch.counts;
     assert_eq!(
         (counts.events, counts.errors, counts.reconnects),
-        (20, 2, 0)
+        (20, clients_that_came_to(1, &printed), 0)
     );
     // The first attempts are not there: sysbench 1.0 would have committed them with the next BEGIN.
     assert_eq!(number(&mut connection, "SELECT COUNT(*) FROM t"), 20);
@@ -74,11 +81,9 @@ fn an_ignored_error_restarts_the_event_and_rolls_back() {
     );
 }
 
-#[test]
-fn other_errors_end_the_run_with_place_and_query() {
-    let Some((database, _turn)) = database("fatal") else {
-        return;
-    };
+#[test(on = ALL)]
+fn other_errors_end_the_run_with_place_and_query(server: &Server) {
+    let database = Database::create(server, "fatal");
     let printed = Printed::default();
     let text = "function event()\n local con = sysbench.sql.driver():connect()\n con:query('SELECT * FROM nowhere')\nend";
     let script = Script::from_text("fatal.lua", text.as_bytes().to_vec());
@@ -96,11 +101,9 @@ fn other_errors_end_the_run_with_place_and_query() {
     );
 }
 
-#[test]
-fn a_killed_connection_is_made_again_when_its_error_is_ignored() {
-    let Some((database, _turn)) = database("killed") else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_killed_connection_is_made_again_when_its_error_is_ignored(server: &Server) {
+    let database = Database::create(server, "killed");
     let text = r#"
         function thread_init() con = sysbench.sql.driver():connect(); prepare() ; n = 0 end
         function prepare() stmt = con:prepare("SELECT 1") end
@@ -113,6 +116,7 @@ fn a_killed_connection_is_made_again_when_its_error_is_ignored() {
             assert(err.sql_errno == 2013 or err.sql_errno == 2006, err.sql_errno)
             prepare()
         end
+        function thread_done() print(n) end
     "#;
     let printed = Printed::default();
     let script = Script::from_text("killed.lua", text.as_bytes().to_vec());
@@ -122,14 +126,14 @@ fn a_killed_connection_is_made_again_when_its_error_is_ignored() {
     host.set_options(&[]).unwrap();
     let counts = run(&mut host, load_of(20)).unwrap().stretch.counts;
     assert_eq!(counts.events, 20);
-    assert_eq!(counts.reconnects, 2, "{counts:?}");
+    let killed = clients_that_came_to(3, &printed);
+    assert_eq!(counts.reconnects, killed, "{counts:?}");
+    assert!(killed > 0, "twenty events, two clients");
 }
 
-#[test]
-fn a_rate_is_kept_and_an_interval_is_a_difference() {
-    let Some((database, _turn)) = database("rate") else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_rate_is_kept_and_an_interval_is_a_difference(server: &Server) {
+    let database = Database::create(server, "rate");
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                 function event() con:query('SELECT 1') end";
     let script = Script::from_text("rate.lua", text.as_bytes().to_vec());
@@ -156,11 +160,9 @@ fn a_rate_is_kept_and_an_interval_is_a_difference() {
     assert_eq!(half.reads + rest.counts.reads, events);
 }
 
-#[test]
-fn a_script_is_a_workload_like_any_other() {
-    let Some((database, _turn)) = database("workload") else {
-        return;
-    };
+#[test(on = ALL)]
+fn a_script_is_a_workload_like_any_other(server: &Server) {
+    let database = Database::create(server, "workload");
     if stock_scripts().is_empty() {
         return;
     }

@@ -1,0 +1,13 @@
+//! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
+
+mod connection;
+mod database;
+mod filling;
+mod linkbench;
+mod order_entry;
+mod script_server;
+mod scripts;
+pub mod server;
+mod stock_scripts;
+mod wire;
+mod workload;
