@@ -72,6 +72,10 @@ pub struct Plan {
     /// A known handicap that the lab gives to one contender, to prove itself; absent in a real duel.
     #[serde(default)]
     pub injection: Option<Injection>,
+    /// What the experiment says that the contest is about: classes, facts, rules or variables of the audit. The
+    /// contenders differ in them on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
     /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
     #[serde(default)]
     pub waivers: BTreeMap<String, String>,

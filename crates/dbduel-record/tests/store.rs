@@ -83,6 +83,7 @@ fn plan() -> Plan {
         injection: None,
         objective: None,
         search: None,
+        about: Vec::new(),
         waivers: Default::default(),
         blocks: vec![Block {
             id: 0,

@@ -73,7 +73,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
             cli::AuditContest::OutOfTheBox => Contest::OutOfTheBox,
             cli::AuditContest::Tuned => Contest::Tuned,
         };
-        case.subject.extend(arguments.about.iter().cloned());
+        case.about.extend(arguments.about.iter().cloned());
         case.clients = arguments.clients.or(case.clients);
         case.waivers.extend(waivers.iter().cloned());
     }

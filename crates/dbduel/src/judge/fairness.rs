@@ -3,10 +3,12 @@
 //! The same audit ran before the contest, on the settings alone; this one sees the counters too. It
 //! takes the place of what the journal kept of the earlier one, as far as it says the same.
 
+use std::collections::BTreeMap;
+
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, Severity};
 
-use super::audit::{self, Audit, AuditFinding, Case, case_of};
+use super::audit::{self, Audit, AuditFinding, Case, Kind, case_of};
 use super::rules::Found;
 use super::summary::{Duel, Verdict};
 
@@ -21,25 +23,35 @@ pub fn audit_of(record: &Record, duels: &[Duel]) -> Audit {
 /// A record as a case, with what its verdicts say.
 pub fn case(record: &Record, duels: &[Duel]) -> Case {
     let mut case = case_of(record);
-    case.margin = Some(margin(duels));
+    case.margins = Some(margins(duels));
     case
 }
 
-/// The largest ratio of throughputs, or its inverse, that a verdict stands on; 1 without any.
-fn margin(duels: &[Duel]) -> f64 {
+/// The ratio of throughputs farthest from 1 that a verdict stands on, of each contender that is faster or slower.
+fn margins(duels: &[Duel]) -> BTreeMap<String, f64> {
+    let mut margins = BTreeMap::new();
     let comparisons = duels.iter().flat_map(|duel| &duel.comparisons);
-    comparisons
-        .filter(|comparison| matches!(comparison.verdict, Verdict::Faster | Verdict::Slower))
-        .filter_map(|comparison| comparison.ratio.value())
-        .filter(|ratio| *ratio > 0.0)
-        .map(|ratio| ratio.max(1.0 / ratio))
-        .fold(1.0, f64::max)
+    let decided = comparisons
+        .filter(|comparison| matches!(comparison.verdict, Verdict::Faster | Verdict::Slower));
+    for comparison in decided {
+        let Some(ratio) = comparison.ratio.value().filter(|ratio| *ratio > 0.0) else {
+            continue;
+        };
+        let known = margins.entry(comparison.contender.clone()).or_insert(ratio);
+        if ratio.ln().abs() > f64::ln(*known).abs() {
+            *known = ratio;
+        }
+    }
+    margins
 }
 
-/// What a reader of the verdicts must be told of the audit: doubts, and what was accepted.
+/// What stands beside the verdicts: doubts, what was accepted, and differences that the contest is about.
 pub fn found(audit: &Audit) -> impl Iterator<Item = Found> + '_ {
-    let is_told =
-        |finding: &&AuditFinding| finding.severity > Severity::Note || finding.waived.is_some();
+    let is_told = |finding: &&AuditFinding| {
+        finding.severity > Severity::Note
+            || finding.waived.is_some()
+            || finding.kind == Kind::Declared
+    };
     let findings = audit.findings.iter().filter(is_told);
     findings.map(|finding| {
         let mut told = finding.to_finding();

@@ -147,6 +147,11 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             latency_us: written.value.latency.as_secs_f64() * 1e6,
         }),
         search,
+        about: experiment
+            .about
+            .iter()
+            .map(|name| name.value.clone())
+            .collect(),
         waivers: experiment
             .waivers
             .iter()

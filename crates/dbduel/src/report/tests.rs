@@ -1,8 +1,9 @@
 //! Every format on synthetic records: what it says, that it is safe, and that it is the same each time.
 
-use dbduel_record::event::{Finding, SliceId};
+use dbduel_record::event::{Finding, Severity, SliceId};
 
 use super::{FORMATS, Format, Options, chart, format};
+use crate::judge::audit::Grade;
 use crate::judge::order_entry::tests::order_entry_record;
 use crate::judge::synthetic::Scenario;
 use crate::judge::{Summary, summarise};
@@ -102,6 +103,53 @@ fn the_terminal_shows_the_verdict_first() {
     insta::assert_snapshot!("terminal_four", render("terminal", &Scenario::four()));
     insta::assert_snapshot!("terminal_messy", render("terminal", &messy()));
     insta::assert_snapshot!("terminal_void", render("terminal", &void()));
+}
+
+/// Doubts about what was measured and the grade of the settings are two answers.
+#[test]
+fn no_count_of_doubts_stands_beside_fair_settings() {
+    let (mut summary, mut findings) = judged(&messy());
+    let audit = summary.audit.as_mut().unwrap();
+    audit.findings.clear();
+    audit.grade = Grade::Fair;
+    findings.retain(|one| !one.rule.starts_with("audit."));
+    assert!(findings.iter().any(|one| one.severity == Severity::Doubt));
+    let text = format("terminal")
+        .unwrap()
+        .render(&summary, &findings, &OPTIONS)
+        .text;
+    let (header, _) = text.split_once('└').unwrap();
+    assert!(
+        header.contains("fair? fair") && header.contains("caveats below"),
+        "{header}"
+    );
+    assert!(!header.contains("doubts"), "{header}");
+}
+
+#[test]
+fn what_the_experiment_declares_stands_in_the_header_and_among_the_findings() {
+    let mut record = Scenario::duel().record();
+    record.plan.waivers.clear();
+    record.plan.about = vec!["innodb_doublewrite".to_owned()];
+    let (summary, findings) = summarise(&record);
+    let declared = findings
+        .iter()
+        .find(|one| one.rule == "audit.D3.torn_page.protection")
+        .unwrap();
+    assert_eq!(declared.severity, Severity::Note);
+    assert!(
+        declared.claim.contains("also promises less"),
+        "{}",
+        declared.claim
+    );
+    for name in ["terminal", "markdown", "html"] {
+        let text = format(name)
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS)
+            .text;
+        assert!(text.contains("declared to be about"), "{name}: {text}");
+        assert!(text.contains("also promises less"), "{name}: {text}");
+    }
 }
 
 #[test]

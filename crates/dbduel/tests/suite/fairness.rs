@@ -8,6 +8,7 @@ use std::process::Command;
 use dbduel_record::Record;
 use serde_json::Value;
 
+use super::bare_server::{BareServer, free_port};
 use super::lab::{
     Lab, program, published, servers_left, shipped, short_experiment, signal, with_servers,
 };
@@ -206,4 +207,48 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
         (0, &Value::from(2)),
         "{whole:#}"
     );
+}
+
+/// Servers that nobody here configures differ in what a commit survives: void, unless that is the declared question.
+#[test]
+fn running_servers_may_be_compared_about_durability_when_it_is_declared() {
+    const SERVER: &str = "mariadb-10.11";
+    let Some(_turn) = with_servers("running servers about durability", &[SERVER]) else {
+        return;
+    };
+    let ports = [free_port(), free_port()];
+    let servers = ports.map(|port| {
+        let options = [
+            format!("--port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+        ];
+        BareServer::start_with(SERVER, &options)
+    });
+    servers[1].query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    let addresses = ports.map(|port| format!("tcp://root@127.0.0.1:{port}"));
+    let undeclared = short_experiment(addresses.each_ref().map(String::as_str), "")
+        .lines()
+        .filter(|line| !line.starts_with("settings"))
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
+
+    let refused = Lab::new(&undeclared).run();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("D1: Commit durability"), "{said}");
+
+    let lab = Lab::new(&format!("about = [\"D1\"]\n{undeclared}"));
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let report = published(&lab.record_dir());
+    let audit = &report["summary"]["audit"];
+    assert_eq!(audit["about"][0], "D1");
+    assert_eq!(heavy(audit), Vec::<String>::new());
+    let findings = report["findings"].as_array().unwrap();
+    let disclosed = findings
+        .iter()
+        .find(|one| one["rule"] == "audit.D1.commit.level")
+        .unwrap();
+    assert_eq!(disclosed["severity"], "note", "{disclosed:#}");
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::ServerEvidence;
+use super::table::table;
 use super::value::{Value, option_value};
 
 /// What kind of comparison the contest claims to be.
@@ -64,14 +65,19 @@ pub struct Case {
     pub contest: Contest,
     /// What the evidence is about.
     pub stage: Stage,
-    /// Classes, facts or variables that the contest is about, so that they differ on purpose.
+    /// Classes, facts, rules or variables that the contest is declared to be about: a difference in them is
+    /// disclosed and weighs nothing.
+    pub about: Vec<String>,
+    /// Facts or variables in which an experiment makes its contenders differ without declaring it. Such a difference
+    /// is not held against performance, but against durability.
     pub subject: Vec<String>,
     /// Accepted findings.
     pub waivers: Vec<Waiver>,
     /// Largest number of clients of the run, when it is known.
     pub clients: Option<u32>,
-    /// Winner ÷ loser in throughput, when it is known.
-    pub margin: Option<f64>,
+    /// Throughput of each contender that has a verdict, ÷ the baseline's; contenders without a verdict are left out.
+    /// `None` for results whose verdicts are not known.
+    pub margins: Option<BTreeMap<String, f64>>,
 }
 
 impl Case {
@@ -84,11 +90,18 @@ impl Case {
             host: None,
             contest: Contest::default(),
             stage: Stage::default(),
+            about: Vec::new(),
             subject: Vec::new(),
             waivers: Vec::new(),
             clients: None,
-            margin: None,
+            margins: None,
         }
+    }
+
+    /// Indices of the contenders that are compared with the baseline.
+    pub fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let baseline = self.baseline;
+        (0..self.contenders.len()).filter(move |&index| index != baseline)
     }
 
     /// Accepts what an experiment accepts: class, fact or rule, and the reason.
@@ -100,9 +113,9 @@ impl Case {
         self.waivers.extend(waivers);
     }
 
-    /// Declares what an experiment sets differently to be what its contest is about, when the contenders
-    /// run the same build. Between different products settings differ because the products do, and say
-    /// nothing about the question.
+    /// Takes what an experiment sets differently for what its contest is about, when the contenders run the same
+    /// build. Between different products settings differ because the products do, and say nothing about the
+    /// question.
     pub fn declare_what_was_asked(&mut self) {
         let asked = self.settings_asked_differently();
         self.subject.extend(asked);
@@ -123,6 +136,8 @@ impl Case {
             .contenders
             .iter()
             .flat_map(|contender| contender.asked.keys());
+        // Contenders must differ in their places and ports, whatever the contest is about.
+        let names = names.filter(|name| table().why_ignored(name).is_none());
         let mut names: Vec<&String> = names.collect();
         names.sort();
         names.dedup();

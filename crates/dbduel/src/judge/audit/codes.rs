@@ -11,6 +11,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("variables", "no variables of a side are known"),
     ("one-sided", "facts that exist on one side only"),
     ("not-looked-at", "facts that nobody looked at"),
+    (
+        "about",
+        "what the contest is declared to be about and no contender differs in",
+    ),
     ("unknown", "variables that differ and are not classified"),
 ];
 
@@ -81,7 +85,7 @@ pub fn codes() -> Vec<Code> {
 /// # Errors
 /// The nearest name, and where all of them are.
 pub fn check_waiver(name: &str) -> Result<(), String> {
-    check(name, &[])
+    check(name, "class, fact or rule", &[])
 }
 
 /// Whether a contest can be about `name`: a class, a fact, a rule or a variable of some server.
@@ -101,10 +105,10 @@ pub fn check_subject(name: &str) -> Result<(), String> {
     if variables.iter().any(|variable| variable == bare) || table().is_mapped(bare) {
         return Ok(());
     }
-    check(name, &variables)
+    check(name, "class, fact, rule or variable", &variables)
 }
 
-fn check(name: &str, variables: &[String]) -> Result<(), String> {
+fn check(name: &str, kinds: &str, variables: &[String]) -> Result<(), String> {
     let codes = codes();
     let is_it = |code: &Code| code.name.eq_ignore_ascii_case(name.trim());
     if codes.iter().any(is_it) {
@@ -119,7 +123,7 @@ fn check(name: &str, variables: &[String]) -> Result<(), String> {
         .unwrap_or_default();
     let classes: Vec<&str> = CLASSES.iter().map(|class| class.id).collect();
     Err(format!(
-        "`{name}` is no class, fact or rule of the audit{near}; the classes are {}, and `dbduel audit --codes` lists all names with what they mean",
+        "`{name}` is no {kinds} of the audit{near}; the classes are {}, and `dbduel audit --codes` lists all names with what they mean",
         classes.join(", ")
     ))
 }

@@ -17,8 +17,9 @@ use super::classes::Weight;
 use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Reading, State};
 use super::remedy::{equalising, remedy_settings};
+use super::subject::Subject;
 use super::table::{Compare, Fact, Faster, table};
-use super::value::{Value, variable_name};
+use super::value::Value;
 pub use outcome::{Outcome, outcome_of};
 use outcome::{differing_flags, parts};
 
@@ -40,7 +41,7 @@ pub struct Comparison {
 /// Every fact of `other` beside the baseline's, and the findings about those that differ.
 #[must_use]
 pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>) {
-    let subject = subject(case);
+    let subject = Subject::of(case);
     let mut comparisons = Vec::new();
     let mut findings = Vec::new();
     for fact in &table().facts {
@@ -63,29 +64,6 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>
         });
     }
     (comparisons, findings)
-}
-
-/// What the contest is about, under the names that facts and variables have.
-#[must_use]
-pub fn subject(case: &Case) -> BTreeSet<String> {
-    case.subject
-        .iter()
-        .map(|name| variable_name(name))
-        .collect()
-}
-
-/// True when the contest names this fact, its class, or a variable that it was read from.
-#[must_use]
-pub fn is_subject(fact: &Fact, readings: &[Reading<'_>; 2], subject: &BTreeSet<String>) -> bool {
-    let class = fact.class.id.to_ascii_lowercase();
-    let read = readings
-        .iter()
-        .flat_map(|reading| &reading.from)
-        .map(|read| read.name.as_str());
-    [class.as_str(), &fact.name]
-        .into_iter()
-        .chain(read)
-        .any(|name| subject.contains(name))
 }
 
 struct Pair<'a> {
@@ -162,10 +140,6 @@ impl<'a> Pair<'a> {
         Some(self.name(usize::from(!first_is_faster)))
     }
 
-    fn is_subject(&self, subject: &BTreeSet<String>) -> bool {
-        is_subject(self.fact, &self.readings, subject)
-    }
-
     fn was_asked_for(&self) -> bool {
         let asked = |index: usize, name: &str| self.case.contenders[index].asked.contains_key(name);
         (0..2).any(|side| {
@@ -176,7 +150,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    fn finding(&self, outcome: Outcome, subject: &BTreeSet<String>) -> Option<AuditFinding> {
+    fn finding(&self, outcome: Outcome, subject: &Subject) -> Option<AuditFinding> {
         match outcome {
             Outcome::Differs => Some(self.difference(subject)),
             Outcome::Unreadable => Some(self.unreadable()),
@@ -185,7 +159,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn difference(&self, subject: &BTreeSet<String>) -> AuditFinding {
+    fn difference(&self, subject: &Subject) -> AuditFinding {
         let mut weight = self.fact.weight;
         if self.fact.asked_weight > weight && self.was_asked_for() {
             weight = self.fact.asked_weight;
@@ -195,31 +169,38 @@ impl<'a> Pair<'a> {
             .iter()
             .any(|reading| reading.row.is_some_and(|row| row.is_architecture));
         let is_listed_only = self.case.contest != Contest::Equalised;
-        let (kind, severity, remark) = match weight {
-            Weight::Durability if self.is_subject(subject) => (
+        let named = subject.names(self.fact, &self.readings);
+        let (kind, severity, remark) = match (weight, &named) {
+            (Weight::Durability, Some(named)) => (
                 Kind::Declared,
-                Severity::Doubt,
+                if named.is_declared {
+                    Severity::Note
+                } else {
+                    Severity::Doubt
+                },
                 "; the contest is about this, so the faster side also promises less",
             ),
-            _ if self.is_subject(subject) => (
+            (_, Some(_)) => (
                 Kind::Declared,
                 Severity::Note,
                 "; the contest is about this",
             ),
-            Weight::Durability | Weight::Semantics => (Kind::NotComparable, weight.severity(), ""),
-            Weight::Performance if is_architecture => (
+            (Weight::Durability | Weight::Semantics, None) => {
+                (Kind::NotComparable, weight.severity(), "")
+            }
+            (Weight::Performance, None) if is_architecture => (
                 Kind::Architecture,
                 Severity::Note,
                 "; by design, no setting changes it",
             ),
-            Weight::Performance if is_listed_only => {
+            (Weight::Performance, None) if is_listed_only => {
                 (Kind::Difference, Severity::Note, "; listed, not equalised")
             }
-            Weight::Performance if matches!(self.fact.class.id, "P22" | "P23") => {
+            (Weight::Performance, None) if matches!(self.fact.class.id, "P22" | "P23") => {
                 (Kind::ClientSide, Severity::Doubt, "")
             }
-            Weight::Performance => (Kind::Advantage, Severity::Doubt, ""),
-            Weight::Information => (Kind::Difference, Severity::Note, ""),
+            (Weight::Performance, None) => (Kind::Advantage, Severity::Doubt, ""),
+            (Weight::Information, None) => (Kind::Difference, Severity::Note, ""),
         };
         let favours = self.favoured().map(str::to_owned);
         let favour = favours
@@ -234,7 +215,15 @@ impl<'a> Pair<'a> {
                 self.side_by_side()
             ),
         };
-        let (remedy, remedy_settings) = self.remedy();
+        let (mut remedy, remedy_settings) = self.remedy();
+        if let Some(named) = named
+            && severity > Severity::Note
+        {
+            remedy = format!(
+                "If it is the question, declare it in the experiment: about = [\"{}\"]. Otherwise: {remedy}",
+                named.name
+            );
+        }
         AuditFinding {
             rule: self.fact.name.clone(),
             class: self.fact.class.id.to_owned(),

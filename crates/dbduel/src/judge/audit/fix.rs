@@ -15,6 +15,7 @@ use super::finding::RemedySetting;
 use super::predict::{Defaults, Taken, predict};
 use super::remedy::equalising;
 use super::rules;
+use super::subject::Subject;
 use super::table::table;
 use super::{Audit, Outcome, audit, classes::Weight, compare, reading};
 
@@ -132,7 +133,7 @@ fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
 /// One pass over the facts and the rules; applies and returns what it sets.
 fn round(case: &mut Case) -> Vec<RemedySetting> {
     let mut settings = Vec::new();
-    let subject = compare::subject(case);
+    let subject = Subject::of(case);
     let waivers = case.waivers.clone();
     let others: Vec<usize> = (0..case.contenders.len())
         .filter(|&index| index != case.baseline)
@@ -148,7 +149,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
             let readings = indices.map(|index| reading::read(fact, case, index));
             let wanted = equalising(fact, case, &indices, &readings);
             let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs
-                && !compare::is_subject(fact, &readings, &subject);
+                && subject.names(fact, &readings).is_none();
             if is_apart {
                 apply(case, &wanted);
                 settings.extend(wanted);
@@ -163,7 +164,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
         let wanted: Vec<RemedySetting> = finding
             .remedy_settings
             .into_iter()
-            .filter(|setting| !subject.contains(&setting.name))
+            .filter(|setting| !subject.has(&setting.name))
             .collect();
         apply(case, &wanted);
         settings.extend(wanted);

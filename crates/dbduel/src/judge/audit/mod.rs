@@ -22,6 +22,7 @@ mod remedy;
 pub mod rules;
 mod schema;
 mod server;
+mod subject;
 pub mod table;
 mod takes;
 #[cfg(test)]
@@ -72,6 +73,9 @@ pub struct Audit {
     pub baseline: String,
     /// What the contest claims to be.
     pub contest: Contest,
+    /// What it is declared to be about: classes, facts, rules or variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
     /// All in one word.
     pub grade: Grade,
     /// Heaviest first.
@@ -170,8 +174,7 @@ pub fn audit(case: &Case) -> Audit {
     let mut comparisons = Vec::new();
     let mut findings = Vec::new();
     let readable = |index: usize| !case.contenders[index].variables.is_empty();
-    let others = (0..case.contenders.len()).filter(|&index| index != case.baseline);
-    for other in others {
+    for other in case.others() {
         if !readable(case.baseline) || !readable(other) {
             findings.push(nothing_to_compare(case, other));
             continue;
@@ -182,6 +185,7 @@ pub fn audit(case: &Case) -> Audit {
         findings.extend(unknown::find(case, other));
         comparisons.extend(compared);
     }
+    findings.extend(subject::without_difference(case));
     findings.extend(rules::check_all(case));
     let used = waive(&mut findings, &case.waivers);
     // Stable: findings of one weight stay in the order of their classes.
@@ -196,6 +200,7 @@ pub fn audit(case: &Case) -> Audit {
             .map(|baseline| baseline.name.clone())
             .unwrap_or_default(),
         contest: case.contest,
+        about: case.about.clone(),
         grade: Grade::of(&findings),
         findings,
         comparisons,

@@ -25,6 +25,7 @@ pub fn case_of(record: &Record) -> Case {
     let contenders = contenders.map(|(contender, files)| evidence(record, contender, files));
     let mut case = Case::of(contenders.collect());
     case.baseline = record.plan.baseline;
+    case.about.clone_from(&record.plan.about);
     case.waive(&record.plan.waivers);
     case.host = Some(record.host.clone());
     let was_measured = record

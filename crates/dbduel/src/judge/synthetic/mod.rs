@@ -238,6 +238,7 @@ impl Scenario {
             injection: None,
             objective: None,
             search: None,
+            about: Vec::new(),
             waivers: [("D3".to_owned(), "the device writes pages whole".to_owned())].into(),
             blocks: self.planned_blocks(),
         }

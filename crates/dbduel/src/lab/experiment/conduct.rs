@@ -1,9 +1,9 @@
-//! How the contest is to be conducted: `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
+//! How the contest is to be conducted and judged: `about`, `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
 
-use super::document::{Located, Report, Section, integer, string};
+use super::document::{Located, Report, Section, describe, integer, string};
 use super::value::{duration_within, share_within, size};
 use super::{Injection, Limits, Schedule};
-use crate::judge::audit::codes::check_waiver;
+use crate::judge::audit::codes::{check_subject, check_waiver};
 
 /// Starts of all servers: three before the first look, a hundred at most; one is no series.
 const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
@@ -59,6 +59,35 @@ pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> 
         stopped: stopped?,
         period: period.map(|period| period.value),
     })
+}
+
+/// The names of `about`, each known to the audit.
+pub(super) fn read_about(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Located<String>> {
+    let Some(value) = root.value("about") else {
+        return Vec::new();
+    };
+    let Some(names) = value.get_ref().as_array().filter(|names| !names.is_empty()) else {
+        let message = format!(
+            "`about` is a list of what the contest is about, such as [\"innodb_doublewrite\"] or [\"D3\"]; found {}",
+            describe(value.get_ref())
+        );
+        report.add(&value.span(), message);
+        return Vec::new();
+    };
+    let read = |entry: &toml::Spanned<toml::de::DeValue<'_>>| {
+        let name = string(entry.get_ref()).and_then(|name| check_subject(&name).map(|()| name));
+        match name {
+            Ok(value) => Some(Located {
+                value,
+                span: entry.span(),
+            }),
+            Err(message) => {
+                report.add(&entry.span(), format!("`about`: {message}"));
+                None
+            }
+        }
+    };
+    names.iter().filter_map(read).collect()
 }
 
 pub(super) fn read_waivers(

@@ -19,7 +19,7 @@ mod workload;
 use std::path::Path;
 use std::time::Duration;
 
-use conduct::{read_injection, read_limits, read_schedule, read_waivers};
+use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
 use dbduel_record::plan::IoLimit;
 use document::{Located, Report, Section, Troubles, integer, string};
@@ -56,6 +56,8 @@ pub struct Experiment {
     pub limits: Limits,
     /// A known handicap of one contender.
     pub injection: Option<Injection>,
+    /// Names of the audit that the contest is about: contenders differ in them on purpose.
+    pub about: Vec<Located<String>>,
     /// Findings of the audit that are accepted, with the reason.
     pub waivers: Vec<(Located<String>, Located<String>)>,
     /// How the highest rate is searched for.
@@ -253,6 +255,7 @@ impl Experiment {
         let budget = root.get("budget", duration);
         let seed = root.get("seed", |value| integer(value, 0..=i64::MAX));
         let baseline = root.get("baseline", string);
+        let about = read_about(&report, &root);
         let contenders = read_contenders(&report, &root);
         check_contender_names(&report, &contenders, baseline.as_ref());
         let workload = read_workload(&report, &root);
@@ -305,6 +308,7 @@ impl Experiment {
             schedule,
             limits,
             injection,
+            about,
             waivers,
             search,
             sweep,

@@ -132,6 +132,28 @@ fn names_must_refer_to_something() {
 }
 
 #[test]
+fn what_the_contest_is_about_is_known_to_the_audit() {
+    let text = format!("about = [\"innodb_doublewrite\", \"D3\"]\n{GOOD}");
+    let about = parse(&text).unwrap().about;
+    let names: Vec<&str> = about.iter().map(|name| name.value.as_str()).collect();
+    assert_eq!(names, ["innodb_doublewrite", "D3"]);
+    for (value, place, message) in [
+        ("[\"D3\", \"D33\"]", "2:16", "did you mean `D3`?"),
+        (
+            "[\"innodb_doublewrit\"]",
+            "2:10",
+            "no class, fact, rule or variable of the audit (did you mean `innodb_doublewrite`?)",
+        ),
+        ("\"D3\"", "2:9", "found the string \"D3\""),
+        ("[]", "2:9", "is a list of what the contest is about"),
+        ("[3]", "2:10", "expected a string, found the number 3"),
+    ] {
+        let line = format!("about = {value}\nbudget =");
+        check("budget =", &line, place, message);
+    }
+}
+
+#[test]
 fn a_lone_contender_has_nobody_to_duel_with() {
     let text = "[contenders.a]\nserver = \"x\"\n[workload]\nname = \"y\"\n";
     let troubles = parse(text).unwrap_err().to_string();

@@ -55,6 +55,7 @@ pub fn ask_for(contender: &Contender, evidence: &mut ServerEvidence) {
 fn about_plan(case: &mut Case, plan: &Plan) {
     case.baseline = plan.baseline;
     case.clients = plan.levels.iter().map(|level| level.clients).max();
+    case.about.clone_from(&plan.about);
     case.waive(&plan.waivers);
     case.declare_what_was_asked();
 }

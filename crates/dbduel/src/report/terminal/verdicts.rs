@@ -81,8 +81,9 @@ fn reservations(findings: &[Finding]) -> String {
     };
     match (count(Severity::Void), count(Severity::Doubt)) {
         (0, 0) => String::new(),
-        (0, doubts) => format!("; {}, see below", words::things(doubts as u64, "doubt")),
-        (_, _) => "; not valid as it stands, see below".to_owned(),
+        // Not called doubts: whether settings are fair is another question, answered on the next line.
+        (0, doubts) => format!("; {} below", words::things(doubts as u64, "caveat")),
+        (_, _) => "; not valid, see below".to_owned(),
     }
 }
 

@@ -152,6 +152,13 @@ fn because(audit: &Audit) -> String {
         0 => {}
         waived => parts.push(format!("{waived} waived")),
     }
+    if !audit.about.is_empty() {
+        let names: Vec<String> = audit.about.iter().map(|name| format!("`{name}`")).collect();
+        parts.push(format!(
+            "declared to be about {}",
+            words::joined_texts(&names)
+        ));
+    }
     parts.join(", ")
 }
 

@@ -65,27 +65,76 @@ fn durability_that_differs_makes_a_contest_void() {
 }
 
 #[test]
-fn a_difference_that_the_experiment_is_about_is_declared_and_durability_still_a_doubt() {
-    let mut about_doublewrite = two("mariadb-10.11.5", &[], &[("innodb_doublewrite", "OFF")]);
-    about_doublewrite.declare_what_was_asked();
-    let audit_of_doublewrite = audit(&about_doublewrite);
-    let found = finding(&audit_of_doublewrite, "torn_page.protection");
+fn durability_in_which_settings_differ_is_a_doubt_until_it_is_declared() {
+    let mut case = two("mariadb-10.11.5", &[], &[("innodb_doublewrite", "OFF")]);
+    case.declare_what_was_asked();
+    let undeclared = audit(&case);
+    let found = finding(&undeclared, "torn_page.protection");
     assert_eq!(
         (found.kind, found.severity),
         (Kind::Declared, Severity::Doubt)
     );
     assert!(found.claim.contains("promises less"), "{}", found.claim);
-    assert_eq!(audit_of_doublewrite.grade, Grade::Doubtful);
+    let hint = "about = [\"innodb_doublewrite\"]";
+    assert!(found.remedy.contains(hint), "{}", found.remedy);
+    assert_eq!(undeclared.grade, Grade::Doubtful);
 
-    let mut about_the_hash_index = two(
+    for name in ["innodb_doublewrite", "D3", "torn_page.protection"] {
+        case.about = vec![name.to_owned()];
+        let declared = audit(&case);
+        let found = finding(&declared, "torn_page.protection");
+        assert_eq!(
+            (found.kind, found.severity),
+            (Kind::Declared, Severity::Note),
+            "{name}"
+        );
+        assert!(found.claim.contains("promises less"), "{}", found.claim);
+        assert_eq!(declared.grade, Grade::Fair, "{name}");
+    }
+}
+
+#[test]
+fn a_difference_in_performance_that_the_settings_make_is_declared() {
+    let mut case = two(
         "mariadb-10.11.5",
         &[("innodb_adaptive_hash_index", "1")],
         &[("innodb_adaptive_hash_index", "0")],
     );
-    about_the_hash_index.declare_what_was_asked();
-    let audit = audit(&about_the_hash_index);
+    case.declare_what_was_asked();
+    let audit = audit(&case);
     assert_eq!(finding(&audit, "ahi.on").kind, Kind::Declared);
     assert_eq!(audit.grade, Grade::Fair);
+}
+
+/// Servers that nobody here started were asked for nothing, so only a declaration tells what the contest is about.
+#[test]
+fn running_servers_may_differ_in_the_durability_that_is_declared_and_in_no_other() {
+    let mut case = two(
+        "mariadb-10.11.5",
+        &[],
+        &[("innodb_flush_log_at_trx_commit", "2")],
+    );
+    case.contenders[1].asked.clear();
+    assert_eq!(audit(&case).grade, Grade::NotComparable);
+    case.about = vec!["D1".to_owned()];
+    assert_eq!(audit(&case).grade, Grade::Fair);
+    case.about = vec!["D3".to_owned()];
+    let audit = audit(&case);
+    assert_eq!(audit.grade, Grade::NotComparable);
+    let unmoved = finding(&audit, "about");
+    assert_eq!(unmoved.severity, Severity::Note);
+    assert!(unmoved.claim.contains("`D3`"), "{}", unmoved.claim);
+}
+
+#[test]
+fn places_and_ports_are_not_what_a_contest_is_about() {
+    let mut case = two(
+        "mariadb-10.11.5",
+        &[("port", "3306"), ("socket", "/a.sock"), ("datadir", "/a")],
+        &[("port", "3307"), ("socket", "/b.sock"), ("datadir", "/b")],
+    );
+    case.declare_what_was_asked();
+    assert!(case.subject.is_empty(), "{:?}", case.subject);
 }
 
 #[test]
@@ -102,7 +151,7 @@ fn between_products_settings_declare_nothing() {
         finding(&audit(&case), "flush.threads").kind,
         Kind::Advantage
     );
-    case.subject.push("P3".to_owned());
+    case.about.push("P3".to_owned());
     assert_eq!(finding(&audit(&case), "flush.threads").kind, Kind::Declared);
 }
 

@@ -44,6 +44,7 @@ fn plan() -> Plan {
             clients: 8,
             arrival: Arrival::Closed { think_ms: 0.0 },
         }],
+        about: Vec::new(),
         waivers: Default::default(),
         blocks: Vec::new(),
         ..Scenario::duel().plan()

@@ -7,6 +7,7 @@ use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::finding::{AuditFinding, Kind};
+use crate::judge::audit::subject;
 use crate::percent;
 
 /// Data up to this share of the pool are in memory (a rule of thumb).
@@ -21,7 +22,14 @@ const RATE_RATIO: f64 = 2.0;
 /// deadlocks come in clusters.
 const RATE_DEVIATIONS: f64 = 5.0;
 
+/// Classes whose facts decide how much of the data a pool holds: its size, and how tables are stored.
+const OF_DATA_AND_POOL: &[&str] = &["P1", "S4", "D7"];
+
 pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
+    let subject = subject::classes(case);
+    if OF_DATA_AND_POOL.iter().any(|class| subject.contains(class)) {
+        return Vec::new();
+    }
     let class_of = |index: usize| -> Option<(&'static str, f64)> {
         let data = case.contenders[index].data_bytes? as f64;
         let ratio = data / Look { case, index }.number("pool.bytes")?;
@@ -35,7 +43,7 @@ pub(super) fn data_against_pool(case: &Case) -> Vec<AuditFinding> {
     let Some(reference) = class_of(case.baseline) else {
         return Vec::new();
     };
-    others(case)
+    case.others()
         .filter_map(|other| {
             let found = class_of(other)?;
             if found.0 == reference.0 {
@@ -145,7 +153,7 @@ fn rates_that_differ(
     let Some(reference) = rate(baseline) else {
         return Vec::new();
     };
-    others(case)
+    case.others()
         .filter_map(|other| {
             let server = &case.contenders[other];
             let found = rate(server)?;
@@ -199,7 +207,7 @@ pub(super) fn one_platform(case: &Case) -> Vec<AuditFinding> {
 const DIFFERENCES_MIN: usize = 2;
 
 pub(super) fn confounded(case: &Case) -> Vec<AuditFinding> {
-    others(case)
+    case.others()
         .filter_map(|other| {
             let (comparisons, findings) = compare(case, other);
             let open: Vec<&AuditFinding> = findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
@@ -219,10 +227,6 @@ pub(super) fn confounded(case: &Case) -> Vec<AuditFinding> {
             Some(finding)
         })
         .collect()
-}
-
-pub(super) fn others(case: &Case) -> impl Iterator<Item = usize> + '_ {
-    (0..case.contenders.len()).filter(move |&index| index != case.baseline)
 }
 
 #[cfg(test)]

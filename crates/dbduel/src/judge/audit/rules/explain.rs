@@ -6,7 +6,6 @@
 use dbduel_record::event::Severity;
 
 use super::about_contest;
-use super::contest::others;
 use crate::judge::audit::case::{Case, Stage};
 use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::ServerEvidence;
@@ -40,21 +39,27 @@ const WORK: &[(&str, &str)] = &[
 type Profile = Vec<(&'static str, f64)>;
 
 pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
-    let is_large = case
-        .margin
-        .is_some_and(|margin| margin.max(1.0 / margin) > MARGIN);
-    if case.stage != Stage::Results || (case.margin.is_some() && !is_large) {
+    if case.stage != Stage::Results {
         return Vec::new();
     }
+    let is_large = |server: &ServerEvidence| {
+        let margin = case.margins.as_ref()?.get(&server.name);
+        Some(margin.is_some_and(|margin| margin.max(1.0 / margin) > MARGIN))
+    };
     let baseline = &case.contenders[case.baseline];
-    let explained = others(case).map(|other| {
+    let explained = case.others().filter_map(|other| {
         let server = &case.contenders[other];
+        // What is undecided needs no cause, and a small difference has no doubt about it.
+        let is_large = is_large(server);
+        if is_large == Some(false) {
+            return None;
+        }
         let profiles = profile(baseline).zip(profile(server));
         let mut finding = match profiles {
             None => without_counters(baseline, server),
             Some((one, two)) => {
-                let doubt = if !is_large {
-                    Doubt::Small
+                let doubt = if is_large.is_none() {
+                    Doubt::Unknown
                 } else if are_alike(case, other) {
                     Doubt::Chance
                 } else {
@@ -64,7 +69,7 @@ pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
             }
         };
         finding.about = vec![baseline.name.clone(), server.name.clone()];
-        finding
+        Some(finding)
     });
     explained.collect()
 }
@@ -72,8 +77,8 @@ pub(super) fn unexplained(case: &Case) -> Vec<AuditFinding> {
 /// What a result without a cause leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
-    /// Nothing: there is no verdict on a large difference.
-    Small,
+    /// It is not known whether there is a difference at all.
+    Unknown,
     /// The contenders are alike, so the verdict is probably one that the confidence leaves to chance.
     Chance,
     /// Which of their differences it was.
@@ -93,6 +98,7 @@ fn are_alike(case: &Case, other: usize) -> bool {
     };
     findings.is_empty()
         && case.subject.is_empty()
+        && case.about.is_empty()
         && unknown::find(case, other).is_none()
         && !comparisons.iter().any(|one| differs(one.outcome))
 }

@@ -25,6 +25,7 @@ use super::case::{Case, Contest};
 use super::classes::Weight;
 use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Read};
+use super::subject::{self, Subject};
 use super::table::table;
 use super::value::Value;
 
@@ -214,16 +215,32 @@ pub const RULES: &[Rule] = &[
 #[must_use]
 pub fn check_all(case: &Case) -> Vec<AuditFinding> {
     let mut findings = Vec::new();
+    let (subject, classes) = (Subject::of(case), subject::classes(case));
     for rule in RULES {
-        match rule.check {
-            Check::Contender(check) => findings.extend(check_contenders(rule, check, case)),
-            Check::Contest(check) => {
-                findings.extend(check(case).into_iter().map(|finding| named(rule, finding)));
-            }
-            Check::Facts => {}
+        let mut found = match rule.check {
+            Check::Contender(check) => check_contenders(rule, check, case).into_iter().collect(),
+            Check::Contest(check) => check(case)
+                .into_iter()
+                .map(|finding| named(rule, finding))
+                .collect(),
+            Check::Facts => Vec::new(),
+        };
+        let is_of_performance = rule.class.starts_with('P');
+        if is_of_performance && (classes.contains(rule.class) || subject.has(rule.id)) {
+            found.iter_mut().for_each(declare);
         }
+        findings.extend(found);
     }
     findings
+}
+
+/// Makes a note of a doubt about performance in a class that the contest is about.
+fn declare(finding: &mut AuditFinding) {
+    if finding.severity == Severity::Doubt {
+        finding.severity = Severity::Note;
+        finding.kind = Kind::Declared;
+        finding.claim.push_str(" The contest is about this.");
+    }
 }
 
 fn named(rule: &Rule, mut finding: AuditFinding) -> AuditFinding {

@@ -253,7 +253,7 @@ fn a_large_margin_needs_a_cause() {
     );
     case.declare_what_was_asked();
     case.stage = Stage::Results;
-    case.margin = Some(1.3);
+    case.margins = Some([("b".to_owned(), 1.3)].into());
     for contender in &mut case.contenders {
         contender.status_before = counters(&[("com_commit", "0"), ("innodb_data_fsyncs", "0")]);
         contender.status_after =
@@ -278,5 +278,79 @@ fn a_large_margin_needs_a_cause() {
         explained.claim.contains("syncs 1.00 and 3.00"),
         "{}",
         explained.claim
+    );
+}
+
+#[test]
+fn what_is_undecided_needs_no_cause() {
+    let mut case = Case::of(
+        ["a", "b", "c"]
+            .map(|name| server(name, "mariadb-10.11.5"))
+            .into(),
+    );
+    case.stage = Stage::Results;
+    let about = |case: &Case| -> Vec<String> {
+        let audit = audit(case);
+        let told = audit
+            .findings
+            .iter()
+            .filter(|finding| finding.rule == "R37");
+        told.flat_map(|finding| finding.about.clone()).collect()
+    };
+    assert_eq!(
+        about(&case),
+        ["a", "b", "a", "c"],
+        "nobody said what came out"
+    );
+    case.margins = Some([("b".to_owned(), 1.3)].into());
+    assert_eq!(about(&case), ["a", "b"]);
+    case.margins = Some([].into());
+    assert!(about(&case).is_empty());
+}
+
+#[test]
+fn the_factor_under_test_is_no_doubt() {
+    let differing = |setting: &str, values: [&str; 2]| {
+        let mut case = two(
+            "mariadb-10.11.5",
+            &[(setting, values[0])],
+            &[(setting, values[1])],
+        );
+        for contender in &mut case.contenders {
+            contender.data_bytes = Some(1 << 30);
+        }
+        case.host = Some(Host {
+            rotational: Some(false),
+            ..Host::default()
+        });
+        case
+    };
+    // The size of the pool decides whether the data are in memory.
+    let mut pool = differing("innodb_buffer_pool_size", ["2G", "256M"]);
+    assert_eq!(finding(&audit(&pool), "R2b").severity, Severity::Doubt);
+    pool.declare_what_was_asked();
+    assert!(!says(&audit(&pool), "R2b"));
+    // Tables that are stored in another way take another share of one pool.
+    let mut stored = differing("innodb_file_per_table", ["1", "1"]);
+    stored.contenders[1].data_bytes = Some(1 << 26);
+    assert!(says(&audit(&stored), "R2b"));
+    stored.subject.push("table.compression".to_owned());
+    stored.contenders[0].schema = Some("CREATE TABLE a (b int)".to_owned());
+    stored.contenders[1].schema = Some("CREATE TABLE a (b int) `PAGE_COMPRESSED`=1".to_owned());
+    assert!(!says(&audit(&stored), "R2b"));
+    // A limit that one level of the factor breaks.
+    let mut capacity = differing("innodb_io_capacity", ["200", "4000"]);
+    assert_eq!(finding(&audit(&capacity), "R11").severity, Severity::Doubt);
+    capacity.about.push("innodb_io_capacity".to_owned());
+    let audit = audit(&capacity);
+    let found = finding(&audit, "R11");
+    assert_eq!(
+        (found.kind, found.severity),
+        (Kind::Declared, Severity::Note)
+    );
+    assert!(
+        found.claim.ends_with("The contest is about this."),
+        "{}",
+        found.claim
     );
 }

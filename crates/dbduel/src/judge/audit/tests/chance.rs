@@ -89,7 +89,8 @@ fn counters_that_differ_by_chance_are_no_bias() {
             case.clients = Some(16);
             case.host = Some(host_that_says_all());
             // Some verdicts are wrong; their margin has no cause.
-            case.margin = Some(if draw.share() < 0.05 { 1.3 } else { 1.0 });
+            let margin = if draw.share() < 0.05 { 1.3 } else { 1.0 };
+            case.margins = Some([("b".to_owned(), margin)].into());
             let means = means(&mut draw);
             let data = 128e6 * draw.share() * 2.0;
             for contender in &mut case.contenders {
