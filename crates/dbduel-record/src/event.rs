@@ -2,6 +2,8 @@
 //!
 //! To resume is to filter the plan by the journal; nothing else is consulted.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +127,19 @@ pub enum Event {
     SliceFinished {
         /// Which.
         slice: SliceId,
+        /// Bytes of each file that grows, with the rows of this slice in it; empty in records of earlier versions. What
+        /// an interrupted write leaves behind these lengths does not count.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        lengths: BTreeMap<String, u64>,
+    },
+    /// What an interrupted write had left at the end of a file was removed. No row of a finished slice was in it.
+    TailRemoved {
+        /// The file, by its path below the record.
+        file: String,
+        /// Its length since then, bytes.
+        kept_bytes: u64,
+        /// What was removed, bytes.
+        removed_bytes: u64,
     },
     /// A slice brought no result; its block does not count.
     SliceLost {

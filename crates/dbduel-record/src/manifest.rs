@@ -14,13 +14,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub use check::{Check, Difference, check};
-pub(crate) use seal::extended;
 pub use seal::{FileDigest, Seal};
+pub(crate) use seal::{extended, last_seal};
 
-use crate::store::{
-    COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SELFTEST, SLICES, TICKS,
-};
+use crate::store::{EXPERIMENT, GROWING, HOST, PLAN, RecordError, SELFTEST};
 use crate::whole::{DEPTH_MAX, is_half_written};
 
 /// The manifest's file.
@@ -39,9 +36,6 @@ enum Kind {
 
 /// The kind of a file, by its path below the record.
 fn kind(path: &str) -> Kind {
-    const GROWING: &[&str] = &[
-        EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
-    ];
     const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST, SELFTEST];
     if GROWING.contains(&path) {
         Kind::Growing

@@ -13,14 +13,17 @@
 //! ```
 //!
 //! A slice counts when the journal says that it finished; rows of other slices are ignored. What
-//! was appended is synced before the journal mentions it, so no crash can make the journal lie. What
-//! servers acknowledged counts whatever became of its slice.
+//! was appended is synced before the journal mentions it, so no crash can make the journal lie. What an interrupted write
+//! leaves at the end of a file does not count and is removed before the next one. What servers acknowledged counts
+//! whatever became of its slice.
 
+mod ends;
 mod read;
 mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use ends::{TornEnd, torn_ends};
 pub use read::{ContenderFiles, Record, Stint};
 pub use write::{Held, RecordWriter, SliceResult};
 
@@ -59,6 +62,11 @@ pub const STACKS: &str = "stacks.folded";
 const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.
 pub const LATENCY: &str = "latency.hlog";
+
+/// The files that are only ever added to, the journal first.
+pub(crate) const GROWING: [&str; 8] = [
+    EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
+];
 
 /// The directory of one contender's files about a stint of its server after the first, which has the
 /// contender's own directory. A stint is a stretch of one server process between two looks at its

@@ -1,9 +1,10 @@
 //! Files that nobody ever sees half of.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::files::{Change, FileSystem, LocalFiles, sync_parent};
 
 /// How the names of files end that are being written; they begin with a dot.
 const PART: &str = ".part";
@@ -11,29 +12,45 @@ const PART: &str = ".part";
 /// Folders of a record are not nested deeper.
 pub(crate) const DEPTH_MAX: usize = 8;
 
-/// Writes a file beside its final place, syncs it and renames it. A file of that name is replaced; `mode` is the
-/// permission of the new one, before the process's mask.
+/// Writes a file beside its final place, syncs it, renames it and syncs the folder. A file of that name is replaced;
+/// `mode` is the permission of the new one, before the process's mask.
 ///
 /// # Errors
 /// When the file cannot be written, synced or renamed; what was written beside is removed then.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    write_whole_on(&LocalFiles, path, bytes, mode)
+}
+
+/// As [`write_whole`], on other files than the machine's own.
+///
+/// # Errors
+/// As [`write_whole`].
+pub fn write_whole_on(
+    files: &dyn FileSystem,
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process = std::process::id();
     let beside = path.with_file_name(format!(".{name}.{process}{PART}"));
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
+    let written = files
+        .apply(Change::Write {
+            path: &beside,
+            bytes,
+            mode,
         })
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| files.apply(Change::Sync { path: &beside }))
+        .and_then(|()| {
+            files.apply(Change::Rename {
+                from: &beside,
+                to: path,
+            })
+        })
+        .and_then(|()| sync_parent(files, path));
     if written.is_err() {
         // What is left of a failed attempt is of no use to anyone.
-        let _ = fs::remove_file(&beside);
+        let _ = files.apply(Change::Remove { path: &beside });
     }
     written
 }
@@ -71,7 +88,7 @@ pub fn half_written(folder: &Path) -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// When a folder cannot be listed or a file cannot be removed.
-pub fn remove_half_written(folder: &Path) -> io::Result<()> {
+pub fn remove_half_written(files: &dyn FileSystem, folder: &Path) -> io::Result<()> {
     let is_gone = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy());
         let process = name.and_then(|name| writer(&name));
@@ -80,7 +97,7 @@ pub fn remove_half_written(folder: &Path) -> io::Result<()> {
     let left = half_written(folder)?;
     left.iter()
         .filter(|path| is_gone(path))
-        .try_for_each(|path| match fs::remove_file(path) {
+        .try_for_each(|path| match files.apply(Change::Remove { path }) {
             // Somebody else has cleared up at the same time.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome,
@@ -144,7 +161,7 @@ mod tests {
             half_written(folder.path()).unwrap(),
             there(&[left[0], &living, left[1]])
         );
-        remove_half_written(folder.path()).unwrap();
+        remove_half_written(&LocalFiles, folder.path()).unwrap();
         assert!(kept.iter().all(|name| folder.path().join(name).is_file()));
         assert_eq!(half_written(folder.path()).unwrap(), there(&[&living]));
     }

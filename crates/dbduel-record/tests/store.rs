@@ -15,8 +15,8 @@ use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
     Workload,
 };
-use dbduel_record::rows::{ALL_CLASSES, SecondRow, SliceRow, TickRow};
-use dbduel_record::store::{SliceResult, contender_dir};
+use dbduel_record::rows::{ALL_CLASSES, ErrorRow, SecondRow, SliceRow, TickRow};
+use dbduel_record::store::{SliceResult, contender_dir, torn_ends};
 use dbduel_record::{Event, FormatVersion, Plan, Record, RecordError, RecordWriter};
 
 fn plan() -> Plan {
@@ -235,17 +235,19 @@ fn a_slice_that_the_journal_does_not_finish_does_not_count() {
 }
 
 #[test]
-fn torn_last_lines_are_dropped_and_the_writer_starts_a_new_line() {
+fn torn_last_lines_are_ignored_and_removed_before_the_next_write() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
     writer.slice(10, id(0), &slice(0)).unwrap();
     drop(writer);
-    append(
-        &dir.path().join("events.jsonl"),
-        "{\"at_ms\":11,\"what\":{\"ev",
-    );
-    append(&dir.path().join("slices.csv"), "0,1,0,new");
-    append(&dir.path().join("latency.hlog"), "Tag=new/4/all/0.1,17");
+    let halves = [
+        ("events.jsonl", "{\"at_ms\":11,\"what\":{\"ev"),
+        ("slices.csv", "0,1,0,new"),
+        ("latency.hlog", "Tag=new/4/all/0.1,17"),
+    ];
+    for (file, half) in halves {
+        append(&dir.path().join(file), half);
+    }
 
     let record = Record::open(dir.path()).unwrap();
     assert_eq!(
@@ -256,23 +258,61 @@ fn torn_last_lines_are_dropped_and_the_writer_starts_a_new_line() {
         ),
         (1, 1, 1)
     );
-    let files: Vec<&str> = record
-        .complaints
-        .iter()
-        .map(|complaint| complaint.file.as_str())
-        .collect();
-    assert_eq!(files, ["events.jsonl", "slices.csv", "latency.hlog"]);
+    assert_eq!(record.complaints, []);
+    let ends = || torn_ends(dir.path()).unwrap();
+    let torn = halves.map(|(file, half)| (file, half.len() as u64));
+    assert!(
+        ends()
+            .iter()
+            .map(|end| (end.file, end.removed_bytes))
+            .eq(torn)
+    );
 
-    let mut writer = RecordWriter::open(dir.path()).unwrap();
+    let mut writer = RecordWriter::open(dir.path(), 9).unwrap();
+    assert_eq!(ends(), []);
     writer.slice(12, id(1), &slice(1)).unwrap();
     let record = Record::open(dir.path()).unwrap();
+    assert_eq!(record.complaints, []);
+    assert_eq!((record.slices.len(), record.latencies.len()), (2, 2));
+    let stated = record.events.iter().filter_map(|event| match &event.what {
+        Event::TailRemoved {
+            file,
+            removed_bytes,
+            ..
+        } => Some((file.as_str(), *removed_bytes)),
+        _ => None,
+    });
+    assert!(stated.eq(torn));
+}
+
+#[test]
+fn a_torn_row_that_ends_within_a_quoted_line_break_is_removed_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    let failing = |position| SliceResult {
+        errors: vec![ErrorRow {
+            block: 0,
+            position,
+            contender: "old".to_owned(),
+            code: 1062,
+            count: 1,
+            example: "Duplicate entry\nfor key".to_owned(),
+        }],
+        ..slice(position)
+    };
+    writer.slice(10, id(0), &failing(0)).unwrap();
+    drop(writer);
+    append(
+        &dir.path().join("errors.csv"),
+        "0,1,old,1062,1,\"Duplicate entry\n",
+    );
+    let mut writer = RecordWriter::open(dir.path(), 9).unwrap();
+    writer.slice(12, id(1), &failing(1)).unwrap();
+    let record = Record::open(dir.path()).unwrap();
+    assert_eq!(record.complaints, []);
     assert_eq!(
-        (
-            record.events.len(),
-            record.slices.len(),
-            record.latencies.len()
-        ),
-        (2, 2, 2)
+        record.errors,
+        [failing(0).errors, failing(1).errors].concat()
     );
 }
 
@@ -289,11 +329,11 @@ fn a_record_has_one_writer_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let first = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
     assert!(matches!(
-        RecordWriter::open(dir.path()),
+        RecordWriter::open(dir.path(), 9),
         Err(RecordError::InUse(_))
     ));
     drop(first);
-    RecordWriter::open(dir.path()).unwrap();
+    RecordWriter::open(dir.path(), 9).unwrap();
 }
 
 #[test]
@@ -303,11 +343,11 @@ fn a_record_that_is_held_by_many_has_no_writer() {
     let both = [0, 1].map(|_| RecordWriter::hold(dir.path()).unwrap());
     assert!(both.iter().all(|held| held.dir() == dir.path()));
     assert!(matches!(
-        RecordWriter::open(dir.path()),
+        RecordWriter::open(dir.path(), 9),
         Err(RecordError::InUse(_))
     ));
     drop(both);
-    let writer = RecordWriter::open(dir.path()).unwrap();
+    let writer = RecordWriter::open(dir.path(), 9).unwrap();
     assert!(matches!(
         RecordWriter::hold(dir.path()),
         Err(RecordError::InUse(_))
@@ -330,7 +370,7 @@ fn what_a_killed_writer_left_is_cleared_by_the_next_writer_and_by_no_reader() {
     Record::open(dir.path()).unwrap();
     RecordWriter::is_free(dir.path()).unwrap();
     assert!(left.iter().all(|path| path.is_file()), "reading removes");
-    RecordWriter::open(dir.path()).unwrap();
+    RecordWriter::open(dir.path(), 9).unwrap();
     assert!(!left.iter().any(|path| path.exists()), "writing leaves");
 }
 

@@ -29,6 +29,7 @@ mod suite {
     pub mod on_server;
     pub mod plans;
     pub mod search;
+    pub mod small_disk;
     pub mod statistics;
     pub mod storage;
     pub mod sweep;

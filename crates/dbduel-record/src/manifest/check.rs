@@ -101,7 +101,7 @@ fn read_lines(manifest: &[u8], check: &mut Check) {
     }
 }
 
-/// True when the journal, unchanged as far as it was sealed, goes on with the start of a run.
+/// True when the journal, unchanged as far as it was sealed, goes on with what a run writes first, be it torn.
 fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
     let Some(sealed) = last.files.get(EVENTS) else {
         return Ok(false);
@@ -111,15 +111,22 @@ fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
         return Ok(false);
     }
     let rest = fs::File::open(&path).and_then(|mut file| {
-        let mut rest = String::new();
+        let mut rest = Vec::new();
         file.seek(SeekFrom::Start(sealed.bytes))?;
-        file.read_to_string(&mut rest).map(|_| rest)
+        file.read_to_end(&mut rest).map(|_| rest)
     });
-    let first = rest.ok().and_then(|rest| {
-        let line = rest.lines().find(|line| !line.trim().is_empty())?;
-        serde_json::from_str::<Stamped>(line).ok()
-    });
-    Ok(first.is_some_and(|event| matches!(event.what, Event::Started { .. })))
+    let rest = rest.unwrap_or_default();
+    let mut lines = rest
+        .split_inclusive(|&byte| byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty());
+    Ok(lines.next().is_some_and(|line| {
+        let event = serde_json::from_slice::<Stamped>(line).map(|event| event.what);
+        !line.ends_with(b"\n")
+            || matches!(
+                event,
+                Ok(Event::Started { .. } | Event::Extended { .. } | Event::TailRemoved { .. })
+            )
+    }))
 }
 
 fn compare_with_last(dir: &Path, last: &Seal, check: &mut Check) -> Result<(), RecordError> {

@@ -68,6 +68,12 @@ pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, R
     Ok(format!("{before}{line}\n"))
 }
 
+/// The last line of the record's manifest; none when there is no manifest or it cannot be understood.
+pub(crate) fn last_seal(dir: &Path) -> Option<Seal> {
+    let text = fs::read_to_string(dir.join(MANIFEST)).ok()?;
+    serde_json::from_str(text.lines().next_back()?).ok()
+}
+
 /// True when the journal knows of a slice.
 fn has_begun(dir: &Path) -> bool {
     let journal = fs::read_to_string(dir.join(EVENTS)).unwrap_or_default();

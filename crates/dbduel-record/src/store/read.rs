@@ -1,4 +1,5 @@
-//! Reading never fails on a part: what cannot be understood is left out and complained about.
+//! Reading never fails on a part: what cannot be understood is left out and complained about. What an interrupted write
+//! left at the end of a file is left out without a complaint, since nothing is lost with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use super::ends::{Ends, kept_of_journal};
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
     SELFTEST, SLICES, STACKS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
@@ -103,21 +105,22 @@ impl Record {
         let mut complaints = Vec::new();
         let events = read_events(dir, &mut complaints);
         extend(&mut plan, &events, &mut complaints);
+        let ends = Ends::of(dir, &events);
         let finished: BTreeSet<SliceId> = finished_slices(&events).collect();
         let counts = |block, position| finished.contains(&SliceId { block, position });
 
-        let mut slices: Vec<SliceRow> = read_table(dir, SLICES, &mut complaints);
+        let mut slices: Vec<SliceRow> = read_table(dir, SLICES, &ends, &mut complaints);
         slices.retain(|row| counts(row.block, row.position));
-        let mut ticks: Vec<TickRow> = read_table(dir, TICKS, &mut complaints);
+        let mut ticks: Vec<TickRow> = read_table(dir, TICKS, &ends, &mut complaints);
         ticks.retain(|row| counts(row.block, row.position));
-        let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &mut complaints);
+        let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &ends, &mut complaints);
         readings.retain(|row| counts(row.block, row.position));
-        let mut seconds: Vec<SecondRow> = read_table(dir, SECONDS, &mut complaints);
+        let mut seconds: Vec<SecondRow> = read_table(dir, SECONDS, &ends, &mut complaints);
         seconds.retain(|row| counts(row.block, row.position));
-        let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &mut complaints);
+        let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &ends, &mut complaints);
         errors.retain(|row| counts(row.block, row.position));
-        let commits = read_table(dir, COMMITS, &mut complaints);
-        let mut latencies = read_latencies(dir, &mut complaints);
+        let commits = read_table(dir, COMMITS, &ends, &mut complaints);
+        let mut latencies = read_latencies(dir, &ends, &mut complaints);
         latencies.retain(|interval| counts(interval.block, interval.position));
 
         let host = read_json(&dir.join(HOST), HOST, &mut complaints).unwrap_or_default();
@@ -174,7 +177,7 @@ impl Record {
 
 fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
     events.iter().filter_map(|event| match &event.what {
-        Event::SliceFinished { slice } => Some(*slice),
+        Event::SliceFinished { slice, .. } => Some(*slice),
         _ => None,
     })
 }
@@ -309,8 +312,18 @@ fn check_indices(plan: &Plan) -> Result<(), String> {
 }
 
 fn read_text(path: &Path, file: &str, complaints: &mut Vec<Complaint>) -> String {
+    read_start(path, file, <[u8]>::len, complaints)
+}
+
+/// The text of those first bytes of a file that count.
+fn read_start(
+    path: &Path,
+    file: &str,
+    kept: impl FnOnce(&[u8]) -> usize,
+    complaints: &mut Vec<Complaint>,
+) -> String {
     match fs::read(path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(bytes) => String::from_utf8_lossy(&bytes[..kept(&bytes)]).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             complaints.push(Complaint {
@@ -324,7 +337,8 @@ fn read_text(path: &Path, file: &str, complaints: &mut Vec<Complaint>) -> String
 }
 
 fn read_events(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Stamped> {
-    let text = read_text(&dir.join(EVENTS), EVENTS, complaints);
+    let kept = |bytes: &[u8]| kept_of_journal(dir, bytes);
+    let text = read_start(&dir.join(EVENTS), EVENTS, kept, complaints);
     let mut events = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -345,9 +359,11 @@ fn read_events(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Stamped> {
 fn read_table<T: DeserializeOwned>(
     dir: &Path,
     file: &str,
+    ends: &Ends,
     complaints: &mut Vec<Complaint>,
 ) -> Vec<T> {
-    let text = read_text(&dir.join(file), file, complaints);
+    let kept = |bytes: &[u8]| ends.kept(file, bytes);
+    let text = read_start(&dir.join(file), file, kept, complaints);
     let mut table = csv::ReaderBuilder::new()
         .flexible(true)
         .from_reader(text.as_bytes());
@@ -370,8 +386,9 @@ fn read_table<T: DeserializeOwned>(
     rows
 }
 
-fn read_latencies(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Interval> {
-    let text = read_text(&dir.join(LATENCY), LATENCY, complaints);
+fn read_latencies(dir: &Path, ends: &Ends, complaints: &mut Vec<Complaint>) -> Vec<Interval> {
+    let kept = |bytes: &[u8]| ends.kept(LATENCY, bytes);
+    let text = read_start(&dir.join(LATENCY), LATENCY, kept, complaints);
     let mut intervals = Vec::new();
     for (index, line) in text.lines().enumerate() {
         match latency::parse_line(line) {

@@ -1,24 +1,27 @@
 //! Writing: append and sync, or write beside and rename. Nothing else touches the record.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::{
-    COMMITS, ERRORS, EVENTS, EXPERIMENT, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SLICES, TICKS, contender_dir,
+    COMMITS, ERRORS, EVENTS, EXPERIMENT, GROWING, HOST, LATENCY, PLAN, READINGS, RecordError,
+    SECONDS, SLICES, TICKS, contender_dir, ends,
 };
 use crate::commits::CommitRow;
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::Host;
+use crate::files::{Change, FileSystem, LocalFiles, create_dir_all};
 use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
-use crate::whole::{remove_half_written, write_whole};
+use crate::whole::{remove_half_written, write_whole_on};
 
 /// How often a lock is tried that others hold for a moment: to see whether the record is free, or to write its reports.
 const LOCK_LOOKS: u32 = 100;
@@ -27,6 +30,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Permission of a record's files: whatever the process's mask allows.
 const MODE: u32 = 0o666;
+/// The same of its folders.
+const DIR_MODE: u32 = 0o777;
 
 /// Everything that one slice adds to the record.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +71,11 @@ impl Held {
 #[derive(Debug)]
 pub struct RecordWriter {
     dir: PathBuf,
-    journal: File,
+    files: Arc<dyn FileSystem>,
+    /// Has the lock.
+    _journal: File,
+    /// Bytes of the growing files that count, absent for 0. A file that is longer ends with what a failed write left.
+    lengths: BTreeMap<&'static str, u64>,
 }
 
 impl RecordWriter {
@@ -81,33 +90,65 @@ impl RecordWriter {
         host: &Host,
         now_ms: u64,
     ) -> Result<Self, RecordError> {
-        fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        Self::create_on(Arc::new(LocalFiles), dir, experiment, plan, host, now_ms)
+    }
+
+    /// As [`RecordWriter::create`], on other files than the machine's own.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::create`].
+    pub fn create_on(
+        files: Arc<dyn FileSystem>,
+        dir: &Path,
+        experiment: &[u8],
+        plan: &Plan,
+        host: &Host,
+        now_ms: u64,
+    ) -> Result<Self, RecordError> {
+        create_dir_all(&*files, dir, DIR_MODE).map_err(failed("create", dir))?;
         let mut entries = fs::read_dir(dir).map_err(failed("list", dir))?;
         if entries.next().is_some() {
             return Err(RecordError::NotEmpty(dir.to_owned()));
         }
-        let writer = Self::open(dir)?;
+        let mut writer = Self::open_on(files, dir, now_ms)?;
         writer.replace(Path::new(EXPERIMENT), experiment)?;
         writer.replace_json(Path::new(HOST), host)?;
-        append(&dir.join(LATENCY), latency::header(now_ms).as_bytes())?;
+        writer.append(LATENCY, latency::header(now_ms).as_bytes())?;
         for contender in &plan.contenders {
-            let path = contender_dir(dir, &contender.name);
-            fs::create_dir_all(&path).map_err(failed("create", &path))?;
+            writer.create_dir(&contender_dir(dir, &contender.name))?;
         }
         // Last, because a directory with a plan is a record.
         writer.replace_json(Path::new(PLAN), plan)?;
         Ok(writer)
     }
 
-    /// Opens an existing record to go on with it. Torn last lines are completed with a newline, so
-    /// that what is appended starts on a line of its own, and files that a killed writer left half
-    /// written are removed.
+    /// Opens an existing record to resume it. What interrupted writes left is removed: half-written files, and the ends
+    /// of files that do not count, which the journal states with `now_ms`.
     ///
     /// # Errors
     /// When another process writes this record, or a file cannot be opened, written or removed.
-    pub fn open(dir: &Path) -> Result<Self, RecordError> {
+    pub fn open(dir: &Path, now_ms: u64) -> Result<Self, RecordError> {
+        Self::open_on(Arc::new(LocalFiles), dir, now_ms)
+    }
+
+    /// As [`RecordWriter::open`], on other files than the machine's own.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::open`].
+    pub fn open_on(
+        files: Arc<dyn FileSystem>,
+        dir: &Path,
+        now_ms: u64,
+    ) -> Result<Self, RecordError> {
         let path = dir.join(EVENTS);
-        let journal = appending(&path)?;
+        // Makes the journal when there is none.
+        let made = Change::Append {
+            path: &path,
+            bytes: b"",
+            mode: MODE,
+        };
+        files.apply(made).map_err(failed("open", &path))?;
+        let journal = File::open(&path).map_err(failed("open", &path))?;
         let mut looks = 1;
         // The kernel drops the lock with the process, however that ends.
         loop {
@@ -122,16 +163,42 @@ impl RecordWriter {
             }
         }
         // Whoever began them is gone, or would hold the lock.
-        remove_half_written(dir).map_err(failed("clear half-written files of", dir))?;
-        for name in [
-            EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
-        ] {
-            end_torn_line(&dir.join(name))?;
-        }
-        Ok(Self {
+        remove_half_written(&*files, dir).map_err(failed("clear half-written files of", dir))?;
+        files
+            .apply(Change::Sync { path: dir })
+            .map_err(failed("sync", dir))?;
+        let mut writer = Self {
             dir: dir.to_owned(),
-            journal,
-        })
+            files,
+            _journal: journal,
+            lengths: BTreeMap::new(),
+        };
+        writer.remove_torn_ends(now_ms)?;
+        Ok(writer)
+    }
+
+    /// Brings every growing file to the length that counts.
+    fn remove_torn_ends(&mut self, now_ms: u64) -> Result<(), RecordError> {
+        let ends = ends::all(&self.dir)?;
+        let lengths = ends.iter().map(|end| (end.file, end.kept_bytes));
+        self.lengths = lengths.collect();
+        // Nothing can be stated behind a torn event.
+        self.restore_length(EVENTS)?;
+        // Earlier versions sealed torn lines. What is appended starts on a line of its own.
+        for end in ends.iter().filter(|end| !end.is_line_whole) {
+            self.append(end.file, b"\n")?;
+        }
+        // Stated before it is done: should that fail, the next writer finds the same ends.
+        for end in ends.iter().filter(|end| end.removed_bytes > 0) {
+            let removed = Event::TailRemoved {
+                file: end.file.to_owned(),
+                kept_bytes: end.kept_bytes,
+                removed_bytes: end.removed_bytes,
+            };
+            self.event(now_ms, removed)?;
+        }
+        ends.iter()
+            .try_for_each(|end| self.restore_length(end.file))
     }
 
     /// Makes sure that nobody writes the record in `dir` at this moment. Changes nothing.
@@ -174,22 +241,14 @@ impl RecordWriter {
     /// Appends an event. After this returns, no crash can lose it.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// When the journal cannot be written; it then ends as before.
     pub fn event(&mut self, at_ms: u64, what: Event) -> Result<(), RecordError> {
         let path = self.dir.join(EVENTS);
-        let mut line = serde_json::to_string(&Stamped { at_ms, what }).map_err(|error| {
-            RecordError::Malformed {
-                path: path.clone(),
-                why: error.to_string(),
-            }
-        })?;
+        let mut line = serde_json::to_string(&Stamped { at_ms, what })
+            .map_err(|error| malformed(&path, &error))?;
         assert!(!line.contains('\n'), "an event is one line");
         line.push('\n');
-        let written = self
-            .journal
-            .write_all(line.as_bytes())
-            .and_then(|()| self.journal.sync_data());
-        written.map_err(failed("append to", &path))
+        self.append(EVENTS, line.as_bytes())
     }
 
     /// Appends a finished slice to the tables and then says so in the journal.
@@ -197,6 +256,20 @@ impl RecordWriter {
     /// # Errors
     /// When a file cannot be written; the slice then does not count.
     pub fn slice(
+        &mut self,
+        at_ms: u64,
+        slice: SliceId,
+        result: &SliceResult,
+    ) -> Result<(), RecordError> {
+        let before = self.lengths.clone();
+        let written = self.append_slice(at_ms, slice, result);
+        if written.is_err() {
+            self.lengths = before;
+        }
+        written
+    }
+
+    fn append_slice(
         &mut self,
         at_ms: u64,
         slice: SliceId,
@@ -216,15 +289,20 @@ impl RecordWriter {
         self.rows(SECONDS, seconds)?;
         self.rows(ERRORS, errors)?;
         let lines: String = latencies.iter().map(latency::line).collect();
-        append(&self.dir.join(LATENCY), lines.as_bytes())?;
-        self.event(at_ms, Event::SliceFinished { slice })
+        self.append(LATENCY, lines.as_bytes())?;
+        let lengths = self.lengths.iter();
+        let lengths = lengths
+            .filter(|(name, bytes)| **name != EVENTS && **bytes > 0)
+            .map(|(name, bytes)| ((*name).to_owned(), *bytes))
+            .collect();
+        self.event(at_ms, Event::SliceFinished { slice, lengths })
     }
 
     /// Appends to the durability log. After this returns, no crash can lose it.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn commits(&self, rows: &[CommitRow]) -> Result<(), RecordError> {
+    pub fn commits(&mut self, rows: &[CommitRow]) -> Result<(), RecordError> {
         self.rows(COMMITS, rows)
     }
 
@@ -239,9 +317,8 @@ impl RecordWriter {
         bytes: &[u8],
     ) -> Result<(), RecordError> {
         let path = contender_dir(&self.dir, contender).join(name);
-        let folder = path.parent().unwrap_or(&self.dir);
-        fs::create_dir_all(folder).map_err(failed("create", folder))?;
-        write_whole(&path, bytes, MODE).map_err(failed("write", &path))
+        self.create_dir(path.parent().unwrap_or(&self.dir))?;
+        self.write(&path, bytes)
     }
 
     /// Writes or replaces a file of a contender as JSON.
@@ -264,6 +341,9 @@ impl RecordWriter {
     /// # Errors
     /// When a file cannot be read or the manifest cannot be written.
     pub fn seal(&self, at_ms: u64, dbduel: &str) -> Result<String, RecordError> {
+        for name in GROWING {
+            self.restore_length(name)?;
+        }
         let manifest = manifest::extended(&self.dir, at_ms, dbduel)?;
         self.replace(Path::new(MANIFEST), manifest.as_bytes())?;
         Ok(manifest::digest(manifest.as_bytes()))
@@ -274,8 +354,19 @@ impl RecordWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn replace(&self, name: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-        let path = self.dir.join(name);
-        write_whole(&path, bytes, MODE).map_err(failed("write", &path))
+        self.write(&self.dir.join(name), bytes)
+    }
+
+    /// Creates a folder of the record and its missing parents.
+    ///
+    /// # Errors
+    /// When a folder cannot be created.
+    pub fn create_dir(&self, path: &Path) -> Result<(), RecordError> {
+        create_dir_all(&*self.files, &self.dir.join(path), DIR_MODE).map_err(failed("create", path))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+        write_whole_on(&*self.files, path, bytes, MODE).map_err(failed("write", path))
     }
 
     fn replace_json<T: Serialize>(&self, name: &Path, value: &T) -> Result<(), RecordError> {
@@ -283,14 +374,13 @@ impl RecordWriter {
         self.replace(name, &bytes)
     }
 
-    fn rows<T: Serialize>(&self, name: &str, rows: &[T]) -> Result<(), RecordError> {
+    fn rows<T: Serialize>(&mut self, name: &'static str, rows: &[T]) -> Result<(), RecordError> {
         if rows.is_empty() {
             return Ok(());
         }
         let path = self.dir.join(name);
-        let is_new = fs::metadata(&path).map_or(true, |metadata| metadata.len() == 0);
         let mut table = csv::WriterBuilder::new()
-            .has_headers(is_new)
+            .has_headers(self.length(name) == 0)
             .from_writer(Vec::new());
         for row in rows {
             table
@@ -300,7 +390,71 @@ impl RecordWriter {
         let bytes = table
             .into_inner()
             .map_err(|error| malformed(&path, &error))?;
-        append(&path, &bytes)
+        self.append(name, &bytes)
+    }
+
+    /// Bytes of a growing file that count.
+    fn length(&self, name: &str) -> u64 {
+        self.lengths.get(name).copied().unwrap_or(0)
+    }
+
+    /// Adds to a growing file and syncs it. A failed attempt leaves the file as it was, at the latest when something is
+    /// written again.
+    fn append(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), RecordError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // The journal first: while it claims a slice whose writing failed, the rows of that slice stay.
+        self.restore_length(EVENTS)?;
+        self.restore_length(name)?;
+        let (path, before) = (self.dir.join(name), self.length(name));
+        let added = Change::Append {
+            path: &path,
+            bytes,
+            mode: MODE,
+        };
+        let mut written = self.files.apply(added);
+        if written.is_ok() {
+            written = self.files.apply(Change::Sync { path: &path });
+        }
+        if written.is_ok() && before == 0 {
+            written = self.files.apply(Change::Sync { path: &self.dir });
+        }
+        match written {
+            Ok(()) => {
+                self.lengths.insert(name, before + bytes.len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                // Tried again before the next write; the first error is the one to report.
+                let _ = self.restore_length(name);
+                Err(failed("append to", &path)(error))
+            }
+        }
+    }
+
+    /// Cuts what a failed write left at the end of a growing file.
+    fn restore_length(&self, name: &str) -> Result<(), RecordError> {
+        let (path, length) = (self.dir.join(name), self.length(name));
+        let found = match fs::metadata(&path) {
+            Ok(facts) => facts.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(source) => return Err(failed("read", &path)(source)),
+        };
+        if found < length {
+            let why = format!(
+                "it has {found} bytes where {length} were written; another program has shortened it"
+            );
+            return Err(malformed(&path, &why));
+        }
+        if found == length {
+            return Ok(());
+        }
+        let path = &path;
+        self.files
+            .apply(Change::Truncate { path, length })
+            .and_then(|()| self.files.apply(Change::Sync { path }))
+            .map_err(failed("remove the torn end of", path))
     }
 }
 
@@ -323,32 +477,5 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Record
         action,
         path,
         source,
-    }
-}
-
-fn appending(path: &Path) -> Result<File, RecordError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(failed("open", path))
-}
-
-fn append(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let mut file = appending(path)?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_data())
-        .map_err(failed("append to", path))
-}
-
-fn end_torn_line(path: &Path) -> Result<(), RecordError> {
-    match fs::read(path) {
-        Ok(bytes) if !bytes.is_empty() && !bytes.ends_with(b"\n") => append(path, b"\n"),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed("read", path)(error)),
     }
 }

@@ -141,7 +141,7 @@ fn a_run_that_went_on_must_not_have_changed_what_was_there() {
         fs::read_to_string(dir.join("plan.json")).unwrap() + " ",
     )
     .unwrap();
-    let mut writer = RecordWriter::open(dir).unwrap();
+    let mut writer = RecordWriter::open(dir, 9).unwrap();
     writer.event(6, started(1)).unwrap();
     end(&mut writer);
     check(

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::console;
 use crate::judge::{self, Summary};
+use crate::lab::contest;
 use crate::report::{self, ExtraFile};
 
 /// Permissions of a report, before the process's mask.
@@ -23,7 +24,7 @@ const FILE_MODE: u32 = 0o666;
 /// When the record cannot be read or written.
 pub fn write(record: &Path, is_shown: bool) -> Result<Summary> {
     // Locked before it is read, so that no report of somebody who read more is replaced.
-    let writer = RecordWriter::open(record)?;
+    let writer = RecordWriter::open(record, contest::now_ms())?;
     derive(&Record::open(record)?, &writer, is_shown)
 }
 
@@ -54,11 +55,11 @@ fn is_complete(evidence: &Record, record: &Path) -> bool {
         .iter()
         .filter_map(|format| format.file_name());
     names.all(|name| record.join(name).is_file())
-        && tells_of_ms(record) == evidence.events.last().map(|event| event.at_ms)
+        && covers_until_ms(record) == evidence.events.last().map(|event| event.at_ms)
 }
 
-/// The last moment that the stored report for programs tells of, milliseconds since 1970-01-01 UTC.
-fn tells_of_ms(record: &Path) -> Option<u64> {
+/// The last moment that the stored report for programs is about, milliseconds since 1970-01-01 UTC.
+pub(super) fn covers_until_ms(record: &Path) -> Option<u64> {
     let text = fs::read_to_string(record.join(LAST_WRITTEN)).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     document["summary"]["run"]["ended_ms"].as_u64()

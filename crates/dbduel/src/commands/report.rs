@@ -204,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = &folder.path().join("record");
         Scenario::duel().write(dir);
-        let writer = RecordWriter::open(dir).unwrap();
+        let writer = RecordWriter::open(dir, 1).unwrap();
         let said = told(dir);
         assert!(
             said.starts_with("wrote no page beside the data: "),

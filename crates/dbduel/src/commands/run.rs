@@ -29,7 +29,7 @@ use crate::lab::contest::board::Board;
 use crate::lab::expand::expand;
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::server::Home;
-pub use conduct::{clear_leftovers, conduct};
+pub use conduct::{clear_leftovers, conduct, seal_ended};
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
@@ -185,6 +185,7 @@ fn resume(
     }
     if is_over(&past) {
         console::complain("this contest is over; here is its report");
+        seal_ended(record)?;
         return show(record, wishes);
     }
     let path = record.join(EXPERIMENT);

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
+use dbduel_record::files::LocalFiles;
 use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
@@ -100,7 +101,7 @@ pub fn start(
 /// When it cannot be read or a contest cannot be conducted.
 pub fn resume(home: &Home, dir: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
     let plan = SweepPlan::read(dir)?;
-    remove_half_written(dir)
+    remove_half_written(&LocalFiles, dir)
         .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
     let copy = dir.join(EXPERIMENT);
     let text = fs::read_to_string(&copy)

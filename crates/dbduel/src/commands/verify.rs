@@ -12,12 +12,13 @@ use anyhow::{Context as _, Result};
 use dbduel_record::event::SliceId;
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
-use dbduel_record::store::RecordError;
+use dbduel_record::store::{RecordError, torn_ends};
 use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::record_reports;
 use crate::cli;
 use crate::console;
 use crate::exit::Exit;
@@ -58,6 +59,8 @@ struct Verification {
     derived: Vec<String>,
     /// Files that killed processes left half written; they are no part of the record.
     half_written: Vec<String>,
+    /// Files that end with what an interrupted write left; that is no part of the record either.
+    torn: Vec<String>,
 }
 
 /// A file that is not what it should be.
@@ -109,6 +112,10 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         open: Vec::new(),
         derived: Vec::new(),
         half_written: left_half_written(dir)?,
+        torn: torn_ends(dir)?
+            .into_iter()
+            .map(|end| end.file.to_owned())
+            .collect(),
     };
     against_manifest(&check, &mut found);
     match Record::open(dir) {
@@ -203,6 +210,8 @@ fn against_reports(
         return Ok(());
     }
     let is_this_judge = judge.is_some() || names(dir, &stored, this)?;
+    // A run writes its reports at its end, the one for programs last.
+    let are_older = has_run_since(record, dir);
     let (summary, findings) = judge::summarise(record);
     let options = report::Options {
         width,
@@ -224,6 +233,13 @@ fn against_reports(
                 let text = fs::read(dir.join(&name))?;
                 if text == expected.as_bytes() {
                     found.derived.push(name.clone());
+                } else if are_older {
+                    let why = format!(
+                        "`{name}` was derived before the last run on the record, which did not come to write its reports; \
+                         `dbduel report {}` derives them",
+                        dir.display()
+                    );
+                    found.open.push(why);
                 } else if !is_this_judge {
                     let why = format!(
                         "`{name}` is not what this dbduel derives from the record, and no report says that it was this one, {this}"
@@ -263,6 +279,15 @@ fn judge_of(dir: &Path) -> Option<String> {
     let text = fs::read_to_string(dir.join("report.json")).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     Some(document["summary"]["judged_by"].as_str()?.to_owned())
+}
+
+/// True when the report for programs covers the journal only up to an event before the last.
+fn has_run_since(record: &Record, dir: &Path) -> bool {
+    let Some((last, earlier)) = record.events.split_last() else {
+        return false;
+    };
+    let covers_ms = record_reports::covers_until_ms(dir).filter(|&ms| ms != last.at_ms);
+    covers_ms.is_some_and(|ms| earlier.iter().any(|event| event.at_ms == ms))
 }
 
 /// Whether one of the stored reports names the judge.
@@ -367,6 +392,13 @@ fn as_text(found: &Verification) -> String {
             text,
             "  sealed   {} files after {runs}; digest {digest}",
             found.files
+        );
+    }
+    for file in &found.torn {
+        let _ = writeln!(
+            text,
+            "  left     `{file}` ends with what an interrupted write left; it is no part of the record, and the next run \
+             on it removes it"
         );
     }
     for file in &found.half_written {

@@ -150,7 +150,7 @@ fn a_contender_that_died_half_way_leaves_a_verdict_on_the_blocks_before_and_says
     let last = blocks[7];
     record.slices.retain(|row| row.block <= last);
     record.events.retain(|event| match &event.what {
-        Event::SliceFinished { slice } => slice.block <= last,
+        Event::SliceFinished { slice, .. } => slice.block <= last,
         _ => true,
     });
     let at_ms = record.events.last().unwrap().at_ms;

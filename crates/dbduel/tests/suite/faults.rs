@@ -7,7 +7,11 @@ use dbduel_record::event::{EndReason, Event};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, count, program, servers_left, short_experiment, signal, with_servers};
+use super::harness::skip;
+use super::lab::{
+    Lab, count, program, servers_left, short_experiment, signal, verify, with_servers,
+};
+use super::small_disk::SmallDisk;
 
 fn self_duel(extra: &str) -> String {
     short_experiment(["mariadb-10.11", "mariadb-10.11"], extra)
@@ -210,6 +214,50 @@ fn a_record_that_is_being_written_is_left_alone() {
         )),
         1
     );
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_was_resumed() {
+    let Some(_turn) = with_servers("a_disk_that_fills_up_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let disk = match SmallDisk::mount(8192) {
+        Ok(disk) => disk,
+        Err(why) => return skip(&why),
+    };
+    let experiment = self_duel("[limits]\nfree_disk = \"1 KiB\"\n");
+    let lab = Lab::with_results(&experiment, disk.path().join("results"));
+    let mut run = lab.spawn();
+    // In a slice, so that the room ends while its rows are written and not before: that would be found beforehand.
+    lab.wait_until(&mut run, "slice under way after 3", || {
+        let record = lab.begun();
+        record.is_some_and(|record| {
+            let last = record.events.last().map(|event| &event.what);
+            record.finished_slices().count() >= 3
+                && matches!(last, Some(Event::SliceStarted { .. }))
+        })
+    });
+    disk.fill();
+    let code = lab.exit_code(&mut run, Duration::from_secs(60));
+    assert_eq!(code, Some(1), "{}", lab.said());
+    assert!(lab.said().contains("No space left"), "{}", lab.said());
+    assert_eq!(servers_left(), []);
+    let before = lab.record();
+    assert!(before.finished_slices().count() >= 3);
+    let (code, said) = verify(&lab.record_dir());
+    assert_eq!(code, Some(3), "nothing was changed: {said}");
+
+    disk.empty();
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let after = lab.record();
+    assert!(after.finished_slices().count() > before.finished_slices().count());
+    assert_eq!(after.slices[..before.slices.len()], before.slices);
+    assert_eq!(after.latencies[..before.latencies.len()], before.latencies);
+    assert_eq!(after.complaints, []);
+    let (code, said) = verify(&lab.record_dir());
+    assert_eq!(code, Some(0), "{said}");
 }
 
 #[test]

@@ -134,13 +134,23 @@ pub fn short_experiment(servers: [&str; 2], extra: &str) -> String {
 /// A run in a directory of its own.
 pub struct Lab {
     dir: tempfile::TempDir,
+    results: PathBuf,
 }
 
 impl Lab {
     pub fn new(experiment: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("duel.toml"), experiment).unwrap();
-        Self { dir }
+        let results = dir.path().join("results");
+        Self { dir, results }
+    }
+
+    /// As [`Lab::new`], with its records in another folder.
+    pub fn with_results(experiment: &str, results: PathBuf) -> Self {
+        Self {
+            results,
+            ..Self::new(experiment)
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -230,7 +240,7 @@ impl Lab {
     }
 
     fn results(&self) -> PathBuf {
-        self.path().join("results")
+        self.results.clone()
     }
 
     /// True when a run has made a place for its record.
@@ -298,6 +308,16 @@ fn end(run: &mut Child) {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The exit code of `dbduel verify` on a record, and what it said.
+pub fn verify(record: &Path) -> (Option<i32>, String) {
+    let output = program().arg("verify").arg(record).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
 }
 
 pub fn count(record: &Record, is_wanted: impl Fn(&Event) -> bool) -> usize {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dbduel_record::Plan;
 use dbduel_record::event::EndReason;
+use dbduel_record::{Plan, RecordWriter, manifest};
 
 use super::Wishes;
 use crate::console::Console;
@@ -46,6 +46,19 @@ pub fn conduct(
     let result = contest::conduct(&setting);
     console.finish();
     result
+}
+
+/// Adds the line to the manifest that a run could not add because it was killed after its contest had ended.
+///
+/// # Errors
+/// When the record cannot be read or written.
+pub fn seal_ended(record: &Path) -> Result<()> {
+    let check = manifest::check(record)?;
+    if check.digest.is_none() || check.is_open {
+        let now_ms = contest::now_ms();
+        RecordWriter::open(record, now_ms)?.seal(now_ms, env!("CARGO_PKG_VERSION"))?;
+    }
+    Ok(())
 }
 
 /// Ends servers that killed runs left behind, and removes what nobody can go on with.

@@ -72,8 +72,7 @@ fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
     if plan.workload.name != script::NAME {
         return Ok(());
     }
-    fs::create_dir_all(writer.dir().join(SCRIPTS))
-        .with_context(|| format!("could not create `{SCRIPTS}` in the record"))?;
+    writer.create_dir(Path::new(SCRIPTS))?;
     let mut list = Vec::new();
     for file in script::files(&plan.workload.parameters)? {
         let digest = blake3::hash(&file.text).to_hex().to_string();

@@ -58,6 +58,8 @@ impl Sweep<'_> {
                     write_reports(self.dir, self.plan)?;
                     took = begun.elapsed().as_secs_f64();
                 }
+            } else {
+                run::seal_ended(&record)?;
             }
             used_s += judge::used_s(&Record::open(&record)?);
         }

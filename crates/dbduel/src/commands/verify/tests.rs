@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use dbduel_record::event::{EndReason, Event};
+
 use super::*;
+use crate::commands::run;
 use crate::judge::synthetic::Scenario;
 
 /// A sealed record with its reports beside it.
@@ -16,7 +19,7 @@ fn sealed() -> tempfile::TempDir {
     scenario.write(dir);
     // What the lab keeps of the author's question; the judge does not read it.
     fs::write(dir.join("experiment.toml"), "question = \"?\"\n").unwrap();
-    let writer = RecordWriter::open(dir).unwrap();
+    let writer = RecordWriter::open(dir, 1).unwrap();
     writer.seal(1, env!("CARGO_PKG_VERSION")).unwrap();
     drop(writer);
     let (summary, findings) = judge::summarise(&Record::open(dir).unwrap());
@@ -119,7 +122,7 @@ fn an_additional_file_is_found() {
 fn a_record_that_is_being_written_is_refused_and_two_may_look_at_once() {
     let directory = sealed();
     let dir = directory.path();
-    let writer = RecordWriter::open(dir).unwrap();
+    let writer = RecordWriter::open(dir, 1).unwrap();
     let error = examine(dir, 100).unwrap_err().to_string();
     assert!(error.contains(dir.to_str().unwrap()), "{error}");
     drop(writer);
@@ -219,4 +222,63 @@ fn what_a_killed_process_left_half_written_is_named_and_changes_nothing() {
     assert!(text.contains("a killed dbduel was writing"), "{text}");
     // Looking at it changed nothing.
     assert!(dir.join(".report.html.4711.part").is_file());
+}
+
+/// A run begins on a sealed record.
+fn resumed(dir: &Path, at_ms: u64) -> RecordWriter {
+    let mut writer = RecordWriter::open(dir, at_ms).unwrap();
+    let started = Event::Started {
+        pid: 1,
+        dbduel: "0".to_owned(),
+        epoch: 1,
+    };
+    writer.event(at_ms, started).unwrap();
+    writer
+}
+
+fn tear(dir: &Path, file: &str, half: &str) {
+    let path = dir.join(file);
+    let whole = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(path, whole + half).unwrap();
+}
+
+#[test]
+fn what_a_crash_leaves_is_not_called_a_change_and_is_gone_when_the_record_was_resumed() {
+    let directory = sealed();
+    let dir = directory.path();
+    // The first event of a run is torn.
+    tear(dir, "events.jsonl", "{\"at_ms\":18");
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Open, "{:#?}", found.changed);
+    assert_eq!(found.torn, ["events.jsonl"]);
+    drop(resumed(dir, 1 << 41));
+    tear(dir, "slices.csv", "9,0,0,old,4,\"a");
+    tear(dir, "errors.csv", "9,0,old,1062,1,\"Duplicate\n");
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Open, "{:#?}", found.changed);
+    assert_eq!(found.torn, ["slices.csv", "errors.csv"]);
+    assert!(as_text(&found).contains("`errors.csv` ends with"));
+    let mut writer = resumed(dir, (1 << 41) + 1);
+    let reason = EndReason::Decided;
+    writer
+        .event((1 << 41) + 2, Event::Ended { reason })
+        .unwrap();
+    // Killed before the manifest got its line, and the reports are those of the first run.
+    drop(writer);
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Open, "{:#?}", found.changed);
+    run::seal_ended(dir).unwrap();
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.verdict, Wholeness::Open, "{:#?}", found.changed);
+    let are_older = |why: &String| why.contains("`report.html` was derived before the last run");
+    assert!(found.open.iter().any(are_older), "{:?}", found.open);
+    record_reports::write(dir, false).unwrap();
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(
+        (found.verdict, found.torn.len()),
+        (Wholeness::Whole, 0),
+        "{:#?} {:#?}",
+        found.changed,
+        found.open
+    );
 }

@@ -36,7 +36,7 @@ pub fn extensions(record: &Record) -> Option<Extensions> {
     let first = record.events.iter().position(|event| is_one(&event))?;
     let since = &record.events[first..];
     let finished = since.iter().filter_map(|event| match event.what {
-        Event::SliceFinished { slice } => Some(slice),
+        Event::SliceFinished { slice, .. } => Some(slice),
         _ => None,
     });
     let finished: BTreeSet<SliceId> = finished.collect();
@@ -65,7 +65,7 @@ fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
         .collect();
     let seconds = events.iter().map(|event| match &event.what {
         Event::WarmedUp { seconds, .. } | Event::SliceLost { seconds, .. } => *seconds,
-        Event::SliceFinished { slice } => slice_s.get(slice).copied().unwrap_or(0.0),
+        Event::SliceFinished { slice, .. } => slice_s.get(slice).copied().unwrap_or(0.0),
         _ => 0.0,
     });
     seconds.sum()

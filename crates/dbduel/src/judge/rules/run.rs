@@ -232,7 +232,7 @@ pub(super) fn complaints(case: &Case<'_>) -> Vec<Found> {
             more => format!("; and {more} more"),
         }
     );
-    // A crash tears at most the last line of a file; more than that is damage.
+    // Earlier versions left the line that a crash tore in its file; more than one is damage.
     let severity = if complaints.len() == 1 {
         Severity::Note
     } else {
@@ -242,6 +242,6 @@ pub(super) fn complaints(case: &Case<'_>) -> Vec<Found> {
         severity,
         &[],
         claim,
-        "A torn last line is what a crash leaves; anything else is damage to the record.",
+        "Compare with a copy of the record; `dbduel verify` names the files that were changed.",
     )]
 }

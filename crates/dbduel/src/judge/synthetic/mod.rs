@@ -341,7 +341,10 @@ impl Scenario {
                 Step::Slice(at_ms, slice, result) => {
                     record.events.push(Stamped {
                         at_ms,
-                        what: Event::SliceFinished { slice },
+                        what: Event::SliceFinished {
+                            slice,
+                            lengths: BTreeMap::new(),
+                        },
                     });
                     record.slices.extend(result.classes);
                     record.ticks.extend(result.ticks);
@@ -424,13 +427,14 @@ impl Scenario {
             record
                 .events
                 .extend(events.iter().filter_map(|event| match event.what {
-                    Event::SliceFinished { slice } => Some(Stamped {
+                    Event::SliceFinished { slice, .. } => Some(Stamped {
                         at_ms: event.at_ms + later_ms,
                         what: Event::SliceFinished {
                             slice: SliceId {
                                 block: slice.block + later,
                                 ..slice
                             },
+                            lengths: BTreeMap::new(),
                         },
                     }),
                     _ => None,

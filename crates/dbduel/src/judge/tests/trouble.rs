@@ -1,7 +1,7 @@
 //! Runs in which something went wrong: what it costs, and that it is told.
 
 use dbduel_record::rows::ReadingRow;
-use dbduel_record::{Event, Stamped};
+use dbduel_record::{Complaint, Event, Stamped};
 
 use super::*;
 
@@ -96,18 +96,27 @@ fn starts_for_an_extension_are_told_from_those_after_an_interruption() {
 }
 
 #[test]
-fn a_torn_last_line_costs_a_note_and_no_verdict() {
+fn a_torn_last_line_costs_nothing_and_damage_a_note() {
     let scenario = Scenario {
         blocks: 8,
         ..Scenario::duel()
     };
     let whole = summarise(&scenario.record()).0;
-    let (torn, findings) = summarise(&scenario.torn_record());
-    assert_eq!(verdicts(&torn), verdicts(&whole));
+    let torn = scenario.torn_record();
+    assert_eq!(torn.complaints, []);
+    assert_eq!(verdicts(&summarise(&torn).0), verdicts(&whole));
+    let mut damaged = scenario.record();
+    damaged.complaints.push(Complaint {
+        file: "slices.csv".to_owned(),
+        line: 7,
+        why: "found record with 3 fields".to_owned(),
+    });
+    let (summary, findings) = summarise(&damaged);
+    assert_eq!(verdicts(&summary), verdicts(&whole));
     assert!(
         the(&findings, "record.complaints")
             .claim
-            .contains("events.jsonl line")
+            .contains("slices.csv line 7")
     );
 }
 

@@ -22,7 +22,7 @@ impl Journal {
     /// When it cannot be written.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         Ok(Self {
-            writer: RecordWriter::open(dir)?,
+            writer: RecordWriter::open(dir, now_ms())?,
         })
     }
 
@@ -59,7 +59,11 @@ impl Journal {
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub fn commits(&self, contender: &str, ranges: Vec<CommitRange>) -> Result<(), RecordError> {
+    pub fn commits(
+        &mut self,
+        contender: &str,
+        ranges: Vec<CommitRange>,
+    ) -> Result<(), RecordError> {
         let at_ms = now_ms();
         let rows: Vec<CommitRow> = ranges
             .into_iter()

@@ -93,7 +93,7 @@ fn every_format_says_at_the_cell_what_it_had_since_it_was_extended() {
         .events
         .iter()
         .position(|event| {
-            matches!(event.what, Event::SliceFinished { slice } if slice.block == blocks_before)
+            matches!(event.what, Event::SliceFinished { slice, .. } if slice.block == blocks_before)
         })
         .unwrap();
     let extended = Stamped {

@@ -80,7 +80,8 @@ fn worked_s(record: &Record, contender: &str) -> Vec<f64> {
                 seconds,
                 ..
             } if name == contender => add(&mut worked, *seconds),
-            Event::SliceFinished { slice } => match lengths.get(&(slice.block, slice.position)) {
+            Event::SliceFinished { slice, .. } => match lengths.get(&(slice.block, slice.position))
+            {
                 Some((name, seconds)) if *name == contender => add(&mut worked, *seconds),
                 _ => {}
             },

@@ -99,6 +99,7 @@ fn record(directory: &std::path::Path, is_measured: bool) -> Record {
                         block: 0,
                         position: 0,
                     },
+                    lengths: Default::default(),
                 },
             )
             .unwrap();
@@ -186,7 +187,7 @@ fn the_checklist_says_what_a_record_holds_and_lacks() {
 
 /// Adds to the journal that the server came up, worked for a slice in `block`, and so on, and opens anew.
 fn with_events(record: &Record, events: Vec<Event>) -> Record {
-    let mut writer = RecordWriter::open(&record.dir).unwrap();
+    let mut writer = RecordWriter::open(&record.dir, 1).unwrap();
     for event in events {
         writer.event(1, event).unwrap();
     }
@@ -232,7 +233,7 @@ fn crash() -> Vec<Event> {
 fn after_a_crash(files: &[(&str, &str)]) -> Case {
     let directory = tempfile::tempdir().unwrap();
     let record = record(directory.path(), true);
-    let writer = RecordWriter::open(&record.dir).unwrap();
+    let writer = RecordWriter::open(&record.dir, 1).unwrap();
     for (file, text) in files {
         writer.contender_file("on", file, text.as_bytes()).unwrap();
     }
