@@ -20,10 +20,8 @@ use crate::judge::audit::codes::{check_subject, check_waiver};
 use crate::judge::audit::{self, Audit, Case, Contest, Product, Version, Waiver};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
-use crate::lab::experiment::Experiment;
-use crate::lab::experiment::document::{Trouble, Troubles};
+use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::host;
-use crate::lab::inspect::planned::NotAValue;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 use crate::lab::server::Home;
 
@@ -155,7 +153,12 @@ fn single(
     let text = inspect::text::whole(path)?;
     let (experiment, plan) = super::run::plan_of(path, &text)?;
     let case = if is_dry {
-        planned::case(&plan).map_err(|error| at_its_place(error, path, &text, &experiment))?
+        let file = ExperimentFile {
+            path,
+            text: &text,
+            experiment: &experiment,
+        };
+        planned::case(&plan).map_err(|error| planned::at_its_place(error, &file))?
     } else {
         started(&home::find(home)?, path, &experiment, &plan)?
     };
@@ -169,25 +172,6 @@ fn single(
         origin,
     };
     Ok((vec![only], Vec::new()))
-}
-
-/// An error about a value, with the place of the setting in the experiment.
-fn at_its_place(
-    error: anyhow::Error,
-    path: &Path,
-    text: &str,
-    experiment: &Experiment,
-) -> anyhow::Error {
-    let place = error
-        .downcast_ref::<NotAValue>()
-        .and_then(|wrong| experiment.setting_span(&wrong.contender, &wrong.setting));
-    match place {
-        Some(span) => anyhow::Error::new(Troubles {
-            path: path.to_owned(),
-            list: vec![Trouble::at(text, span.start, error.to_string())],
-        }),
-        None => error,
-    }
 }
 
 /// The case that an experiment's servers make when they run.

@@ -34,7 +34,7 @@ pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
-pub use planning::{plan_of, surroundings};
+pub use planning::{plan_of, refuse_void, surroundings};
 
 /// Runs or resumes.
 ///
@@ -147,6 +147,7 @@ pub fn start(
     plan: &Plan,
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
+    refuse_void(home, file, plan)?;
     let record = create(home, results, file, plan)?;
     show_live(&record, wishes)?;
     let ended = conduct(home, &record, file, plan, wishes);

@@ -73,7 +73,11 @@ pub fn start(
     file: &ExperimentFile<'_>,
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
-    let (sweep, _) = planned(file)?;
+    let (sweep, cells) = planned(file)?;
+    // Cells differ in the workload and the machine, not in their contenders' settings.
+    if let Some(first) = cells.first() {
+        run::refuse_void(home, file, first)?;
+    }
     let dir = run::new_place(results, file.path);
     fs::create_dir_all(results)
         // Not one that another sweep began within the same second.

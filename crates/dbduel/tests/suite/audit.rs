@@ -287,6 +287,46 @@ fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     assert!(audited >= 10, "{audited}");
 }
 
+/// Nothing is fetched, and neither the home nor the directory of results holds anything afterwards.
+#[test]
+fn a_contest_that_is_void_by_its_file_stops_before_anything_is_fetched() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |content: &str| {
+        let (experiment, home) = (
+            directory.path().join("duel.toml"),
+            directory.path().join("home"),
+        );
+        fs::write(&experiment, content).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_dbduel"))
+            .args(["--home", text(&home), "run", text(&experiment), "--results"])
+            .arg(directory.path().join("results"))
+            .output()
+            .unwrap();
+        let left: Vec<_> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["duel.toml"], "something was written");
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let duel = "[contenders.a]\nserver = \"mysql-5.5.34\"\n[contenders.b]\nserver = \"mariadb-10.1.8\"\n\
+                settings = { innodb_flush_log_at_trx_commit = 2 }\n[workload]\nname = \"oltp-read-write\"\n";
+    let (code, said) = run(duel);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("D1: Commit durability") && said.contains("about = [\"D1\"]"),
+        "{said}"
+    );
+    let (code, said) = run(&format!("{duel}[sweep]\ntable_size = [1000, 2000]\n"));
+    assert_eq!(code, Some(4), "{said}");
+    let (code, said) = run(&duel.replace("trx_commit = 2", "trx_commit = \"two\""));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("duel.toml:5:14: contender `b`"), "{said}");
+}
+
 #[track_caller]
 fn check_refused(content: &[u8], expected: &str) {
     let directory = tempfile::tempdir().unwrap();

@@ -6,9 +6,13 @@ use anyhow::{Context as _, Result};
 use dbduel_record::Plan;
 
 use crate::chance::fresh_seed;
+use crate::judge::audit;
+use crate::lab::contest::NotComparable;
 use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::host;
+use crate::lab::inspect::planned;
+use crate::lab::server::Home;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
 /// budget.
@@ -48,4 +52,18 @@ pub fn surroundings() -> Surroundings {
         processors: host::processors(),
         runs_here: true,
     }
+}
+
+/// Refuses a contest that is void by its file, before anything is fetched, loaded or recorded. What this audit cannot
+/// see yet is left to the one of the running servers.
+///
+/// # Errors
+/// [`NotComparable`], or a value that its server does not take, with its place.
+pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
+    let foreseen = planned::foreseen(plan, home);
+    if let Some(mut case) = foreseen.map_err(|error| planned::at_its_place(error, file))? {
+        case.host = Some(host::read(home.root()));
+        NotComparable::refuse(&audit::audit(&case))?;
+    }
+    Ok(())
 }

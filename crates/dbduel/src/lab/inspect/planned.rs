@@ -2,12 +2,15 @@
 //! and servers that run already.
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::address::Address;
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use super::live;
 use crate::judge::audit::{Case, Defaults, Product, ServerEvidence, Version, check_value, predict};
-use crate::lab::server::{Meaning, ServerName};
+use crate::lab::experiment::ExperimentFile;
+use crate::lab::experiment::document::{Trouble, Troubles};
+use crate::lab::server::{Home, Meaning, ServerName, install};
 
 /// A setting has a value that its server refuses.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +34,64 @@ pub fn case(plan: &Plan) -> Result<Case> {
     let mut case = Case::of(contenders?);
     about_plan(&mut case, plan);
     Ok(case)
+}
+
+/// The case that a plan makes as far as it can be foreseen without fetching or starting anything. Contenders of
+/// which nothing is known yet are left out; `None` when fewer than two remain.
+///
+/// # Errors
+/// When a value is none that its server takes ([`NotAValue`]).
+pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
+    let mut contenders = Vec::new();
+    let mut baseline = 0;
+    for (index, contender) in plan.contenders.iter().enumerate() {
+        let Ok(name) = ServerName::parse(&contender.server) else {
+            continue;
+        };
+        let evidence = match &name.meaning {
+            // A server that does not answer now is for the contest to report.
+            Meaning::Running { address, user } => running(contender, address, user.as_deref()).ok(),
+            Meaning::Provided { .. } => {
+                let at_hand = install::at_hand(&name, home).and_then(|build| {
+                    let version = Version::parse(&build.version.to_string())?;
+                    Some((Product::named(&build.product)?, version))
+                });
+                at_hand
+                    .or_else(|| known_version(&name))
+                    .map(|(product, version)| predicted(contender, product, version))
+                    .transpose()?
+            }
+        };
+        if let Some(evidence) = evidence {
+            if index == plan.baseline {
+                baseline = contenders.len();
+            }
+            contenders.push(evidence);
+        }
+    }
+    if contenders.len() < 2 {
+        return Ok(None);
+    }
+    let mut case = Case::of(contenders);
+    about_plan(&mut case, plan);
+    case.baseline = baseline;
+    Ok(Some(case))
+}
+
+/// An error about a value, with the place of the setting in the experiment.
+#[must_use]
+pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::Error {
+    let place = error.downcast_ref::<NotAValue>().and_then(|wrong| {
+        file.experiment
+            .setting_span(&wrong.contender, &wrong.setting)
+    });
+    match place {
+        Some(span) => anyhow::Error::new(Troubles {
+            path: file.path.to_owned(),
+            list: vec![Trouble::at(file.text, span.start, error.to_string())],
+        }),
+        None => error,
+    }
 }
 
 /// Adds what a plan asks for and claims to evidence of its running servers.
@@ -62,40 +123,51 @@ fn about_plan(case: &mut Case, plan: &Plan) {
 
 fn contender(contender: &Contender) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
-    let mut evidence = match ServerName::parse(&contender.server)
-        .with_context(about)?
-        .meaning
-    {
-        Meaning::Running { address, user } => {
-            let mut evidence = live::of_contender(contender, &address, user.as_deref())?;
-            ask_for(contender, &mut evidence);
-            return Ok(evidence);
-        }
-        Meaning::Provided {
-            known: Some(known), ..
-        } => {
-            let product =
-                Product::named(known.product).context("the audit knows no such product")?;
-            let version = Version::parse(known.version)
-                .context("its version is not known before it is fetched")?;
-            let defaults = Defaults::nearest(product, version)
-                .context("no defaults are recorded for this product")?;
-            let mut evidence = defaults
-                .evidence(&contender.name)
-                .context("the recorded defaults have no version")?;
-            evidence.source = format!(
-                "settings of the experiment over the defaults of {}",
-                defaults.server
-            );
-            evidence
-        }
-        Meaning::Provided { .. } => {
-            bail!(
-                "which version `{}` is shows only when it is started; start it and audit it by address, or audit a record",
-                contender.server
-            )
-        }
+    let name = ServerName::parse(&contender.server).with_context(about)?;
+    if let Meaning::Running { address, user } = &name.meaning {
+        return running(contender, address, user.as_deref());
+    }
+    let Some((product, version)) = known_version(&name) else {
+        bail!(
+            "which version `{}` is shows only when it is started; start it and audit it by address, or audit a record",
+            contender.server
+        )
     };
+    predicted(contender, product, version)
+}
+
+/// What a running server shows, with what its contender asks for.
+fn running(contender: &Contender, address: &Address, user: Option<&str>) -> Result<ServerEvidence> {
+    let mut evidence = live::of_contender(contender, address, user)?;
+    ask_for(contender, &mut evidence);
+    Ok(evidence)
+}
+
+/// Product and version of a server of the catalogue.
+fn known_version(name: &ServerName) -> Option<(Product, Version)> {
+    let Meaning::Provided {
+        known: Some(known), ..
+    } = &name.meaning
+    else {
+        return None;
+    };
+    Some((
+        Product::named(known.product)?,
+        Version::parse(known.version)?,
+    ))
+}
+
+/// What the server of this version would show with the contender's settings.
+fn predicted(contender: &Contender, product: Product, version: Version) -> Result<ServerEvidence> {
+    let defaults =
+        Defaults::nearest(product, version).context("no defaults are recorded for this product")?;
+    let mut evidence = defaults
+        .evidence(&contender.name)
+        .context("the recorded defaults have no version")?;
+    evidence.source = format!(
+        "settings of the experiment over the defaults of {}",
+        defaults.server
+    );
     for setting in &contender.settings {
         check_value(&evidence, &setting.name, &setting.value).map_err(|why| NotAValue {
             contender: contender.name.clone(),

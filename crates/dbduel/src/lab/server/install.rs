@@ -14,7 +14,7 @@ use super::home::{Home, clear_unfinished, unfinished};
 use super::libraries;
 use super::name::{Meaning, ServerName};
 use super::orphans;
-use super::progress::Progress;
+use super::progress::{Progress, Silent};
 use super::sandbox::pristine;
 use super::sources::{Bench, Source};
 use super::tree;
@@ -78,6 +78,17 @@ pub fn installed(home: &Home) -> Result<Vec<Installed>> {
     }
     found.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(found)
+}
+
+/// The build of a server that needs no download: it is in the home, or on this machine. `None` for any other.
+pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
+    match &name.meaning {
+        Meaning::Provided { source, .. } if source.is_in_place() => {
+            install(name, home, &Silent).ok()
+        }
+        Meaning::Provided { .. } => Build::load(&home.servers().join(name.id())).ok().flatten(),
+        Meaning::Running { .. } => None,
+    }
 }
 
 /// Brings a server, or finds that it is there already.

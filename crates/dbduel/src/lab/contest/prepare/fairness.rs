@@ -3,7 +3,7 @@
 use anyhow::Result;
 use dbduel_record::event::Severity;
 
-use crate::judge::audit::{AuditFinding, Grade, ServerEvidence, audit};
+use crate::judge::audit::{Audit, AuditFinding, ServerEvidence, audit};
 use crate::lab::contest::Setting;
 use crate::lab::contest::journal::Journal;
 use crate::lab::host;
@@ -31,24 +31,44 @@ pub fn check(
     for finding in audit.findings.iter().filter(is_news) {
         journal.notice(finding.to_finding())?;
     }
-    if audit.grade == Grade::NotComparable {
-        let void: Vec<String> = audit
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Void)
-            .map(as_line)
-            .collect();
-        return Err(NotComparable(void.join("\n  ")).into());
-    }
+    NotComparable::refuse(&audit)?;
     Ok(())
 }
 
 /// The contenders promise or mean different things, so that no verdict on them could stand.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the contenders are not comparable:\n  {0}\nmend the settings, or accept it under [waivers] with a reason"
-)]
-pub struct NotComparable(String);
+#[error("the contenders are not comparable:\n  {}\n{remedy}", findings.join("\n  "))]
+pub struct NotComparable {
+    findings: Vec<String>,
+    remedy: String,
+}
+
+impl NotComparable {
+    /// Refuses an audit with a void finding.
+    ///
+    /// # Errors
+    /// All that is void, with what to do.
+    pub fn refuse(audit: &Audit) -> Result<(), Self> {
+        let is_void = |finding: &&AuditFinding| finding.severity == Severity::Void;
+        let void: Vec<&AuditFinding> = audit.findings.iter().filter(is_void).collect();
+        let Some(first) = void.first() else {
+            return Ok(());
+        };
+        let declare = match first.class.as_bytes().first() {
+            Some(b'D' | b'S') => format!(
+                "; or, if it is the question, declare it in the experiment, about = [\"{}\"]",
+                first.class
+            ),
+            _ => String::new(),
+        };
+        let remedy =
+            format!("correct the settings{declare}; or accept it under [waivers] with a reason");
+        Err(Self {
+            findings: void.into_iter().map(as_line).collect(),
+            remedy,
+        })
+    }
+}
 
 fn as_line(finding: &AuditFinding) -> String {
     format!("{}: {} {}", finding.class, finding.claim, finding.remedy)
