@@ -5,6 +5,7 @@
 //! error or a statement grows beyond every earlier one.
 
 mod deadline;
+mod literal;
 pub(crate) mod socket;
 mod statement;
 
@@ -19,6 +20,7 @@ use crate::address::Address;
 use crate::blocking::{HandshakeError, Tls, TlsError};
 use crate::executor::{Reactor, Token};
 pub(crate) use deadline::{unless_over, within};
+pub(crate) use literal::BytesLiteral;
 use socket::Socket;
 pub use statement::{Group, Protocol, Statement};
 

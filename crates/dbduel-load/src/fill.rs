@@ -6,6 +6,7 @@
 //! Knows no workload's statements; they come with [`Table`].
 
 mod bulk;
+mod claim;
 mod crew;
 mod digest;
 mod error;
@@ -14,11 +15,12 @@ mod infile;
 mod insert;
 mod ledger;
 mod parcel;
+mod progress;
 mod rows;
 mod tables;
 mod way;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
@@ -29,10 +31,12 @@ use crate::blocking::{Connection, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
 use crew::Crew;
 pub use digest::{Digest, digest};
-pub use error::FillError;
+pub use error::{FillError, RESUME};
 pub use extent::Extent;
 use ledger::TABLE_EXISTS;
 use parcel::Parcel;
+use progress::BatchProgress;
+pub use progress::FillWatch;
 use tables::{exists, finish, prepare, run};
 pub use way::{Way, Wish};
 
@@ -51,17 +55,6 @@ pub struct Place<'a> {
     pub connections: u32,
     /// Time for everything together.
     pub deadline: Duration,
-}
-
-/// How far a fill has got, and whether it is still wanted. Shared with whoever shows progress.
-#[derive(Debug, Default)]
-pub struct FillWatch {
-    /// Rows that the server has taken, those of an earlier attempt included.
-    pub rows_done: AtomicU64,
-    /// Rows to fill in altogether; 0 until that is known.
-    pub rows_total: AtomicU64,
-    /// Set it to end the work after the statements that are running.
-    pub cancelled: AtomicBool,
 }
 
 /// What a fill did.
@@ -114,6 +107,9 @@ pub fn fill_by(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
+    let crew = Crew::new(place, watch);
+    let mut connection = crew.connect()?;
+    claim::take(&mut connection, place.database)?;
     if let Some(own) = workload.own_data() {
         return own.fill(parameters, place, watch);
     }
@@ -122,10 +118,14 @@ pub fn fill_by(
     tables.iter_mut().for_each(|table| table.content.seed(seed));
     let rows = tables.iter().map(|table| table.rows).sum();
     watch.rows_total.store(rows, Ordering::Relaxed);
-    let crew = Crew::new(place, watch);
-    let mut connection = crew.connect()?;
     let recipe = recipe(workload, parameters, seed);
-    let done = prepare(&mut connection, &tables, place.database, &recipe)?;
+    let done = prepare(
+        &mut connection,
+        &tables,
+        place.database,
+        &recipe,
+        crew.deadline(),
+    )?;
     let way = Way::of(&mut connection, wish)?;
 
     let missing: Vec<_> = tables
@@ -142,6 +142,7 @@ pub fn fill_by(
     let parcels = parcel::parcels(missing, place.connections, extent::weight);
     let rows_began = Instant::now();
     let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches, .. }| {
+        ledger::note_connection(connection).map_err(FillError::Together)?;
         batches.iter().try_for_each(|chunks| {
             way.fill(connection, table, chunks, seed, watch)
                 .map_err(|error| error_unless_cancelled(error, watch))
@@ -159,6 +160,7 @@ pub fn fill_by(
         })
         .collect();
     crew.work_through(&finishes, |connection, (table, place, sql)| {
+        ledger::note_connection(connection).map_err(FillError::Together)?;
         finish(connection, table, *place, sql)
     })?;
     for sql in &workload.conclude(parameters) {
@@ -214,7 +216,8 @@ pub fn fill_table(
     }
     let watch = FillWatch::default();
     for chunk in 0..rows::chunks(&table) {
-        way.send(connection, &table, &(chunk..chunk + 1), seed, &watch)?;
+        let progress = BatchProgress::new(&watch);
+        way.send(connection, &table, &(chunk..chunk + 1), seed, &progress)?;
     }
     if !table.finish.is_empty() {
         on_stage(Stage::Finishing);
@@ -225,7 +228,15 @@ pub fn fill_table(
     Ok(())
 }
 
-/// True when the database holds an interrupted filling, which [`fill`] would go on with.
+/// Refuses a database that another process fills at this moment.
+///
+/// # Errors
+/// [`FillError::InProgress`], and when the server does not answer.
+pub fn refuse_if_in_progress(connection: &mut Connection, database: &str) -> Result<(), FillError> {
+    claim::refuse_if_taken(connection, database)
+}
+
+/// True when the database holds an interrupted fill, which [`fill`] would resume.
 ///
 /// # Errors
 /// When the server does not answer.

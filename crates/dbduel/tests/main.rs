@@ -20,6 +20,7 @@ mod suite {
     pub mod durability;
     pub mod fairness;
     pub mod faults;
+    pub mod fill;
     pub mod harness;
     pub mod house;
     pub mod lab;

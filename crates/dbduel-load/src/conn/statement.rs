@@ -4,6 +4,8 @@ use std::io::Write as _;
 
 use dbduel_wire::{CommandError, RowFormat, SentTypes, Value, command};
 
+use super::literal::{BytesLiteral, TextLiteral};
+
 /// How statements travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -173,8 +175,8 @@ fn put_literal(text: &mut Vec<u8>, value: &Value<'_>) {
         Value::Unsigned(number) => write!(text, "{number}"),
         Value::Float(number) => write!(text, "{number}"),
         Value::Double(number) => write!(text, "{number}"),
-        Value::Bytes(bytes) => put_quoted(text, bytes),
-        Value::Text(string) => put_quoted(text, string.as_bytes()),
+        Value::Bytes(bytes) => write!(text, "{}", BytesLiteral(bytes)),
+        Value::Text(string) => write!(text, "{}", TextLiteral(string)),
         Value::Date(date) => write!(text, "'{:04}-{:02}-{:02}'", date.year, date.month, date.day),
         Value::DateTime(moment) => write!(
             text,
@@ -199,19 +201,6 @@ fn put_literal(text: &mut Vec<u8>, value: &Value<'_>) {
     };
 }
 
-fn put_quoted(text: &mut Vec<u8>, bytes: &[u8]) -> std::io::Result<()> {
-    text.push(b'\'');
-    for &byte in bytes {
-        match byte {
-            b'\'' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
-            0 => text.extend_from_slice(b"\\0"),
-            _ => text.push(byte),
-        }
-    }
-    text.push(b'\'');
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,13 +217,14 @@ mod tests {
     fn text_statements_get_their_values_in_place() {
         let values = [
             Value::Signed(-7),
-            Value::Bytes(b"it's a \\ \0"),
+            Value::Bytes(b"a \\ \0"),
+            Value::Text("it's"),
             Value::Null,
             Value::Double(0.5),
         ];
         assert_eq!(
-            written("SELECT ?, ?, ?, ? + 1", &values).unwrap(),
-            r"SELECT -7, 'it\'s a \\ \0', NULL, 0.5 + 1"
+            written("SELECT ?, ?, ?, ?, ? + 1", &values).unwrap(),
+            "SELECT -7, x'61205c2000', 'it''s', NULL, 0.5 + 1"
         );
         assert_eq!(written("COMMIT", &[]).unwrap(), "COMMIT");
     }

@@ -30,6 +30,11 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// When the time for everything together is over.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
     /// One more connection. What it runs must end within the time that is left.
     pub(super) fn connect(&self) -> Result<Connection, ConnectError> {
         let left = self.deadline.saturating_duration_since(Instant::now());

@@ -1,8 +1,11 @@
-//! Why a filling came to nothing.
+//! Why a fill failed.
 
 use super::Wish;
 use super::ledger;
 use crate::blocking::{ConnectError, QueryError};
+
+/// The advice after every fill that did not reach its end.
+pub const RESUME: &str = "run the same command again to resume it";
 
 /// Why the tables are not as they should be.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +26,7 @@ pub enum FillError {
     Together(QueryError),
     /// A table of that name is there already, with unknown content.
     #[error(
-        "table `{table}` exists already in database `{database}`; drop it, or name an empty database"
+        "table `{table}` exists already in database `{database}` and belongs to no interrupted fill; drop it, or name an empty database"
     )]
     Exists {
         /// The table.
@@ -31,14 +34,32 @@ pub enum FillError {
         /// The database.
         database: String,
     },
-    /// An interrupted filling of other content is there.
+    /// An interrupted fill of other content is there.
     #[error(
-        "database `{database}` holds a part of other tables, whose filling was interrupted; finish that, drop the tables and `{}`, or name an empty database",
+        "database `{database}` holds part of the tables of an interrupted fill with other parameters; run that command again to resume it, drop the tables and `{}`, or name an empty database",
         ledger::NAME
     )]
     Unfinished {
         /// The database.
         database: String,
+    },
+    /// Another process fills the same database.
+    #[error(
+        "database `{database}` is being filled by connection {connection} of this server; wait for that fill to end, or name another database"
+    )]
+    InProgress {
+        /// The database.
+        database: String,
+        /// The server's id of the connection that holds the lock.
+        connection: String,
+    },
+    /// Connections of an interrupted fill do not end.
+    #[error(
+        "connections {connections} of an interrupted fill are still at work on this server; wait until they end or KILL them, then {RESUME}"
+    )]
+    EarlierConnections {
+        /// Their ids, separated by commas.
+        connections: String,
     },
     /// The server took rows otherwise than they were sent.
     #[error(
@@ -84,7 +105,7 @@ pub enum FillError {
     #[error("cancelled")]
     Cancelled,
     /// [`Place::deadline`](super::Place::deadline) passed.
-    #[error("not done within {seconds} s; fill fewer rows or allow more time")]
+    #[error("the fill was not complete within {seconds} s; fill fewer rows or allow more time")]
     TimeUp {
         /// The deadline.
         seconds: f64,

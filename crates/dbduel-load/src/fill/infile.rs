@@ -2,19 +2,19 @@
 //! sent. Knows no connection.
 
 use std::io::{self, Read};
-use std::sync::atomic::Ordering;
 
-use super::FillWatch;
 use super::bulk::decode;
+use super::progress::BatchProgress;
 use super::rows::Rows;
 use crate::workloads::Table;
 
 /// The statement that reads rows as [`Content`] writes them: the parenthesised lists of an INSERT are
-/// taken for lines. As with hexadecimal literals, no character set is applied to the bytes of a string.
+/// taken for lines. As with hexadecimal literals, no character set is applied to the bytes of a string. Quote and
+/// backslash are hexadecimal, because `NO_BACKSLASH_ESCAPES` changes how a string literal with them reads.
 pub(super) fn statement(table: &Table) -> String {
     format!(
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET binary \
-         FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\\'' ESCAPED BY '\\\\' \
+         FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY x'27' ESCAPED BY x'5c' \
          LINES STARTING BY '(' TERMINATED BY ')' ({})",
         table.name, table.columns
     )
@@ -23,7 +23,7 @@ pub(super) fn statement(table: &Table) -> String {
 /// The rows as a file that exists nowhere. Counts rows as the server takes them.
 pub(super) struct Content<'a> {
     rows: Rows<'a>,
-    watch: &'a FillWatch,
+    progress: &'a BatchProgress<'a>,
     /// A row as SQL text, for a moment.
     sql: String,
     lines: Vec<u8>,
@@ -34,10 +34,10 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn new(rows: Rows<'a>, watch: &'a FillWatch) -> Self {
+    pub(super) fn new(rows: Rows<'a>, progress: &'a BatchProgress<'a>) -> Self {
         Content {
             rows,
-            watch,
+            progress,
             sql: String::new(),
             lines: Vec::new(),
             read: 0,
@@ -50,12 +50,10 @@ impl Read for Content<'_> {
     /// Fails when the work is cancelled.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.read == self.lines.len() {
-            if self.watch.cancelled.load(Ordering::Relaxed) {
+            if self.progress.is_cancelled() {
                 return Err(io::Error::other("cancelled"));
             }
-            self.watch
-                .rows_done
-                .fetch_add(self.pending, Ordering::Relaxed);
+            self.progress.add(self.pending);
             (self.read, self.pending) = (0, 0);
             self.lines.clear();
             while self.lines.len() < buffer.len() && self.rows.write(&mut self.sql) {
@@ -110,6 +108,9 @@ fn append_bytes(digits: &[u8], lines: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::super::FillWatch;
     use super::super::rows::tests::table;
     use super::*;
     use crate::workloads::{WORKLOADS, parameters};
@@ -120,7 +121,8 @@ mod tests {
         let table = table(2_000);
         let watch = FillWatch::default();
         let mut content = String::new();
-        Content::new(Rows::new(&table, &(0..1), 1), &watch)
+        let progress = BatchProgress::new(&watch);
+        Content::new(Rows::new(&table, &(0..1), 1), &progress)
             .read_to_string(&mut content)
             .unwrap();
         let mut rows = Rows::new(&table, &(0..1), 1);
@@ -205,7 +207,8 @@ mod tests {
         let table = table(2_000);
         let watch = FillWatch::default();
         watch.cancelled.store(true, Ordering::Relaxed);
-        let mut content = Content::new(Rows::new(&table, &(0..1), 1), &watch);
+        let progress = BatchProgress::new(&watch);
+        let mut content = Content::new(Rows::new(&table, &(0..1), 1), &progress);
         assert!(content.read(&mut [0; 100]).is_err());
     }
 }

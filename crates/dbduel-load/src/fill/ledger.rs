@@ -21,6 +21,7 @@ pub(super) const TABLE_EXISTS: u16 = 1050;
 const RECIPE: &str = "recipe";
 const ROWS: &str = "rows";
 const FINISH: &str = "finish";
+const CONNECTION: &str = "connection";
 
 /// What is done of one table.
 #[derive(Debug, Default)]
@@ -132,6 +133,37 @@ pub(super) fn is_finished(
 /// Forgets all about a table.
 pub(super) fn forget(connection: &mut Connection, table: &Table) -> Result<(), QueryError> {
     let sql = format!("DELETE FROM {NAME} WHERE subject = '{}'", table.name);
+    connection.execute(&sql).map(drop)
+}
+
+/// Writes down that this connection works on the fill, with the time, because a restarted server counts connections
+/// from the beginning again.
+pub(super) fn note_connection(connection: &mut Connection) -> Result<(), QueryError> {
+    let sql = format!(
+        "INSERT IGNORE INTO {NAME} VALUES ('{CONNECTION}', '', CONNECTION_ID(), CONNECTION_ID() + 1, UNIX_TIMESTAMP())"
+    );
+    connection.execute(&sql).map(drop)
+}
+
+/// Ids of the connections that worked on the fill since the server started.
+pub(super) fn connections(connection: &mut Connection) -> Result<Vec<String>, QueryError> {
+    let status = connection.query("SHOW GLOBAL STATUS LIKE 'Uptime'")?;
+    let uptime_s: u64 = status
+        .text(0, 1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default();
+    let lines = connection.query(&format!(
+        "SELECT first FROM {NAME} WHERE kind = '{CONNECTION}' AND amount + {uptime_s} >= UNIX_TIMESTAMP() - 1 \
+         AND first <> CONNECTION_ID()"
+    ))?;
+    Ok((0..lines.rows.len())
+        .filter_map(|row| lines.text(row, 0))
+        .collect())
+}
+
+/// Forgets the connections of an interrupted fill.
+pub(super) fn forget_connections(connection: &mut Connection) -> Result<(), QueryError> {
+    let sql = format!("DELETE FROM {NAME} WHERE kind = '{CONNECTION}'");
     connection.execute(&sql).map(drop)
 }
 

@@ -1,7 +1,9 @@
 //! The tables themselves: made, found again after an interruption, finished. Knows nothing of how rows travel.
 
-use super::FillError;
+use std::time::Instant;
+
 use super::ledger::{self, Done, TABLE_EXISTS};
+use super::{FillError, claim};
 use crate::blocking::Connection;
 use crate::workloads::Table;
 
@@ -15,8 +17,12 @@ pub(super) fn prepare(
     tables: &[Table],
     database: &str,
     recipe: &str,
+    deadline: Instant,
 ) -> Result<Vec<Done>, FillError> {
     let is_begun = ledger::begin(connection, recipe).map_err(FillError::Together)?;
+    if is_begun {
+        claim::await_earlier_connections(connection, deadline)?;
+    }
     if is_begun && !ledger::is_of(connection, recipe).map_err(FillError::Together)? {
         return Err(FillError::Unfinished {
             database: database.to_owned(),

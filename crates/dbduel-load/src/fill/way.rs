@@ -7,11 +7,11 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use dbduel_wire::Capabilities;
 
 use super::bulk::{self, Batch};
+use super::progress::BatchProgress;
 use super::rows::{self, Rows};
 use super::{FillError, FillWatch, infile, insert, ledger};
 use crate::blocking::{Connection, QueryError};
@@ -28,6 +28,12 @@ const PACKET_MARGIN: usize = 1 << 10;
 
 /// Error numbers with which servers refuse LOAD DATA LOCAL INFILE.
 const NOT_ALLOWED: [u16; 3] = [1148, 3948, 4166];
+
+/// Error numbers of a lock timeout and a deadlock.
+const LOCK_CONFLICT: [u16; 2] = [1205, 1213];
+
+/// Attempts to fill a batch whose transaction meets such an error.
+const ATTEMPTS: u32 = 10;
 
 /// Error number with which servers refuse to prepare one more statement.
 const TOO_MANY_PREPARED: u16 = 1461;
@@ -121,7 +127,8 @@ impl Way {
         }
     }
 
-    /// Fills these chunks of a table in one transaction, and writes down that they are in.
+    /// Fills these chunks of a table in one transaction, and writes down that they are in. Begins again after a deadlock
+    /// or a lock timeout, as connections that fill neighbouring pages may cause.
     pub(super) fn fill(
         self,
         connection: &mut Connection,
@@ -134,8 +141,36 @@ impl Way {
             table: table.name.clone(),
             source,
         };
+        let mut attempts_left = ATTEMPTS;
+        loop {
+            let progress = BatchProgress::new(watch);
+            attempts_left -= 1;
+            match self.fill_once(connection, table, chunks, seed, &progress) {
+                Err(FillError::Statement { source, .. })
+                    if attempts_left > 0 && is_lock_conflict(&source) =>
+                {
+                    progress.undo();
+                    connection.execute("ROLLBACK").map_err(statement)?;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn fill_once(
+        self,
+        connection: &mut Connection,
+        table: &Table,
+        chunks: &Range<u64>,
+        seed: u64,
+        progress: &BatchProgress<'_>,
+    ) -> Result<(), FillError> {
+        let statement = |source| FillError::Statement {
+            table: table.name.clone(),
+            source,
+        };
         connection.execute("START TRANSACTION").map_err(statement)?;
-        let taken = self.send(connection, table, chunks, seed, watch)?;
+        let taken = self.send(connection, table, chunks, seed, progress)?;
         ledger::rows_are_in(connection, table, chunks, taken).map_err(statement)?;
         connection.execute("COMMIT").map_err(statement)?;
         Ok(())
@@ -148,29 +183,37 @@ impl Way {
         table: &Table,
         chunks: &Range<u64>,
         seed: u64,
-        watch: &FillWatch,
+        progress: &BatchProgress<'_>,
     ) -> Result<u64, FillError> {
         match self {
-            Way::LoadData { bytes_max } => match load(connection, table, chunks, seed, watch) {
+            Way::LoadData { bytes_max } => match load(connection, table, chunks, seed, progress) {
                 Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
-                    insert(connection, table, chunks, seed, bytes_max, watch)
+                    insert(connection, table, chunks, seed, bytes_max, progress)
                 }
                 outcome => outcome,
             },
-            Way::Insert { bytes_max } => insert(connection, table, chunks, seed, bytes_max, watch),
+            Way::Insert { bytes_max } => {
+                insert(connection, table, chunks, seed, bytes_max, progress)
+            }
             Way::Bulk { bytes_max } => {
-                match bulk(connection, table, chunks, seed, bytes_max, watch) {
+                match bulk(connection, table, chunks, seed, bytes_max, progress) {
                     // Refused before the first row was sent.
                     Err(FillError::Statement { source, .. })
                         if source.code() == Some(TOO_MANY_PREPARED) =>
                     {
-                        insert(connection, table, chunks, seed, bytes_max, watch)
+                        insert(connection, table, chunks, seed, bytes_max, progress)
                     }
                     outcome => outcome,
                 }
             }
         }
     }
+}
+
+fn is_lock_conflict(error: &QueryError) -> bool {
+    error
+        .code()
+        .is_some_and(|code| LOCK_CONFLICT.contains(&code))
 }
 
 fn is_refusal(error: &QueryError) -> bool {
@@ -183,9 +226,9 @@ fn load(
     table: &Table,
     chunks: &Range<u64>,
     seed: u64,
-    watch: &FillWatch,
+    progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
-    let mut content = infile::Content::new(Rows::new(table, chunks, seed), watch);
+    let mut content = infile::Content::new(Rows::new(table, chunks, seed), progress);
     let summary = connection
         .load(&infile::statement(table), &mut content)
         .map_err(|source| FillError::Statement {
@@ -218,12 +261,12 @@ fn insert(
     chunks: &Range<u64>,
     seed: u64,
     bytes_max: usize,
-    watch: &FillWatch,
+    progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
     let mut taken = 0;
     let rows = Rows::new(table, chunks, seed);
     insert::statements(table, rows, bytes_max, |sql, rows| {
-        if watch.cancelled.load(Ordering::Relaxed) {
+        if progress.is_cancelled() {
             return Err(FillError::Cancelled);
         }
         let summary = connection
@@ -233,7 +276,7 @@ fn insert(
                 source,
             })?;
         taken += summary.affected_rows;
-        watch.rows_done.fetch_add(rows, Ordering::Relaxed);
+        progress.add(rows);
         Ok(())
     })?;
     Ok(taken)
@@ -246,7 +289,7 @@ fn bulk(
     chunks: &Range<u64>,
     seed: u64,
     bytes_max: usize,
-    watch: &FillWatch,
+    progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
     let failed = |source| FillError::Statement {
         table: table.name.clone(),
@@ -259,7 +302,7 @@ fn bulk(
     let mut batch = Batch::new(table);
     let (mut sent, mut taken, mut warnings) = (0, 0, 0);
     while batch.refill(&mut rows, bytes_max) {
-        if watch.cancelled.load(Ordering::Relaxed) {
+        if progress.is_cancelled() {
             return Err(FillError::Cancelled);
         }
         let kinds = batch.kinds();
@@ -269,7 +312,7 @@ fn bulk(
         taken += summary.affected_rows;
         warnings += summary.warnings;
         sent += batch.rows();
-        watch.rows_done.fetch_add(batch.units(), Ordering::Relaxed);
+        progress.add(batch.units());
     }
     connection.forget(statement).map_err(failed)?;
     all_taken(table, sent, taken, warnings)?;

@@ -7,8 +7,9 @@ mod page;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::fill::{self, RESUME};
 use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
@@ -35,6 +36,12 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
     let workload = workloads::find(&asked.name)?;
     let resolved = completion::complete(workload, &asked.parameters, Path::new(""))?.parameters;
     let mut connection = connect(arguments)?;
+    if fill::is_unfinished(&mut connection)? {
+        bail!(
+            "a fill of the tables in database `{}` was interrupted; with `dbduel load --prepare`, {RESUME}",
+            arguments.database
+        );
+    }
     let moment = if arguments.fresh {
         Moment::Fresh
     } else {
@@ -71,7 +78,7 @@ fn asked(arguments: &cli::Check, log: Option<&Log>) -> Result<Workload> {
         },
         (None, Some(recorded)) => recorded,
         (None, None) => {
-            anyhow::bail!(
+            bail!(
                 "a log without a record does not say whose it is; name its workload with --workload"
             )
         }

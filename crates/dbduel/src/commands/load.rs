@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::executor::policy::threads_beside_a_server;
-use dbduel_load::fill::{self, Extent, FillError, Place};
+use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
@@ -171,10 +171,16 @@ impl Job {
 
     /// Refuses tables that are another program's or incomplete, with the reason.
     fn recognise(&self) -> Result<()> {
-        // A database that does not exist is what the clients will say better.
+        // The clients' own error says more about a database that does not exist.
         let Ok(mut connection) = self.connect_to(Some(&self.database)) else {
             return Ok(());
         };
+        if fill::is_unfinished(&mut connection)? {
+            bail!(
+                "a fill of the tables in database `{}` was interrupted; with `--prepare`, {RESUME}",
+                self.database
+            );
+        }
         match self.workload.recognise(&self.parameters, &mut connection) {
             Ok(()) => Ok(()),
             Err(VerifyError::Unusable(why))
@@ -241,7 +247,7 @@ impl Job {
             }
             Err(FillError::Cancelled) => {
                 console::complain(&format!(
-                    "filling was interrupted; database `{database}` holds a part of the tables, and the same command goes on with them"
+                    "the fill of database `{database}` was interrupted; {RESUME}"
                 ));
                 Err(Interrupted.into())
             }
@@ -252,8 +258,14 @@ impl Job {
                     "could not fill the tables; without --prepare they are used as they are",
                 )
             }
+            // These say what to do themselves.
+            Err(
+                error @ (FillError::Unfinished { .. }
+                | FillError::InProgress { .. }
+                | FillError::EarlierConnections { .. }),
+            ) => Err(error).context("could not fill the tables"),
             Err(error) => Err(error).with_context(|| {
-                format!("could not fill the tables; database `{database}` may hold a part of them, with which the same command goes on")
+                format!("could not fill the tables of database `{database}`; {RESUME}")
             }),
         }
     }
@@ -264,11 +276,12 @@ impl Job {
         let Some(extent) = Extent::of(workload, parameters) else {
             return Ok(());
         };
+        let mut connection = self.connect_to(Some(&self.database))?;
+        fill::refuse_if_in_progress(&mut connection, &self.database)?;
         console::complain(&format!(
             "filling in {}",
             forecast::sentence(extent, parameters)
         ));
-        let mut connection = self.connect_to(Some(&self.database))?;
         // What an earlier attempt has filled in takes room already.
         if !matches!(self.address, Address::Unix { .. }) || fill::is_unfinished(&mut connection)? {
             return Ok(());

@@ -101,26 +101,6 @@ fn normal(random: &mut Random) -> f64 {
     radius * (std::f64::consts::TAU * random.uniform()).cos()
 }
 
-/// Appends bytes as an SQL literal that means the same in every SQL mode and character set of the
-/// session: quoted when they are printable ASCII, in hexadecimal otherwise.
-pub(super) fn append_literal(bytes: &[u8], sql: &mut String) {
-    let is_plain = |&byte: &u8| (b' '..=b'~').contains(&byte) && byte != b'\\' && byte != b'\'';
-    if bytes.iter().all(is_plain) {
-        sql.push('\'');
-        // ASCII, so never the default.
-        sql.push_str(std::str::from_utf8(bytes).unwrap_or_default());
-        sql.push('\'');
-        return;
-    }
-    sql.push_str("x'");
-    sql.reserve(2 * bytes.len() + 1);
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    for byte in bytes {
-        sql.extend([digit(byte >> 4), digit(byte & 0xF)]);
-    }
-    sql.push('\'');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,19 +187,5 @@ mod tests {
                     .any(|window| payload.starts_with(window))
         );
         assert_eq!(make(), (motif, payload));
-    }
-
-    #[test]
-    fn literals_are_quoted_only_when_nothing_in_them_has_a_meaning() {
-        let literal = |bytes: &[u8]| {
-            let mut sql = String::new();
-            append_literal(bytes, &mut sql);
-            sql
-        };
-        assert_eq!(literal(b"plain text"), "'plain text'");
-        assert_eq!(literal(b"it's"), "x'69742773'");
-        assert_eq!(literal(b"a\\b"), "x'615c62'");
-        assert_eq!(literal(&[0xC8, 0]), "x'c800'");
-        assert_eq!(literal(b""), "''");
     }
 }

@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::graph::List;
-use super::payload::{Payloads, append_literal};
+use super::payload::Payloads;
 use super::settings::{LINK_TYPE, NODE_TYPE, Settings};
+use crate::conn::BytesLiteral;
 use crate::random::Random;
 use crate::workloads::{RowContent, RowWriter};
 
@@ -69,13 +70,13 @@ impl Filler {
             // Writing to memory does not fail.
             let _ = write!(
                 sql,
-                "({},{},{},1,",
+                "({},{},{},1,{},{},0)",
                 current.id,
                 self.target(current, number),
-                LINK_TYPE + current.kind
+                LINK_TYPE + current.kind,
+                BytesLiteral(&payload),
+                self.time(current, number)
             );
-            append_literal(&payload, sql);
-            let _ = write!(sql, ",{},0)", self.time(current, number));
             number += 1;
             if number == current.links {
                 number = 0;
@@ -108,9 +109,8 @@ impl Filler {
         let mut payload = Vec::new();
         move |random, sql| {
             payloads.draw(random, &mut payload);
-            let _ = write!(sql, "({id},{NODE_TYPE},1,{},", LOADED_AT_MS / 1_000);
-            append_literal(&payload, sql);
-            sql.push(')');
+            let (time, payload) = (LOADED_AT_MS / 1_000, BytesLiteral(&payload));
+            let _ = write!(sql, "({id},{NODE_TYPE},1,{time},{payload})");
             id += 1;
         }
     }

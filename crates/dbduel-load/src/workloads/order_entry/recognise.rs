@@ -6,16 +6,17 @@ use super::schema::{COMPLETE, FACTS, specified};
 use super::settings::{Settings, lawful};
 use super::values::constants_fit;
 use crate::blocking::{Connection, QueryError};
+use crate::fill::RESUME;
 use crate::workloads::verification::VerifyError;
 
 /// Why the tables cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableData {
     /// None of the tables exists.
-    #[error("there are no tables of order entry in this database; fill them in first")]
+    #[error("there are no tables of order entry in this database; fill them with `--prepare`")]
     Absent,
-    /// The filling did not come to its end.
-    #[error("the tables were not filled to the end; drop them and fill them again")]
+    /// A fill was interrupted.
+    #[error("a fill of the tables was interrupted; with `--prepare`, {RESUME}")]
     HalfFilled,
     /// Another program made the tables.
     #[error("the tables were made by {tool}: {why}; use another database")]

@@ -60,10 +60,10 @@ fn conditions_hold_after_filling_and_after_a_run(server: &Server) {
         &[("warehouses", 1.into())],
     );
     lab.fill().unwrap();
-    lab.verify_all(Moment::Fresh, 12);
+    lab.verify_all(Moment::Fresh, 17);
     let slice = lab.run(8, 5.0);
     check_mix(&slice);
-    let verification = lab.verify_all(Moment::AfterLoad, 11);
+    let verification = lab.verify_all(Moment::AfterLoad, 16);
     assert_eq!(verification.counts[0], ("deliveries-with-skips", 0));
     // What the server holds is what the clients counted, but for transactions outside the measured part.
     let orders: u64 = {
@@ -106,7 +106,7 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions(server: &Server) {
             &given,
         );
         lab.fill().unwrap();
-        lab.verify_all(Moment::Fresh, 12);
+        lab.verify_all(Moment::Fresh, 17);
         let slice = lab.run(8, 2.0);
         assert!(
             slice
@@ -115,7 +115,7 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions(server: &Server) {
                 .all(|class| class.ok > 0 && class.failed == 0),
             "{name}: {slice:?}"
         );
-        lab.verify_all(Moment::AfterLoad, 11);
+        lab.verify_all(Moment::AfterLoad, 16);
         clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
         assert_eq!(refused(&lab), UnusableData::Absent);
     }
@@ -205,7 +205,7 @@ fn every_condition_notices_its_violation(server: &Server) {
             "{condition}: {verification:#?}"
         );
         lab.query(back);
-        lab.verify_all(Moment::Fresh, 12);
+        lab.verify_all(Moment::Fresh, 17);
     }
 }
 

@@ -1,0 +1,46 @@
+//! How far a fill has got.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// How far a fill has got, and whether it is still wanted. Shared with the caller, who may show it.
+#[derive(Debug, Default)]
+pub struct FillWatch {
+    /// Rows that the server has taken, those of an earlier attempt included.
+    pub rows_done: AtomicU64,
+    /// Rows to fill in altogether; 0 until that is known.
+    pub rows_total: AtomicU64,
+    /// Set it to end the work after the statements that are running.
+    pub cancelled: AtomicBool,
+}
+
+/// The rows of one batch, which are taken off the watch again when the batch is rolled back.
+pub(super) struct BatchProgress<'a> {
+    watch: &'a FillWatch,
+    rows: Cell<u64>,
+}
+
+impl<'a> BatchProgress<'a> {
+    pub(super) fn new(watch: &'a FillWatch) -> Self {
+        BatchProgress {
+            watch,
+            rows: Cell::new(0),
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.watch.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Counts rows that the server has taken.
+    pub(super) fn add(&self, rows: u64) {
+        self.rows.set(self.rows.get() + rows);
+        self.watch.rows_done.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Takes the rows of the batch back.
+    pub(super) fn undo(&self) {
+        let rows = self.rows.take();
+        self.watch.rows_done.fetch_sub(rows, Ordering::Relaxed);
+    }
+}
