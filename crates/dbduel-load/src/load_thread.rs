@@ -11,7 +11,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::conn::LostError;
 use crate::executor::policy::{make_timers_exact, suit_clients};
@@ -242,6 +242,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     fn close(&mut self, contender: &str) {
+        self.end_slice_early(contender);
         self.drop_crew(contender);
         (self.report)(Report::Closed);
     }
@@ -276,8 +277,20 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let Some(contender) = owner.map(|(contender, _)| contender.clone()) else {
             return;
         };
+        self.end_slice_early(&contender);
         self.drop_crew(&contender);
         (self.report)(Report::Lost { contender, why });
+    }
+
+    /// Reports what was counted of a contender's running slice; transactions in flight count as unfinished.
+    fn end_slice_early(&mut self, contender: &str) {
+        if let Some(running) = &mut self.running
+            && running.contender() == contender
+        {
+            running.stop();
+            let polled = self.executor.reactor().polled();
+            running.look(Instant::now(), true, polled, &self.report);
+        }
     }
 
     fn poll_all(&mut self, tokens: &[Token], ended: &mut Vec<(Token, LostError)>) {

@@ -139,6 +139,9 @@ pub enum Answer {
         /// What the server had acknowledged since the last answer about this contender.
         #[serde(default)]
         commits: Vec<CommitRange>,
+        /// What was counted of the measured part until then; its own `commits` are empty.
+        #[serde(default)]
+        counted: Option<Box<SliceAnswer>>,
     },
     /// The connections are closed.
     Closed {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::blocking::Tls;
-use crate::load_thread::{Command, Report};
+use crate::load_thread::{Command, Report, SliceReport};
 use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
 use crate::session::Session;
@@ -118,8 +118,8 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Drops the contender's clients on all threads.
-    pub(super) fn close(&mut self, contender: &str) -> Result<(), Interruption> {
+    /// Drops the contender's clients on all threads; returns what those that drove a slice had counted.
+    pub(super) fn close(&mut self, contender: &str) -> Result<Vec<SliceReport>, Interruption> {
         self.contenders.remove(contender);
         for thread in &self.threads {
             thread.command(Command::Close {
@@ -128,9 +128,11 @@ impl<O: Write> Desk<O> {
         }
         let deadline = Instant::now() + PROMPT;
         let mut waiting = self.threads.len();
+        let mut reports = Vec::new();
         while waiting > 0 {
             match self.next_event(deadline)? {
                 Event::Report(Report::Closed) => waiting -= 1,
+                Event::Report(Report::Done(report)) => reports.push(*report),
                 Event::Report(Report::Lost { contender, why }) => {
                     self.remember_loss(&contender, &why);
                 }
@@ -142,6 +144,6 @@ impl<O: Write> Desk<O> {
                 Event::Report(_) | Event::Stop => {}
             }
         }
-        Ok(())
+        Ok(reports)
     }
 }

@@ -73,35 +73,57 @@ impl<O: Write> Desk<O> {
         }
         let deadline =
             start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
-        let reports = match self.gather(contender, deadline, stretches.window.open_ns)? {
-            Ok(reports) => reports,
-            Err(why) => return self.lose(contender, why),
-        };
-        let mut reports = reports.into_iter();
-        let Some(mut whole) = reports.next() else {
-            return Err(DriveError::Thread("there is none".to_owned()).into());
-        };
-        for report in reports {
-            whole.merge(&report);
-            self.spare.push(report.tally);
+        let (mut reports, lost) = self.gather(contender, deadline, stretches.window.open_ns)?;
+        if lost.is_some() {
+            reports.extend(self.close(contender)?);
         }
         let start_ms = open_at
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_millis() as u64;
-        let answer = SliceAnswer {
-            commits: self.take_commits(contender),
-            ..answer::slice(&whole, &classes, start_ms)
-        };
+        let counted = self.merged(reports, &classes, start_ms);
+        let commits = self.take_commits(contender);
+        match (lost, counted) {
+            (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer { commits, ..answer })),
+            (None, None) => Err(DriveError::Thread("there is none".to_owned()).into()),
+            (Some(why), counted) => Ok(Answer::Lost {
+                why,
+                commits,
+                // Nothing was measured before the guard was over.
+                counted: counted
+                    .filter(|answer| answer.measured_s > 0.0)
+                    .map(Box::new),
+            }),
+        }
+    }
+
+    /// What all threads counted together.
+    fn merged(
+        &mut self,
+        reports: Vec<SliceReport>,
+        classes: &[String],
+        start_ms: u64,
+    ) -> Option<SliceAnswer> {
+        let mut reports = reports.into_iter();
+        let mut whole = reports.next()?;
+        for report in reports {
+            whole.merge(&report);
+            self.spare.push(report.tally);
+        }
+        let answer = answer::slice(&whole, classes, start_ms);
         self.spare.push(whole.tally);
-        Ok(Answer::Slice(answer))
+        Some(answer)
     }
 
     /// A contender whose clients are of no use is closed.
     fn lose(&mut self, contender: &str, why: String) -> Result<Answer, Interruption> {
         self.close(contender)?;
         let commits = self.take_commits(contender);
-        Ok(Answer::Lost { why, commits })
+        Ok(Answer::Lost {
+            why,
+            commits,
+            counted: None,
+        })
     }
 
     /// Waits until the clients have the replies to what they sent in an earlier slice.
@@ -141,13 +163,14 @@ impl<O: Write> Desk<O> {
         Ok(Ok(()))
     }
 
-    /// Passes ticks on and collects what each thread brings, or why the slice is lost.
+    /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
+    /// are lost, and then why.
     fn gather(
         &mut self,
         contender: &str,
         deadline: Instant,
         open_ns: u64,
-    ) -> Result<Result<Vec<SliceReport>, String>, Interruption> {
+    ) -> Result<(Vec<SliceReport>, Option<String>), Interruption> {
         let threads = self.threads.len();
         let mut reports = Vec::with_capacity(threads);
         let mut ticks: Vec<(TickTally, usize)> = Vec::new();
@@ -173,7 +196,7 @@ impl<O: Write> Desk<O> {
                     contender: lost,
                     why,
                 }) if lost == contender => {
-                    return Ok(Err(why.to_string()));
+                    return Ok((reports, Some(why.to_string())));
                 }
                 Event::Report(Report::Lost { contender, why }) => {
                     self.remember_loss(&contender, &why);
@@ -188,6 +211,6 @@ impl<O: Write> Desk<O> {
                 Event::Report(_) => {}
             }
         }
-        Ok(Ok(reports))
+        Ok((reports, None))
     }
 }

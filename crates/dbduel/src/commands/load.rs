@@ -35,6 +35,7 @@ use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
+use crate::report::words::duration;
 use outcome::Outcome;
 
 /// What the load process calls the server.
@@ -98,6 +99,12 @@ pub fn load(arguments: &cli::Load) -> Result<Exit> {
         console::print_json(&outcome.document)?;
     } else {
         console::print(&page::summary(&outcome.document))?;
+    }
+    if let Some(why) = outcome.document.lost {
+        bail!(
+            "the server was lost after {} of the measured part: {why}; the figures are of the time before",
+            duration(outcome.document.measured_s)
+        );
     }
     cleaned?;
     if outcome.document.interrupted {
@@ -356,14 +363,22 @@ impl Job {
         if let Some(path) = &self.commits {
             keep_commits(path, process.take_commits())?;
         }
-        let answer = match ended? {
-            SliceEnd::Finished(answer) => answer,
-            SliceEnd::Lost(_) if interrupt::urgency() == Urgency::Stop => {
+        let (answer, lost) = match ended? {
+            SliceEnd::Finished(answer) => {
+                process.close(NAME)?;
+                (answer, None)
+            }
+            SliceEnd::Lost { .. } if interrupt::urgency() == Urgency::Stop => {
                 return Err(Interrupted.into());
             }
-            SliceEnd::Lost(why) => bail!("the load broke off: {why}"),
+            SliceEnd::Lost {
+                why,
+                counted: Some(answer),
+            } => (answer, Some(why)),
+            SliceEnd::Lost { why, counted: None } => {
+                bail!("the server was lost before the measured part began: {why}")
+            }
         };
-        process.close(NAME)?;
         let setup = outcome::Setup {
             server: self.address.to_string(),
             version,
@@ -379,7 +394,8 @@ impl Job {
             seed: self.seed,
             disclaimer: self.workload.disclaimer(),
         };
-        Outcome::of(setup, *answer, interrupt::urgency() != Urgency::None)
+        let interrupted = interrupt::urgency() != Urgency::None;
+        Outcome::of(setup, *answer, interrupted, lost)
     }
 }
 

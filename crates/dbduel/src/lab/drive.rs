@@ -37,8 +37,19 @@ pub struct LoadProcess {
 pub enum SliceEnd {
     /// With a result.
     Finished(Box<SliceAnswer>),
-    /// Without one; the text says why.
-    Lost(String),
+    /// Without one.
+    Lost {
+        /// What happened.
+        why: String,
+        /// What was counted of the measured part until then.
+        counted: Option<Box<SliceAnswer>>,
+    },
+}
+
+impl SliceEnd {
+    fn lost(why: String) -> Self {
+        SliceEnd::Lost { why, counted: None }
+    }
 }
 
 impl LoadProcess {
@@ -145,7 +156,7 @@ impl LoadProcess {
         loop {
             // The load process ends with its input, so nobody need wait for its answer.
             if interrupt::urgency() == Urgency::Stop {
-                return Ok(SliceEnd::Lost("stopped by the user".to_owned()));
+                return Ok(SliceEnd::lost("stopped by the user".to_owned()));
             }
             match self.answer_within(PAUSE, deadline)? {
                 None => {}
@@ -160,11 +171,15 @@ impl LoadProcess {
                     self.commits.append(&mut answer.commits);
                     return Ok(SliceEnd::Finished(Box::new(answer)));
                 }
-                Some(Answer::Lost { why, commits }) => {
+                Some(Answer::Lost {
+                    why,
+                    commits,
+                    counted,
+                }) => {
                     self.commits.extend(commits);
-                    return Ok(SliceEnd::Lost(why));
+                    return Ok(SliceEnd::Lost { why, counted });
                 }
-                Some(Answer::Refused { why }) => return Ok(SliceEnd::Lost(why)),
+                Some(Answer::Refused { why }) => return Ok(SliceEnd::lost(why)),
                 Some(other) => return Err(unexpected(&other)),
             }
         }

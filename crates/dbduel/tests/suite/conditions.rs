@@ -1,9 +1,12 @@
 //! What a workload promises of its tables, broken behind its back: no verdict may rest on such tables.
 
+use std::process::Output;
+
 use dbduel_record::event::{Event, Severity};
+use serde_json::Value;
 
 use super::bare_server::BareServer;
-use super::lab::{Lab, with_servers};
+use super::lab::{Lab, program, with_servers};
 
 /// Two running servers, which nobody but the lab and this test looks after; over in less than half a minute.
 fn experiment(servers: &[BareServer; 2], workload: &str) -> String {
@@ -84,4 +87,71 @@ fn money_that_nobody_paid_voids_the_verdict() {
         "UPDATE dbduel.warehouse SET w_ytd = w_ytd + 1",
         "condition-1",
     );
+}
+
+/// What `dbduel check` says of tables, and whether they hold.
+fn check(server: &BareServer, words: &[&str]) -> (String, bool) {
+    let output = on(server, "check", words);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        matches!(output.status.code(), Some(0 | 4)),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (said, output.status.success())
+}
+
+fn on(server: &BareServer, verb: &str, words: &[&str]) -> Output {
+    program()
+        .arg(verb)
+        .args(["--server", &format!("unix:{}", server.socket().display())])
+        .args(["--database", "sbtest", "--workload"])
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn missing_rows_of_constant_tables_are_found() {
+    let test = "missing_rows_of_constant_tables_are_found";
+    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
+        return;
+    };
+    let server = BareServer::start("mariadb-10.11");
+    let workload = ["order-entry", "--set", "scale=0.01"];
+    let short = ["--prepare", "--duration", "100 ms", "--warm-up", "0 s"];
+    let filled = on(&server, "load", &[&workload[..], &short].concat());
+    assert!(filled.status.success(), "{filled:?}");
+    let (said, holds) = check(&server, &workload);
+    assert!(holds, "{said}");
+    for (damage, condition) in [
+        ("DELETE FROM sbtest.stock LIMIT 1", "rows-of-stock"),
+        ("DELETE FROM sbtest.item", "rows-of-item"),
+    ] {
+        server.query(damage);
+        let (said, holds) = check(&server, &workload);
+        assert!(!holds && said.contains(condition), "{damage}: {said}");
+    }
+}
+
+#[test]
+fn text_statements_run_where_backslashes_escape_nothing() {
+    let test = "text_statements_run_where_backslashes_escape_nothing";
+    let Some(_turn) = with_servers(test, &["mariadb-10.11", "mysql-8.0.33"]) else {
+        return;
+    };
+    for name in ["mariadb-10.11", "mysql-8.0.33"] {
+        let options = ["--skip-networking", "--sql-mode=NO_BACKSLASH_ESCAPES"];
+        let server = BareServer::start_with(name, &options.map(str::to_owned));
+        let workload = ["linkbench", "--set", "maxid1=3001", "nlinks_max=25000"];
+        let text = ["protocol=text", "--prepare", "--json"];
+        let short = ["--clients", "4", "--duration", "2 s", "--warm-up", "0 s"];
+        let output = on(&server, "load", &[&workload[..], &text, &short].concat());
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        assert_eq!(document["errors"], serde_json::json!([]), "{name}");
+        assert!(document["total"]["ok"].as_u64() > Some(0), "{name}");
+        let (said, holds) = check(&server, &workload);
+        assert!(holds, "{name}: {said}");
+    }
 }

@@ -167,3 +167,34 @@ fn what_is_typed_wrong_is_told_from_what_is_broken() {
     );
     assert_eq!(said.matches("os error").count(), 1, "{said}");
 }
+
+#[test]
+fn a_server_that_dies_leaves_the_figures_of_the_time_before() {
+    let (_directory, server, words) = null_server();
+    let mut load = program()
+        .args(&words)
+        .args(["--clients", "3", "--duration", "600 s", "--warm-up", "0 s"])
+        .args(["--set", "tables=2", "table-size=500", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(load.stderr.take().unwrap()).lines();
+    // The header, and a second that was measured.
+    for _ in 0..2 {
+        lines.next().unwrap().unwrap();
+    }
+    drop(server);
+    let said: Vec<String> = lines.map(Result::unwrap).collect();
+    let output = load.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said:?}");
+    let last = said.last().unwrap();
+    assert!(last.contains("the server was lost after"), "{said:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["total"]["ok"].as_u64() > Some(0), "{document}");
+    assert!(document["measured_s"].as_f64() < Some(600.0), "{document}");
+    assert!(document["lost"].is_string(), "{document}");
+    let ended = ["ok", "failed", "skipped", "unfinished"]
+        .map(|name| document["total"][name].as_u64().unwrap());
+    assert_eq!(document["total"]["due"], ended.iter().sum::<u64>());
+}

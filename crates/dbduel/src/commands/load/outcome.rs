@@ -64,6 +64,8 @@ pub struct Document {
     pub setup: Setup,
     /// Whether the user ended the load before its time.
     pub interrupted: bool,
+    /// Why the load ended before its time, when the server's connections broke; the figures are of the time before.
+    pub lost: Option<String>,
     /// Start of the measured part, milliseconds since 1970-01-01 UTC.
     pub start_ms: u64,
     /// Length of the measured part, seconds.
@@ -186,7 +188,12 @@ impl Outcome {
     ///
     /// # Errors
     /// When a histogram of the answer cannot be read, which is a fault of the program.
-    pub fn of(setup: Setup, answer: SliceAnswer, interrupted: bool) -> Result<Self> {
+    pub fn of(
+        setup: Setup,
+        answer: SliceAnswer,
+        interrupted: bool,
+        lost: Option<String>,
+    ) -> Result<Self> {
         let (total, merged) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
         let counts = Counts::of(&total);
         let mut classes = Vec::with_capacity(answer.classes.len());
@@ -224,6 +231,7 @@ impl Outcome {
             schema_version: SCHEMA_VERSION,
             dbduel: env!("CARGO_PKG_VERSION"),
             interrupted,
+            lost,
             start_ms: answer.start_ms,
             measured_s,
             total: Figures {
@@ -371,8 +379,9 @@ pub(super) mod tests {
 
     #[test]
     fn classes_add_up() {
-        let Document { total, client, .. } =
-            Outcome::of(setup(), answer(), false).unwrap().document;
+        let Document { total, client, .. } = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
         let Counts {
             due,
             ok,
@@ -399,7 +408,7 @@ pub(super) mod tests {
             polled_s: 16.0,
             ..answer()
         };
-        let Document { client, .. } = Outcome::of(setup(), polled, false).unwrap().document;
+        let Document { client, .. } = Outcome::of(setup(), polled, false, None).unwrap().document;
         assert_eq!(client.cpu_us_per_transaction, Some(2_000.0));
         assert_eq!((client.cpu_share, client.polled_s), (0.1, 16.0));
     }
@@ -411,7 +420,8 @@ pub(super) mod tests {
             classes: vec![class("only", 0, 0, 0)],
             ..answer()
         };
-        let Document { total, client, .. } = Outcome::of(setup(), nothing, true).unwrap().document;
+        let Document { total, client, .. } =
+            Outcome::of(setup(), nothing, true, None).unwrap().document;
         assert_eq!((total.latency_us, total.per_second), (None, 0.0));
         assert_eq!(
             (client.cpu_us_per_transaction, client.cpu_share),
@@ -421,7 +431,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_interval_log_reads_back() {
-        let log = Outcome::of(setup(), answer(), false)
+        let log = Outcome::of(setup(), answer(), false, None)
             .unwrap()
             .interval_log();
         let read: Vec<Interval> = log
@@ -435,7 +445,9 @@ pub(super) mod tests {
 
     #[test]
     fn the_document_names_its_version_and_what_was_asked_for() {
-        let document = Outcome::of(setup(), answer(), false).unwrap().document;
+        let document = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
         let json = serde_json::to_value(&document).unwrap();
         assert_eq!(json["schema_version"], 1);
         assert_eq!(json["server"], "unix:/run/db.sock");

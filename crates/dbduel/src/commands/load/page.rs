@@ -131,10 +131,10 @@ fn title(document: &Document) -> String {
         },
         duration(document.measured_s),
         duration(setup.warm_up_s),
-        if document.interrupted {
-            ", interrupted"
-        } else {
-            ""
+        match (&document.lost, document.interrupted) {
+            (Some(_), _) => ", ended by the loss of the server",
+            (None, true) => ", interrupted",
+            (None, false) => "",
         },
     );
     let mut text = String::from("\n");
@@ -332,7 +332,9 @@ mod tests {
 
     #[test]
     fn the_summary_balances_its_account_and_names_errors() {
-        let document = Outcome::of(setup(), answer(), false).unwrap().document;
+        let document = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
         let text = summary(&document);
         for part in [
             "oltp-read-write on unix:/run/db.sock (10.11.1-MariaDB)\n16 clients, closed loop",
@@ -352,7 +354,9 @@ mod tests {
 
     #[test]
     fn polling_is_told_and_is_no_work() {
-        let mut document = Outcome::of(setup(), answer(), false).unwrap().document;
+        let mut document = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
         document.setup.busy_poll_us = 2_000;
         document.client.polled_s = 16.0;
         let text = summary(&document);
@@ -368,7 +372,9 @@ mod tests {
 
     #[test]
     fn service_times_stand_below_latencies_where_they_differ() {
-        let mut document = Outcome::of(setup(), answer(), false).unwrap().document;
+        let mut document = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
         document.service_us = document.total.latency_us;
         let text = summary(&document);
         assert!(text.contains("\n  service time "), "{text}");
@@ -376,7 +382,7 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_a_terminal() {
-        let mut document = Outcome::of(setup(), answer(), true).unwrap().document;
+        let mut document = Outcome::of(setup(), answer(), true, None).unwrap().document;
         document.setup.disclaimer = Some(workloads_longest_sentence());
         document.client.cpu_share = 0.9;
         document.errors[0].example = "Lock wait timeout exceeded; ".repeat(5);

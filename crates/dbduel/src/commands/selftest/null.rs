@@ -78,7 +78,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         };
         let answer = match load.slice(order, |_| std::ops::ControlFlow::Continue(()))? {
             SliceEnd::Finished(answer) => answer,
-            SliceEnd::Lost(why) => bail!("the null server lost a slice: {why}"),
+            SliceEnd::Lost { why, .. } => bail!("the null server lost a slice: {why}"),
         };
         let (total, _) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
         if total.ok == 0 {

@@ -101,7 +101,7 @@ impl Contest<'_> {
         self.say_what_is_missing(name, &observed)?;
         let answer = match end? {
             SliceEnd::Finished(answer) => answer,
-            SliceEnd::Lost(why) => return Ok(Outcome::Lost(why)),
+            SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
         };
         let slice = SliceId {
             block: block.id,

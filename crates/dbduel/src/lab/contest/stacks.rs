@@ -141,7 +141,7 @@ impl Contest<'_> {
         self.journal.commits(name, self.load.take_commits())?;
         match end? {
             SliceEnd::Finished(_) => Ok(looked),
-            SliceEnd::Lost(why) => Ok(Err(Missing(why))),
+            SliceEnd::Lost { why, .. } => Ok(Err(Missing(why))),
         }
     }
 }

@@ -89,7 +89,7 @@ impl Contest<'_> {
         interrupt::check()?;
         let seconds = match end {
             SliceEnd::Finished(answer) => answer.measured_s,
-            SliceEnd::Lost(why) => {
+            SliceEnd::Lost { why, .. } => {
                 bail!(
                     "`{name}` did not survive its warm-up: {why}; its log is {}",
                     self.arena.log_of(contender)
