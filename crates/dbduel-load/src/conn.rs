@@ -20,7 +20,7 @@ use crate::address::Address;
 use crate::blocking::{HandshakeError, Tls, TlsError};
 use crate::executor::{Reactor, Token};
 pub(crate) use deadline::{unless_over, within};
-pub(crate) use literal::BytesLiteral;
+pub use literal::{BytesLiteral, TextLiteral};
 use socket::Socket;
 pub use statement::{Group, Protocol, Statement};
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 /// Bytes as a literal: quoted when they are printable ASCII without backslash and quote, in hexadecimal otherwise.
 /// `NO_BACKSLASH_ESCAPES` decides whether a backslash in quotes has a meaning, and the character set of the session what
 /// bytes beyond ASCII become.
-pub(crate) struct BytesLiteral<'a>(pub &'a [u8]);
+pub struct BytesLiteral<'a>(pub &'a [u8]);
 
 impl Display for BytesLiteral<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl Display for BytesLiteral<'_> {
 }
 
 /// Text as a literal, in hexadecimal with its character set when a backslash is in it.
-pub(crate) struct TextLiteral<'a>(pub &'a str);
+pub struct TextLiteral<'a>(pub &'a str);
 
 impl Display for TextLiteral<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {

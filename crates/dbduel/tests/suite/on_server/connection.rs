@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
+use dbduel_load::conn::{BytesLiteral, TextLiteral};
 
 use super::server::{ALL, Server};
 
@@ -147,5 +148,36 @@ fn tls_is_used_where_the_server_offers_it(server: &Server) {
         assert_eq!(connection.login().tls, !cipher.is_empty());
         let long = connection.query("SELECT REPEAT('x', 20000000)").unwrap();
         assert_eq!(long.rows[0][0].as_ref().map(Vec::len), Some(20_000_000));
+    }
+}
+
+#[test(on = ALL)]
+fn literals_are_the_same_bytes_in_every_sql_mode(server: &Server) {
+    let mut connection =
+        Connection::connect(&server.unix(), &server.credentials(), &options()).unwrap();
+    let every_byte: Vec<u8> = (0..=255).collect();
+    let hexadecimal = |bytes: &[u8]| -> String {
+        let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
+        digits.collect()
+    };
+    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
+        connection
+            .execute(&format!("SET SESSION sql_mode = '{mode}'"))
+            .unwrap();
+        let mut read = |literal: String| {
+            let answer = connection.query(&format!("SELECT HEX({literal})")).unwrap();
+            answer.text(0, 0).unwrap()
+        };
+        for bytes in [&every_byte[..], b"it's", b"a\\b\\", b"plain", b""] {
+            assert_eq!(
+                read(BytesLiteral(bytes).to_string()),
+                hexadecimal(bytes),
+                "{mode}"
+            );
+        }
+        for text in ["it's \u{e9}", "C:\\new \u{20ac}", "plain", "\0"] {
+            let expected = hexadecimal(text.as_bytes());
+            assert_eq!(read(TextLiteral(text).to_string()), expected, "{mode}");
+        }
     }
 }
