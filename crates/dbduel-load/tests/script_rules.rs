@@ -88,23 +88,42 @@ fn a_script_may_have_a_loop_of_its_own() {
 
 #[test]
 fn pauses_of_clients_on_one_thread_overlap() {
-    let text = "local ffi = require('ffi') ffi.cdef 'int usleep(unsigned)' function event() ffi.C.usleep(100000) end";
-    let (mut host, _) = host(text, "run");
+    let text = r#"
+        local ffi = require("ffi")
+        ffi.cdef "int usleep(unsigned); typedef struct { long s, ns; } moment; int clock_gettime(int, moment *);"
+        local function now()
+            local moment = ffi.new("moment")
+            ffi.C.clock_gettime(1, moment)
+            return tonumber(moment.s) + tonumber(moment.ns) / 1e9
+        end
+        function event()
+            local began = now()
+            ffi.C.usleep(100000)
+            print(began, now())
+        end
+    "#;
+    let (mut host, printed) = host(text, "run");
     let size = Size {
         clients: 20,
         threads: 1,
         ..load_of(20)
     };
     let load = ready(&mut host, size).unwrap();
-    let began = Instant::now();
     load.begin();
     assert_eq!(load.finish().unwrap().stretch.counts.events, 20);
-    // One after another they would take 2 s.
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    let printed = printed.lock().unwrap();
+    let pauses: Vec<(f64, f64)> = printed
+        .lines()
+        .map(|line| {
+            let (began, ended) = line.split_once('\t').unwrap();
+            (began.parse().unwrap(), ended.parse().unwrap())
+        })
+        .collect();
+    // One after another they would take as long as all of them together, on a busy machine too.
+    let together: f64 = pauses.iter().map(|(began, ended)| ended - began).sum();
+    let first = pauses.iter().map(|pause| pause.0).fold(f64::MAX, f64::min);
+    let last = pauses.iter().map(|pause| pause.1).fold(0.0, f64::max);
+    assert!(last - first < together / 3.0, "{pauses:?}");
 }
 
 #[test]
@@ -180,7 +199,7 @@ fn an_endless_script_is_ended() {
         "{error}"
     );
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        began.elapsed() < Duration::from_secs(120),
         "{:?}",
         began.elapsed()
     );

@@ -202,7 +202,7 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let parameters = parameters::resolve(workload, &given(&folder, &[])).unwrap();
     // Answers the login and then nothing for longer than the test may take.
-    let late = support::act(60_000, dbduel_wire::server::Answer::Proper);
+    let late = support::act(600_000, dbduel_wire::server::Answer::Proper);
     let (_directory, server) = support::scripted(vec![late]);
     let began = Instant::now();
     let outcome = cancelled_fill(&server.address(), &parameters, || {
@@ -210,7 +210,7 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     });
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
     assert!(
-        began.elapsed() < Duration::from_secs(40),
+        began.elapsed() < Duration::from_secs(300),
         "{:?}",
         began.elapsed()
     );

@@ -43,13 +43,9 @@ fn a_server_that_stays_silent_is_given_up_at_the_deadline() {
     let started = Instant::now();
     let error = Connection::connect(&Address::Unix { path }, &Credentials::default(), &options)
         .unwrap_err();
-    let waited = started.elapsed();
+    assert!(started.elapsed() >= options.deadline);
     assert!(
         matches!(error, ConnectError::Unreachable { ref source, .. } if source.kind() == io::ErrorKind::TimedOut)
-    );
-    assert!(
-        waited >= Duration::from_millis(100) && waited < Duration::from_secs(5),
-        "{waited:?}"
     );
 }
 
@@ -74,15 +70,10 @@ fn a_server_that_drips_bytes_is_given_up_at_the_deadline() {
         deadline: Duration::from_millis(300),
         ..ConnectOptions::default()
     };
-    let started = Instant::now();
+    // Without the deadline the whole greeting would come, and be refused for what it says.
     let error = Connection::connect(&address, &Credentials::default(), &options).unwrap_err();
     assert!(
         matches!(error, ConnectError::Unreachable { ref source, .. } if source.kind() == io::ErrorKind::TimedOut)
-    );
-    assert!(
-        started.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        started.elapsed()
     );
     server.join().unwrap();
 }
