@@ -156,6 +156,8 @@ enum Event {
 struct OpenContender {
     /// Names of the workload's transaction classes.
     classes: Vec<String>,
+    /// A transaction may hold up its load thread on purpose.
+    blocks_threads: bool,
     clients: u32,
     retries: u32,
     /// Why its clients are gone, if they are.

@@ -18,6 +18,7 @@ pub mod distributions;
 pub mod drive;
 pub mod executor;
 pub mod fill;
+mod heartbeat;
 pub mod ledger;
 pub mod load_thread;
 pub mod lua;

@@ -216,6 +216,10 @@ pub struct SliceAnswer {
     /// what the server took, without the wait for a free client. Absent for closed loops, whose latencies they are.
     #[serde(default)]
     pub service_times: Option<String>,
+    /// How long the load process stalled during the measured part, seconds: stopped, frozen or without a processor, in
+    /// gaps of 0.25 s and more. Nothing was sent then, whatever the server would have done.
+    #[serde(default)]
+    pub stalled_s: f64,
     /// Seconds from the end of the measured part until the last transaction in flight was done.
     pub drained_s: f64,
     /// Transactions of the measured part, among the committed ones of their class, that were rolled back

@@ -167,6 +167,11 @@ pub trait Workload: Sync {
         Ok(None)
     }
 
+    /// Whether a transaction may hold up its load thread on purpose, so that the thread's delay is the workload's own.
+    fn blocks_threads(&self) -> bool {
+        false
+    }
+
     /// One client as a task, for resolved parameters.
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
 }

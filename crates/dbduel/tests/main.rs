@@ -31,6 +31,7 @@ mod suite {
     pub mod plans;
     pub mod search;
     pub mod small_disk;
+    pub mod stalls;
     pub mod statistics;
     pub mod storage;
     pub mod sweep;

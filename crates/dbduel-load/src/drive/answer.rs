@@ -19,6 +19,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> 
         tally,
         used: Used { cpu, polled },
         drained,
+        stalled,
     } = report;
     debug_assert!(tally.balances(), "a transaction was lost or counted twice");
     let window = tally.window();
@@ -51,6 +52,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> 
         polled_s: polled.as_secs_f64(),
         lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
         service_times: (!tally.services().is_empty()).then(|| encode(tally.services())),
+        stalled_s: stalled.as_secs_f64(),
         drained_s: drained.as_secs_f64(),
         rolled_back: tally.rolled_back_on_purpose(),
         commits: Vec::new(),

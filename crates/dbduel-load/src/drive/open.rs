@@ -106,6 +106,7 @@ impl<O: Write> Desk<O> {
             contender.clone(),
             OpenContender {
                 classes,
+                blocks_threads: workload.blocks_threads(),
                 clients,
                 retries,
                 lost: None,

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
+use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::order::{Answer, SliceAnswer, SliceOrder};
 use crate::schedule::Share;
-use crate::tally::{Tally, TickTally};
+use crate::tally::{Tally, TickTally, Window};
 use crate::worker::SliceSpec;
 
 /// From the order until the slice starts, so that all threads have heard of it.
@@ -35,6 +36,7 @@ impl<O: Write> Desk<O> {
             ));
         }
         let (classes, retries) = (open.classes.clone(), open.retries);
+        let blocks_threads = open.blocks_threads;
         if let Some(why) = open.lost.clone() {
             return self.lose(contender, why);
         }
@@ -73,7 +75,7 @@ impl<O: Write> Desk<O> {
         }
         let deadline =
             start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
-        let (mut reports, lost) = self.gather(contender, deadline, stretches.window.open_ns)?;
+        let (mut reports, lost, own) = self.gather(contender, start, deadline, stretches.window)?;
         if lost.is_some() {
             reports.extend(self.close(contender)?);
         }
@@ -81,7 +83,9 @@ impl<O: Write> Desk<O> {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_millis() as u64;
-        let counted = self.merged(reports, &classes, start_ms);
+        // Where a thread may be held up on purpose, this one still sees when the whole process is.
+        let stalled = blocks_threads.then(|| own.stalled());
+        let counted = self.merged(reports, stalled, &classes, start_ms);
         let commits = self.take_commits(contender);
         match (lost, counted) {
             (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer { commits, ..answer })),
@@ -97,10 +101,11 @@ impl<O: Write> Desk<O> {
         }
     }
 
-    /// What all threads counted together.
+    /// What all threads counted together; `stalled` replaces what they saw of stalls.
     fn merged(
         &mut self,
         reports: Vec<SliceReport>,
+        stalled: Option<Duration>,
         classes: &[String],
         start_ms: u64,
     ) -> Option<SliceAnswer> {
@@ -110,6 +115,7 @@ impl<O: Write> Desk<O> {
             whole.merge(&report);
             self.spare.push(report.tally);
         }
+        whole.stalled = stalled.unwrap_or(whole.stalled);
         let answer = answer::slice(&whole, classes, start_ms);
         self.spare.push(whole.tally);
         Some(answer)
@@ -164,18 +170,26 @@ impl<O: Write> Desk<O> {
     }
 
     /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
-    /// are lost, and then why.
+    /// are lost, and then why; with the beats of this thread's own loop.
     fn gather(
         &mut self,
         contender: &str,
-        deadline: Instant,
-        open_ns: u64,
-    ) -> Result<(Vec<SliceReport>, Option<String>), Interruption> {
+        start: Instant,
+        mut deadline: Instant,
+        window: Window,
+    ) -> Result<(Vec<SliceReport>, Option<String>, Heartbeat), Interruption> {
+        let instant = |ns| start + Duration::from_nanos(ns);
+        let measured = instant(window.open_ns)..instant(window.close_ns);
+        let mut heartbeat = Heartbeat::new(Instant::now());
         let threads = self.threads.len();
         let mut reports = Vec::with_capacity(threads);
         let mut ticks: Vec<(TickTally, usize)> = Vec::new();
         while reports.len() < threads {
-            match self.next_event(deadline)? {
+            let event = self.next_event(heartbeat.next().min(deadline))?;
+            let now = Instant::now();
+            // Whatever held this loop up held the load threads up as well.
+            deadline += heartbeat.beat(now, measured.clone());
+            match event {
                 Event::Report(Report::Tick { index, tick }) => {
                     match ticks.get_mut(index) {
                         Some((merged, count)) => {
@@ -187,7 +201,7 @@ impl<O: Write> Desk<O> {
                     if let Some((merged, count)) = ticks.get(index)
                         && *count == threads
                     {
-                        let tick = answer::tick(merged, open_ns);
+                        let tick = answer::tick(merged, window.open_ns);
                         self.answer(&Answer::Tick(tick))?;
                     }
                 }
@@ -196,7 +210,7 @@ impl<O: Write> Desk<O> {
                     contender: lost,
                     why,
                 }) if lost == contender => {
-                    return Ok((reports, Some(why.to_string())));
+                    return Ok((reports, Some(why.to_string()), heartbeat));
                 }
                 Event::Report(Report::Lost { contender, why }) => {
                     self.remember_loss(&contender, &why);
@@ -205,12 +219,12 @@ impl<O: Write> Desk<O> {
                     .threads
                     .iter()
                     .for_each(|thread| thread.command(Command::Stop)),
-                Event::TimeUp => {
+                Event::TimeUp if now >= deadline => {
                     return Err(DriveError::Thread("it does not end the slice".to_owned()).into());
                 }
-                Event::Report(_) => {}
+                Event::TimeUp | Event::Report(_) => {}
             }
         }
-        Ok((reports, None))
+        Ok((reports, None, heartbeat))
     }
 }

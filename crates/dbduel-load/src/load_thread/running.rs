@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{BeginSlice, Report};
 use crate::executor::Polled;
 use crate::executor::policy::CpuTime;
+use crate::heartbeat::Heartbeat;
 use crate::tally::Tally;
 use crate::worker::Slice;
 
@@ -19,6 +20,9 @@ pub struct SliceReport {
     /// From the end of the measured part until the last transaction in flight was done, or the drain
     /// was over.
     pub drained: Duration,
+    /// How long the thread's loop stalled during the measured part, in gaps far beyond what it slept for; of several
+    /// threads the longest, since what stops a process stops them all.
+    pub stalled: Duration,
 }
 
 impl SliceReport {
@@ -28,10 +32,12 @@ impl SliceReport {
             tally,
             used,
             drained,
+            stalled,
         } = other;
         self.tally.merge(tally);
         self.used = self.used.plus(*used);
         self.drained = self.drained.max(*drained);
+        self.stalled = self.stalled.max(*stalled);
     }
 }
 
@@ -78,7 +84,10 @@ impl Used {
 pub(super) struct RunningSlice {
     contender: String,
     slice: Rc<Slice>,
+    open_ns: u64,
     drain: Duration,
+    /// None before the first look.
+    heartbeat: Option<Heartbeat>,
     /// Before this there is nothing to look after.
     next_look: Option<Instant>,
     ticks_reported: usize,
@@ -96,8 +105,10 @@ impl RunningSlice {
         } = begin;
         RunningSlice {
             contender,
+            open_ns: tally.window().open_ns,
             slice: Rc::new(Slice::new(spec, tally)),
             drain,
+            heartbeat: None,
             next_look: None,
             ticks_reported: 0,
             used_at_open: None,
@@ -144,8 +155,10 @@ impl RunningSlice {
         let now_ns = self.slice.ns_of(now);
         let border_ns = self.pass_borders(now_ns, polled, report);
         let end_ns = self.slice.end_ns();
+        let next_beat = self.beat(now, end_ns);
         if now_ns < end_ns {
-            self.next_look = Some(self.slice.instant(border_ns.min(end_ns)));
+            let border = self.slice.instant(border_ns.min(end_ns));
+            self.next_look = Some(border.min(next_beat));
             return self.next_look;
         }
         self.next_look = None;
@@ -167,9 +180,22 @@ impl RunningSlice {
                 tally,
                 used,
                 drained,
+                stalled: self
+                    .heartbeat
+                    .as_ref()
+                    .map(Heartbeat::stalled)
+                    .unwrap_or_default(),
             })));
         }
         None
+    }
+
+    /// Looks for a gap since the last look; returns when the next one is due.
+    fn beat(&mut self, now: Instant, end_ns: u64) -> Instant {
+        let measured = self.slice.instant(self.open_ns)..self.slice.instant(end_ns);
+        let heartbeat = self.heartbeat.get_or_insert_with(|| Heartbeat::new(now));
+        heartbeat.beat(now, measured);
+        heartbeat.next()
     }
 
     /// Reports the ticks that are over; returns when the next one will be.

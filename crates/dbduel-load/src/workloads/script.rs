@@ -234,6 +234,11 @@ impl Workload for Script {
         Some(self)
     }
 
+    /// A script may sleep or compute in C.
+    fn blocks_threads(&self) -> bool {
+        true
+    }
+
     fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
         let options = ClientOptions::new(parameters, &seat);
         seat.boxed::<ScriptClient>(options)

@@ -179,6 +179,8 @@ pub struct Client {
     pub cpu_share: f64,
     /// 99 % quantile of its own lag, microseconds.
     pub lag_us_p99: f64,
+    /// How long it stalled during the measured part, seconds, in gaps of 0.25 s and more.
+    pub stalled_s: f64,
     /// Seconds from the end of the measured part until the last transaction in flight was done.
     pub drained_s: f64,
 }
@@ -250,6 +252,7 @@ impl Outcome {
                 cpu_us_per_transaction: (counts.ok > 0).then(|| cpu_s * 1e6 / counts.ok as f64),
                 cpu_share: ratio(cpu_s, measured_s * f64::from(setup.threads)),
                 lag_us_p99: answer.lag_us_p99,
+                stalled_s: answer.stalled_s,
                 drained_s: answer.drained_s,
             },
             service_us: services
@@ -350,6 +353,7 @@ pub(super) mod tests {
             polled_s: 0.0,
             lag_us_p99: 30.0,
             service_times: None,
+            stalled_s: 0.0,
             drained_s: 0.2,
             rolled_back: 0,
             commits: Vec::new(),

@@ -213,6 +213,12 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     if client.cpu_share > SATURATED {
         what += "; it is busy itself, which shows in the latencies: try more --threads";
     }
+    if client.stalled_s > 0.0 {
+        let stalled = duration(client.stalled_s);
+        what += &format!(
+            "; it stalled for {stalled}, so less was sent: was it stopped, or the machine overloaded?"
+        );
+    }
     rows.push(("load process", what));
     rows.push(("seed", setup.seed.to_string()));
     rows

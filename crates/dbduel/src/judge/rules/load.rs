@@ -216,6 +216,37 @@ pub(super) fn saturated(case: &Case<'_>) -> Vec<Found> {
     found
 }
 
+/// Slices in which the load process stalled, though not for so long that they were lost.
+pub(super) fn stalled(case: &Case<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for duel in &case.summary.duels {
+        let stalls: Vec<(f64, &SliceRow)> = counted_rows(case, duel)
+            .filter_map(|row| {
+                let stalled_s = case.evidence.reading(slice_of(row), "load", "stalled_s")?;
+                (stalled_s > 0.0).then_some((stalled_s, row))
+            })
+            .collect();
+        let worst = stalls
+            .iter()
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        if let Some((stalled_s, row)) = worst {
+            let claim = format!(
+                "The load process stalled in {} at {}, at worst for {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); \
+                 it sent nothing meanwhile, and their throughput is lower for it.",
+                counts::things(stalls.len() as u64, "slice"),
+                duel.label,
+                row.measured_s,
+                row.block,
+                row.position,
+                row.contender
+            );
+            let remedy = "Give the load process cores of its own, and find out what stopped it or took its processor.";
+            found.push(finding(Severity::Doubt, &[], claim, remedy).at(duel.level));
+        }
+    }
+    found
+}
+
 pub(super) fn lag(case: &Case<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for duel in &case.summary.duels {

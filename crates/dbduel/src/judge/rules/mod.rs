@@ -110,6 +110,11 @@ pub const RULES: &[Rule] = &[
         check: load::lag,
     },
     Rule {
+        id: "load.stalled",
+        why: "While the load process stalls a server has nothing to do, which looks as if it were slow.",
+        check: load::stalled,
+    },
+    Rule {
         id: "warm-up.not-steady",
         why: "A server that still warms up is compared at a moment, not in its steady state.",
         check: run::not_steady,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dbduel_record::event::{EndReason, Event, Severity};
+use dbduel_record::event::{EndReason, Event, Severity, SliceId};
 
 use super::{Case, Found, finding};
 use crate::counts;
@@ -11,6 +11,8 @@ use crate::judge::summary::Scope;
 
 /// Complaints that are quoted; the rest is counted.
 const COMPLAINTS_QUOTED: usize = 3;
+/// Lost slices whose reason is quoted.
+const LOST_QUOTED: usize = 3;
 
 fn events<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Event> {
     case.evidence.record.events.iter().map(|event| &event.what)
@@ -79,26 +81,47 @@ pub(super) fn server_died(case: &Case<'_>) -> Vec<Found> {
 }
 
 pub(super) fn lost_slices(case: &Case<'_>) -> Vec<Found> {
-    let lost: Vec<(String, &str)> = events(case)
+    let lost: Vec<(SliceId, &str)> = events(case)
         .filter_map(|event| match event {
-            Event::SliceLost { slice, why, .. } => Some((slice.to_string(), why.as_str())),
+            Event::SliceLost { slice, why, .. } => Some((*slice, why.as_str())),
             _ => None,
         })
         .collect();
-    let run = &case.summary.run;
-    let Some((slice, why)) = lost.first() else {
+    if lost.is_empty() {
         // The last block of an interrupted run is no mystery; `run.unfinished` speaks of it.
         return Vec::new();
-    };
+    }
+    let plan = case.evidence.plan();
+    let mut of_each: BTreeMap<&str, u64> = BTreeMap::new();
+    for (slice, _) in &lost {
+        let block = plan.blocks.get(slice.block as usize);
+        let contender = block.and_then(|block| block.order.get(slice.position as usize));
+        if let Some(contender) = contender.and_then(|index| plan.contenders.get(*index)) {
+            *of_each.entry(&contender.name).or_default() += 1;
+        }
+    }
+    let of_each = of_each
+        .iter()
+        .map(|(name, count)| format!("{count} of `{name}`"));
+    let quoted = lost.iter().take(LOST_QUOTED);
+    let mut reasons: Vec<String> = quoted
+        .map(|(slice, why)| format!("{slice}: {why}"))
+        .collect();
+    if lost.len() > LOST_QUOTED {
+        reasons.push(format!("and {} more", lost.len() - LOST_QUOTED));
+    }
     let claim = format!(
-        "{} brought no result ({slice}: {why}); {} left out.",
+        "{} brought no result ({}): {}. {} left out.",
         counts::things(lost.len() as u64, "slice"),
-        match run.blocks_incomplete {
+        of_each.collect::<Vec<_>>().join(", "),
+        reasons.join("; "),
+        match case.summary.run.blocks_incomplete {
             1 => "1 block was".to_owned(),
             count => format!("{count} blocks were"),
         }
     );
-    let remedy = "Look into events.jsonl for each of them; if one contender loses more than the others, say so.";
+    let remedy = "Look into events.jsonl for each of them. A server that loses more slices than the others is less \
+                  available; a load process that stalled was stopped or had no processor.";
     vec![finding(Severity::Doubt, &[], claim, remedy)]
 }
 

@@ -261,3 +261,57 @@ fn polling_in_vain_keeps_no_load_process_busy() {
     let (with, without) = (cpu_us(&summary), cpu_us(&plain));
     assert!((with / without - 1.0).abs() < 1e-6, "{with} and {without}");
 }
+
+#[test]
+fn a_stalled_load_process_is_named_where_its_slices_count() {
+    let mut record = Scenario::duel().record();
+    let row = record.slices[20].clone();
+    let stalled = |record: &Record| {
+        let (_, findings) = summarise(record);
+        let mut found = findings.into_iter();
+        found.find(|finding| finding.rule == "load.stalled")
+    };
+    assert_eq!(stalled(&record), None);
+    record.readings.push(ReadingRow {
+        block: row.block,
+        position: row.position,
+        contender: row.contender.clone(),
+        source: "load".to_owned(),
+        metric: "stalled_s".to_owned(),
+        value: 0.3,
+    });
+    let found = stalled(&record).unwrap();
+    let place = format!("slice {}.{}, `{}`", row.block, row.position, row.contender);
+    assert!(
+        found
+            .claim
+            .starts_with("The load process stalled in 1 slice at")
+    );
+    assert!(found.claim.contains("for 0.3 s of") && found.claim.contains(&place));
+    assert!(found.about.is_empty(), "no contender is to blame");
+}
+
+#[test]
+fn lost_slices_are_counted_by_contender_and_quoted_up_to_a_few() {
+    let lost = |count: u32| {
+        let slices = (0..count).map(|block| SliceId { block, position: 1 });
+        let scenario = Scenario {
+            lost: slices.collect(),
+            ..Scenario::duel()
+        };
+        let (_, findings) = summarise(&scenario.record());
+        the(&findings, "run.lost-slices").claim.clone()
+    };
+    let one = lost(1);
+    assert!(
+        one.starts_with("1 slice brought no result (1 of `"),
+        "{one}"
+    );
+    assert!(!one.contains("more"), "{one}");
+    let five = lost(5);
+    assert!(five.contains("2.1: ") && !five.contains("3.1: "), "{five}");
+    assert!(
+        five.contains("; and 2 more. 5 blocks were left out."),
+        "{five}"
+    );
+}

@@ -206,26 +206,44 @@ impl Contest<'_> {
                     self.progress.rows.extend(result.classes);
                 }
                 Outcome::Lost(_) if interrupt::urgency() == Urgency::Stop => return Ok(false),
+                Outcome::Stalled(why) => {
+                    self.lose(slice, contender, block.level, begun, why)?;
+                    return Ok(true);
+                }
                 Outcome::Lost(why) => {
-                    let seconds = begun.elapsed().as_secs_f64();
-                    self.progress.used_s += seconds;
-                    self.setting
-                        .board
-                        .slice(contender, block.level, None, self.progress.used_s);
-                    self.setting
-                        .console
-                        .say(&format!("slice {slice} of {name} is lost: {why}"));
-                    self.journal.event(Event::SliceLost {
-                        slice,
-                        why,
-                        seconds,
-                    })?;
+                    self.lose(slice, contender, block.level, begun, why)?;
                     self.mend(contender)?;
                     return Ok(true);
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Journals a slice without result that began at `begun`; its time counts towards the budget.
+    fn lose(
+        &mut self,
+        slice: SliceId,
+        contender: usize,
+        level: usize,
+        begun: Instant,
+        why: String,
+    ) -> Result<()> {
+        let name = &self.setting.plan.contenders[contender].name;
+        let seconds = begun.elapsed().as_secs_f64();
+        self.progress.used_s += seconds;
+        self.setting
+            .board
+            .slice(contender, level, None, self.progress.used_s);
+        self.setting
+            .console
+            .say(&format!("slice {slice} of {name} is lost: {why}"));
+        self.journal.event(Event::SliceLost {
+            slice,
+            why,
+            seconds,
+        })?;
+        Ok(())
     }
 
     /// Notes how late the transactions of a slice were, when there is an objective to hold them against.

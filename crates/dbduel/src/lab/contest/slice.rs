@@ -18,12 +18,17 @@ use crate::judge::LevelDecision;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
 
+/// Share of a slice in which the load process may have stalled; with more of it the slice is lost.
+const STALLED_SHARE_MAX: f64 = 0.05;
+
 /// What came of a slice.
 pub enum Outcome {
     /// Its rows.
     Finished(Box<SliceResult>),
-    /// Nothing, and why.
+    /// Nothing, because of the server, and why.
     Lost(String),
+    /// Nothing usable, because the load process stalled, and for how long. Its clients are still connected.
+    Stalled(String),
 }
 
 impl Contest<'_> {
@@ -103,6 +108,9 @@ impl Contest<'_> {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
         };
+        if let Some(why) = stall(&answer) {
+            return Ok(Outcome::Stalled(why));
+        }
         let slice = SliceId {
             block: block.id,
             position: position as u32,
@@ -122,6 +130,16 @@ impl Contest<'_> {
             }));
         Ok(Outcome::Finished(Box::new(result)))
     }
+}
+
+/// Says that the load process stalled for so long that the slice shows nothing of the server.
+fn stall(answer: &SliceAnswer) -> Option<String> {
+    (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
+        format!(
+            "the load process stalled for {:.1} s of {:.1} s and sent nothing meanwhile",
+            answer.stalled_s, answer.measured_s
+        )
+    })
 }
 
 /// Adds what was observed; what the load process says of itself goes before what was seen of it.
@@ -266,10 +284,14 @@ fn rows(
         ("drained_s", answer.drained_s),
         ("rolled_back", answer.rolled_back as f64),
     ];
-    let polled = (answer.polled_s > 0.0).then_some(("polled_s", answer.polled_s));
+    let some = [
+        ("polled_s", answer.polled_s),
+        ("stalled_s", answer.stalled_s),
+    ];
+    let some = some.into_iter().filter(|(_, seconds)| *seconds > 0.0);
     result.readings = own
         .into_iter()
-        .chain(polled)
+        .chain(some)
         .map(|(metric, value)| ReadingRow {
             block,
             position,

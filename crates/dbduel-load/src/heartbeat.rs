@@ -1,0 +1,88 @@
+//! Gaps in a loop that is to turn every few milliseconds: time in which its thread did not run.
+//!
+//! A process that is stopped, frozen or without a processor sends nothing and, because it reads no clock meanwhile, counts no
+//! delay either. Its loop finds out afterwards: it turned long after the instant at which it was to.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Longest sleep of a watched loop. A look costs less than a microsecond.
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Delay from which it is a gap: above what scheduling costs on a busy machine, and an event worth telling in any slice.
+const GAP_MIN: Duration = Duration::from_millis(250);
+
+/// The beats of one loop in one slice.
+#[derive(Debug)]
+pub(crate) struct Heartbeat {
+    next: Instant,
+    stalled: Duration,
+}
+
+impl Heartbeat {
+    /// A loop that turns at `now`.
+    pub(crate) fn new(now: Instant) -> Self {
+        Heartbeat {
+            next: now + BEAT,
+            stalled: Duration::ZERO,
+        }
+    }
+
+    /// When the loop must turn again.
+    pub(crate) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// The loop turns at `now`, the latest instant so far. Returns the gap before it, zero when it was none.
+    pub(crate) fn beat(&mut self, now: Instant, measured: Range<Instant>) -> Duration {
+        let due = std::mem::replace(&mut self.next, now + BEAT);
+        let gap = now.saturating_duration_since(due);
+        if gap < GAP_MIN {
+            return Duration::ZERO;
+        }
+        let (from, until) = (due.max(measured.start), now.min(measured.end));
+        self.stalled += until.saturating_duration_since(from);
+        gap
+    }
+
+    /// What of the gaps was in the measured part.
+    pub(crate) fn stalled(&self) -> Duration {
+        self.stalled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn only_what_exceeds_the_sleep_by_far_is_a_gap_and_only_the_measured_part_counts() {
+        let start = Instant::now();
+        let measured = start + ms(1000)..start + ms(6000);
+        // When the loop turned, the gap before, and what of all gaps was measured by then; milliseconds.
+        let turns = [
+            (50, 0, 0),
+            (340, 0, 0),       // 240 late: a busy machine
+            (1500, 1110, 500), // due at 390, so 500 of it after the guard
+            (1520, 0, 500),
+            (3520, 1950, 2450),
+            (3560, 0, 2450),
+            (9000, 5390, 4840), // ends after the slice, of which 2390 were left
+            (9900, 850, 4840),
+        ];
+        let mut heartbeat = Heartbeat::new(start);
+        for (at, gap, stalled) in turns {
+            assert_eq!(
+                heartbeat.beat(start + ms(at), measured.clone()),
+                ms(gap),
+                "{at}"
+            );
+            assert_eq!(heartbeat.stalled(), ms(stalled), "{at}");
+            assert_eq!(heartbeat.next(), start + ms(at) + BEAT);
+        }
+    }
+}
