@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::connection::Tls;
+use crate::lab::experiment::quantity::size;
 
 /// `dbduel audit`.
 #[derive(Debug, Args)]
@@ -35,6 +36,12 @@ pub struct Audit {
     /// Version of the second option file's server.
     #[arg(long, value_name = "VERSION")]
     pub version_b: Option<String>,
+    /// Logical processors of the machine that option files are for; some defaults follow from them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cpus: Option<u32>,
+    /// Memory of the machine that option files are for, such as "64 GiB"; some defaults follow from it.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
     /// File with the password of the first running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_a: Option<PathBuf>,

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
 use crate::judge::audit::codes::{check_subject, check_waiver};
-use crate::judge::audit::{self, Audit, Case, Contest, Product, Version, Waiver};
+use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Version, Waiver};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, Setting};
 use crate::lab::experiment::{Experiment, ExperimentFile};
@@ -54,12 +54,17 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
              experiment are asked as its contest connects, without TLS"
         );
     }
+    let machine = Machine {
+        cpus: arguments.cpus,
+        memory_bytes: arguments.memory,
+        files: None,
+    };
     let (mut contests, left_out) = match arguments.targets.as_slice() {
         [one] => single(home, one, arguments.dry)?,
         [a, b] => {
             let subjects = [
-                subject(a, &arguments.a(), &tls)?,
-                subject(b, &arguments.b(), &tls)?,
+                subject(a, &arguments.a(), &tls, machine)?,
+                subject(b, &arguments.b(), &tls, machine)?,
             ];
             (vec![inspect::pair(&subjects)?], Vec::new())
         }
@@ -158,7 +163,8 @@ fn single(
             text: &text,
             experiment: &experiment,
         };
-        planned::case(&plan).map_err(|error| planned::at_its_place(error, &file))?
+        let machine = Machine::of(&host::read(home::find(home)?.root()));
+        planned::case(&plan, machine).map_err(|error| planned::at_its_place(error, &file))?
     } else {
         started(&home::find(home)?, path, &experiment, &plan)?
     };
@@ -201,7 +207,12 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
     Ok(case)
 }
 
-fn subject(target: &str, side: &cli::AuditSide<'_>, tls: &TlsMode) -> Result<Subject> {
+fn subject(
+    target: &str,
+    side: &cli::AuditSide<'_>,
+    tls: &TlsMode,
+    machine: Machine,
+) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name)
             .with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona"))
@@ -217,6 +228,7 @@ fn subject(target: &str, side: &cli::AuditSide<'_>, tls: &TlsMode) -> Result<Sub
         version: version.transpose()?,
         password_file: side.password_file.map(Path::to_owned),
         tls: tls.clone(),
+        machine,
     })
 }
 

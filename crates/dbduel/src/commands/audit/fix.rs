@@ -13,7 +13,7 @@ use dbduel_record::event::Severity;
 
 use super::text::wrap;
 use crate::commands::run::plan_of;
-use crate::judge::audit::{AuditFinding, Fix, RemedySetting};
+use crate::judge::audit::{AuditFinding, Fix, Kind, RemedySetting};
 use crate::lab::inspect::{Gathered, Origin};
 
 /// Writes the experiment and checks that it can be planned.
@@ -58,19 +58,35 @@ pub fn summary(path: &Path, fix: &Fix, width: usize) -> String {
         } = setting;
         let _ = writeln!(text, "  {contender}: {name} = {value}");
     }
-    for finding in left(fix) {
-        wrap(
-            &mut text,
-            &format!("Left as it is: {}", finding.claim),
-            2,
-            width,
-        );
+    for line in left(fix) {
+        wrap(&mut text, &line, 2, width);
     }
     text
 }
 
-/// What is more than a note after the fix: no setting changes it, or the contest is about it.
-fn left(fix: &Fix) -> impl Iterator<Item = &AuditFinding> {
-    let findings = fix.after.findings.iter();
-    findings.filter(|finding| finding.severity > Severity::Note)
+/// What the fix does not make equal, a line each: no setting changes it, the contest is about it, or it is
+/// not known.
+fn left(fix: &Fix) -> Vec<String> {
+    let is_left = |finding: &&AuditFinding| {
+        finding.severity > Severity::Note || finding.kind == Kind::Architecture
+    };
+    let findings = fix.after.findings.iter().filter(is_left);
+    let mut left: Vec<String> = findings
+        .map(|finding| format!("Left as it is: {}", finding.claim))
+        .collect();
+    left.extend(fix.refused.iter().map(|setting| {
+        let RemedySetting {
+            contender,
+            name,
+            value,
+        } = setting;
+        format!("Left out, its server does not take it: {contender}: {name} = {value}")
+    }));
+    if !fix.unknown.is_empty() {
+        left.push(format!(
+            "Not known without the machine: {}. Compare the running servers.",
+            fix.unknown.join(", ")
+        ));
+    }
+    left
 }

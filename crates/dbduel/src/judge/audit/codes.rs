@@ -1,7 +1,7 @@
 //! The names by which findings are waived and differences declared: classes, facts and rules.
 
 use super::classes::CLASSES;
-use super::predict::Defaults;
+use super::defaults::Defaults;
 use super::rules::RULES;
 use super::table::table;
 use super::value::variable_name;

@@ -66,6 +66,31 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>
     (comparisons, findings)
 }
 
+/// Added to the claim of a difference that weighs less because a default is inferred.
+const INFERRED: &str = "; the default is taken from the manual or from other versions alone: read it from the server, or set it";
+
+/// How much a difference in this fact weighs, which may depend on whether a side set it on purpose.
+#[must_use]
+pub fn weight(
+    fact: &Fact,
+    case: &Case,
+    indices: &[usize; 2],
+    readings: &[Reading<'_>; 2],
+) -> Weight {
+    let was_asked_for = indices.iter().zip(readings).any(|(&index, reading)| {
+        let asked = &case.contenders[index].asked;
+        reading
+            .from
+            .iter()
+            .any(|read| asked.contains_key(&read.name))
+    });
+    if was_asked_for {
+        fact.weight.max(fact.asked_weight)
+    } else {
+        fact.weight
+    }
+}
+
 struct Pair<'a> {
     fact: &'a Fact,
     case: &'a Case,
@@ -93,6 +118,21 @@ impl<'a> Pair<'a> {
     }
 
     fn shown(&self, side: usize) -> String {
+        let shown = self.value_shown(side);
+        let reading = &self.readings[side];
+        if reading.is_inferred && reading.value().is_some() {
+            format!("{shown} (inferred)")
+        } else {
+            shown
+        }
+    }
+
+    /// True when a side rests on a default that is inferred from other versions.
+    fn is_inferred(&self) -> bool {
+        self.readings.iter().any(|reading| reading.is_inferred)
+    }
+
+    fn value_shown(&self, side: usize) -> String {
         match &self.readings[side].state {
             State::Known(_)
                 if self.fact.is_plain
@@ -140,16 +180,6 @@ impl<'a> Pair<'a> {
         Some(self.name(usize::from(!first_is_faster)))
     }
 
-    fn was_asked_for(&self) -> bool {
-        let asked = |index: usize, name: &str| self.case.contenders[index].asked.contains_key(name);
-        (0..2).any(|side| {
-            self.readings[side]
-                .from
-                .iter()
-                .any(|read| asked(self.indices[side], &read.name))
-        })
-    }
-
     fn finding(&self, outcome: Outcome, subject: &Subject) -> Option<AuditFinding> {
         match outcome {
             Outcome::Differs => Some(self.difference(subject)),
@@ -160,10 +190,7 @@ impl<'a> Pair<'a> {
     }
 
     fn difference(&self, subject: &Subject) -> AuditFinding {
-        let mut weight = self.fact.weight;
-        if self.fact.asked_weight > weight && self.was_asked_for() {
-            weight = self.fact.asked_weight;
-        }
+        let weight = weight(self.fact, self.case, &self.indices, &self.readings);
         let is_architecture = self
             .readings
             .iter()
@@ -191,7 +218,7 @@ impl<'a> Pair<'a> {
             (Weight::Performance, None) if is_architecture => (
                 Kind::Architecture,
                 Severity::Note,
-                "; by design, no setting changes it",
+                "; one of them has it by design",
             ),
             (Weight::Performance, None) if is_listed_only => {
                 (Kind::Difference, Severity::Note, "; listed, not equalised")
@@ -201,6 +228,11 @@ impl<'a> Pair<'a> {
             }
             (Weight::Performance, None) => (Kind::Advantage, Severity::Doubt, ""),
             (Weight::Information, None) => (Kind::Difference, Severity::Note, ""),
+        };
+        let (kind, severity, remark) = if self.is_inferred() && severity > Severity::Note {
+            (Kind::Difference, Severity::Note, INFERRED)
+        } else {
+            (kind, severity, remark)
         };
         let favours = self.favoured().map(str::to_owned);
         let favour = favours
@@ -266,7 +298,11 @@ impl<'a> Pair<'a> {
             rule: self.fact.name.clone(),
             class: self.fact.class.id.to_owned(),
             kind: Kind::Unreadable,
-            severity: self.fact.weight.severity_unread(),
+            severity: if self.is_inferred() {
+                Severity::Note
+            } else {
+                self.fact.weight.severity_unread()
+            },
             about: vec![self.name(0).to_owned(), self.name(1).to_owned()],
             favours: None,
             claim: self.sentence(&claim),
@@ -318,10 +354,9 @@ impl<'a> Pair<'a> {
             }
         }
         if ways.is_empty() {
-            return (
-                "No setting makes them equal; say so beside the result.".to_owned(),
-                settings,
-            );
+            let none = "No setting makes them equal; say so beside the result.";
+            let remedy = self.fact.remedy.as_deref().unwrap_or(none);
+            return (remedy.to_owned(), settings);
         }
         (format!("Set {}.", ways.join(", or ")), settings)
     }

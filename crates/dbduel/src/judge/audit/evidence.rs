@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use dbduel_record::facts::Build;
 
+use super::defaults::DefaultsBasis;
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
 use crate::percent;
@@ -37,6 +38,8 @@ pub struct ServerEvidence {
     pub source: String,
     /// True when `variables` follow from defaults and an option file and were not read back.
     pub is_predicted: bool,
+    /// How well `variables` are known when they follow from defaults.
+    pub basis: DefaultsBasis,
     /// `SHOW GLOBAL VARIABLES` before the run, or at any time.
     pub variables: Texts,
     /// The same after the run.
@@ -116,6 +119,7 @@ impl ServerEvidence {
             version_text: version.to_string(),
             source: String::new(),
             is_predicted: false,
+            basis: DefaultsBasis::default(),
             variables: Texts::new(),
             variables_after: Texts::new(),
             status_before: Texts::new(),

@@ -40,6 +40,8 @@ pub enum Function {
     Min,
     /// The largest number.
     Max,
+    /// The largest whole number that is not larger.
+    Floor,
     /// `ON`, 1, `YES` as a switch.
     Switch,
     /// Whether the value is known.
@@ -166,6 +168,10 @@ fn call(
             }
             Some(Value::Number(best))
         }
+        Function::Floor => {
+            let number = evaluate(subject, look_up)?.number()?;
+            Some(Value::Number(number.floor()))
+        }
         Function::If => {
             let branch = if evaluate(subject, look_up)?.switch()? {
                 rest.first()
@@ -232,6 +238,7 @@ mod tests {
         check("1 + 2 * 3", "7");
         check("(1 + 2) * 3 - 4 / 2", "7");
         check("min(status.lsn, 3, 5)", "3");
+        check("floor(7 / 2)", "3");
         check("1 / 0", "unknown");
     }
 

@@ -9,14 +9,16 @@ use std::collections::BTreeSet;
 use dbduel_record::event::Severity;
 
 use super::case::{Case, Contest, Waiver};
+use super::defaults::{Machine, expected, is_of_the_build};
 use super::evidence::ServerEvidence;
 use super::expression;
 use super::finding::RemedySetting;
-use super::predict::{Defaults, Taken, predict};
+use super::predict::{Taken, predict};
 use super::remedy::equalising;
 use super::rules;
 use super::subject::Subject;
-use super::table::table;
+use super::table::{Fact, table};
+use super::value::Value;
 use super::{Audit, Outcome, audit, classes::Weight, compare, reading};
 
 /// Each round may bring out differences that the one before hid.
@@ -29,6 +31,10 @@ pub struct Fix {
     pub settings: Vec<RemedySetting>,
     /// What the contenders had set themselves and keep.
     pub kept: Vec<RemedySetting>,
+    /// What was asked of them and their servers would not take.
+    pub refused: Vec<RemedySetting>,
+    /// Facts that weigh and that remain unknown: what they are, and of which contender.
+    pub unknown: Vec<String>,
     /// The audit of the contenders as they would be with these settings.
     pub after: Audit,
 }
@@ -66,52 +72,75 @@ pub fn fix(case: &Case) -> Fix {
             .iter()
             .find(|contender| contender.name == setting.contender);
         contender.is_some_and(|contender| {
-            predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes
+            let taken = predict(&mut contender.clone(), &setting.name, &setting.value);
+            matches!(taken, Taken::Yes | Taken::NoVariable)
         })
     });
+    // `skip_log_bin` and `log_bin` are one setting.
+    let bare = |name: &str| name.strip_prefix("skip_").unwrap_or(name).to_owned();
     let is_replaced = |kept: &RemedySetting| {
-        settings
-            .iter()
-            .any(|setting| setting.contender == kept.contender && setting.name == kept.name)
+        settings.iter().any(|setting| {
+            setting.contender == kept.contender && bare(&setting.name) == bare(&kept.name)
+        })
     };
-    let mut kept: Vec<RemedySetting> = case.contenders.iter().flat_map(own_settings).collect();
-    kept.retain(|setting| !is_replaced(setting));
+    let mut kept = Vec::new();
+    let mut refused = Vec::new();
+    for contender in &case.contenders {
+        for (setting, taken) in own_settings(contender) {
+            match taken {
+                _ if is_replaced(&setting) => {}
+                Taken::Yes | Taken::NoVariable => kept.push(setting),
+                Taken::Ignored | Taken::Refused => refused.push(setting),
+            }
+        }
+    }
     let after = audit(&fixed);
     Fix {
         settings,
         kept,
+        refused,
+        unknown: unknown(&fixed),
         after,
     }
 }
 
-/// What a contender was asked to set; where nobody knows, the facts in which it differs from the
-/// defaults of its version.
-fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
-    let setting = |(name, value): (&String, &String)| RemedySetting {
-        contender: contender.name.clone(),
-        name: if name == "tx_isolation" {
-            "transaction_isolation".to_owned()
-        } else {
-            name.clone()
-        },
-        value: value.clone(),
-    };
-    let is_taken = |setting: &RemedySetting| {
-        predict(&mut contender.clone(), &setting.name, &setting.value) == Taken::Yes
+/// Facts that weigh, that settings decide, and that follow from a machine that is not described.
+fn unknown(case: &Case) -> Vec<String> {
+    let matters = |fact: &&Fact| fact.weight > Weight::Information;
+    let mut found = Vec::new();
+    for fact in table().facts.iter().filter(matters) {
+        for (index, contender) in case.contenders.iter().enumerate() {
+            let reading = reading::read(fact, case, index);
+            let is_settable = reading.row.is_some_and(|row| !row.set.is_empty());
+            if reading.is_undetermined && is_settable {
+                found.push(format!("{} of `{}`", fact.title, contender.name));
+            }
+        }
+    }
+    found
+}
+
+/// What a contender was asked to set; where that is not known, the facts in which it differs from the
+/// defaults of its version. Each with what its server makes of it.
+fn own_settings(contender: &ServerEvidence) -> Vec<(RemedySetting, Taken)> {
+    let with_what_becomes_of_it = |(name, value): (&str, String)| {
+        let setting = RemedySetting {
+            contender: contender.name.clone(),
+            name: name.to_owned(),
+            value,
+        };
+        let taken = predict(&mut contender.clone(), &setting.name, &setting.value);
+        (setting, taken)
     };
     if !contender.asked.is_empty() {
-        return contender
-            .asked
-            .iter()
-            .map(setting)
-            .filter(is_taken)
+        let asked = contender.asked.iter();
+        return asked
+            .map(|(name, value)| with_what_becomes_of_it((name, value.clone())))
             .collect();
     }
-    let Some(defaults) = Defaults::nearest(contender.product, contender.version) else {
+    let machine = Machine::default();
+    let Some(defaults) = expected("", contender.product, contender.version, machine) else {
         return Vec::new();
-    };
-    let is_of_the_build = |name: &str| {
-        name.starts_with("version") || name.starts_with("have_") || name == "innodb_version"
     };
     let matters = table()
         .facts
@@ -123,11 +152,25 @@ fn own_settings(contender: &ServerEvidence) -> Vec<RemedySetting> {
         .collect();
     let own = contender.variables.iter().filter(|(name, value)| {
         let default = defaults.variables.get(*name);
+        // A default that follows from the machine may be another one elsewhere.
+        let is_open = || defaults.basis.undetermined.contains(*name);
         names.contains(name.as_str())
             && !is_of_the_build(name)
-            && default.is_some_and(|default| default != *value)
+            && default.map_or_else(is_open, |default| default != *value)
     });
-    own.map(setting).filter(is_taken).collect()
+    own.map(|(name, value)| with_what_becomes_of_it(as_option(name, value)))
+        .collect()
+}
+
+/// What to write into an option file for a variable to show this value.
+fn as_option<'n>(name: &'n str, value: &str) -> (&'n str, String) {
+    match (name, Value::read(value).switch()) {
+        // Any value of log_bin is the name of a file.
+        ("log_bin", Some(false)) => ("skip_log_bin", "ON".to_owned()),
+        ("log_bin", Some(true)) => ("log_bin", "binlog".to_owned()),
+        ("tx_isolation", _) => ("transaction_isolation", value.to_owned()),
+        _ => (name, value.to_owned()),
+    }
 }
 
 /// One pass over the facts and the rules; applies and returns what it sets.
@@ -141,16 +184,21 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
     for fact in table()
         .facts
         .iter()
-        .filter(|fact| fact.weight > Weight::Information || fact.asked_weight > Weight::Information)
         .filter(|fact| !is_waived(&waivers, &fact.name, fact.class.id))
     {
         for &other in &others {
             let indices = [case.baseline, other];
             let readings = indices.map(|index| reading::read(fact, case, index));
-            let wanted = equalising(fact, case, &indices, &readings);
-            let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs
-                && subject.names(fact, &readings).is_none();
-            if is_apart {
+            // What is only inferred, or follows from a machine that is not described, may differ.
+            let is_open = readings
+                .iter()
+                .any(|reading| reading.is_inferred || reading.is_undetermined);
+            let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs || is_open;
+            if is_apart
+                && compare::weight(fact, case, &indices, &readings) > Weight::Information
+                && subject.names(fact, &readings).is_none()
+            {
+                let wanted = equalising(fact, case, &indices, &readings);
                 apply(case, &wanted);
                 settings.extend(wanted);
             }
@@ -195,6 +243,7 @@ fn apply(case: &mut Case, settings: &[RemedySetting]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::audit::Defaults;
     use crate::judge::audit::tests::server;
 
     /// What no setting can make equal between any two of the recorded servers.

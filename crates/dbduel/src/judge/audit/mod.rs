@@ -9,6 +9,7 @@ mod case;
 pub mod classes;
 pub mod codes;
 mod compare;
+mod defaults;
 pub mod disclosure;
 pub mod evidence;
 mod expression;
@@ -38,12 +39,15 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Contest, Stage, Waiver};
 pub use compare::{Comparison, Outcome};
+#[cfg(test)]
+pub use defaults::Defaults;
+pub use defaults::{Machine, expected};
 pub use evidence::{ServerEvidence, Texts};
 use finding::at_most;
 pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
-pub use predict::{Defaults, predict};
+pub use predict::predict;
 pub use rules::{NotTaken, not_taken};
 pub use server::{Product, Version};
 pub use takes::check_value;

@@ -1,93 +1,20 @@
 //! What a server would show if a setting were in its option file.
 //!
-//! Starts from recorded defaults and applies what is known of clamping, rounding and side effects. A
-//! prediction is weaker than a reading, and evidence made of it says so.
+//! Starts from defaults and applies what is known of clamping, rounding and side effects. A prediction is
+//! weaker than a reading, and evidence made of it says so.
 
-use super::evidence::{ServerEvidence, Texts};
-use super::server::{Product, Servers, Version};
+use super::defaults::following;
+use super::evidence::ServerEvidence;
+use super::server::Servers;
+use super::table::table;
 use super::value::{Value, option_value, variable_name};
-
-/// The recorded defaults, one column per server.
-const DEFAULTS: &str = include_str!("../../../data/audit/defaults.tsv");
-
-/// Variables with their compiled defaults, from a recorded server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Defaults {
-    /// The server that they were read from, `mysql-5.6.24`.
-    pub server: String,
-    /// The variables.
-    pub variables: Texts,
-}
-
-impl Defaults {
-    /// The recorded servers, as product and version.
-    pub fn servers() -> impl Iterator<Item = (&'static str, Product, Version)> {
-        let header = DEFAULTS.lines().next().unwrap_or_default();
-        header.split('\t').skip(1).filter_map(|server| {
-            let (product, version) = server.split_once('-')?;
-            Some((server, Product::named(product)?, Version::parse(version)?))
-        })
-    }
-
-    /// The defaults of the recorded server nearest to this one: same product, same series where there
-    /// is one, otherwise the nearest before it. `None` when there is none.
-    #[must_use]
-    pub fn nearest(product: Product, version: Version) -> Option<Self> {
-        let wanted = if product == Product::MariaDb {
-            Product::MariaDb
-        } else {
-            Product::MySql
-        };
-        let same_product = || Self::servers().filter(move |(_, product, _)| *product == wanted);
-        let series = |version: Version| (version.major, version.minor);
-        let patch_distance = |other: &Version| other.patch.abs_diff(version.patch);
-        let in_series = same_product().filter(|(_, _, other)| series(*other) == series(version));
-        let nearest = in_series.min_by_key(|(_, _, other)| patch_distance(other));
-        let before = || {
-            same_product()
-                .filter(|(_, _, other)| *other < version)
-                .max_by_key(|(_, _, other)| *other)
-        };
-        let after = || same_product().min_by_key(|(_, _, other)| *other);
-        let (server, _, _) = nearest.or_else(before).or_else(after)?;
-        Self::of(server)
-    }
-
-    /// The defaults of the recorded server called `server`.
-    #[must_use]
-    pub fn of(server: &str) -> Option<Self> {
-        let mut lines = DEFAULTS.lines();
-        let column = lines.next()?.split('\t').position(|name| name == server)?;
-        let variables = lines
-            .filter_map(|line| {
-                let mut cells = line.split('\t');
-                let name = cells.next()?;
-                let value = cells.nth(column - 1)?;
-                (value != "-").then(|| (name.to_owned(), value.to_owned()))
-            })
-            .collect();
-        Some(Defaults {
-            server: server.to_owned(),
-            variables,
-        })
-    }
-
-    /// Evidence of this server with nothing set.
-    #[must_use]
-    pub fn evidence(&self, name: &str) -> Option<ServerEvidence> {
-        let mut evidence = ServerEvidence::of_variables(name, self.variables.clone())?;
-        evidence.is_predicted = true;
-        evidence.source = format!("compiled defaults of {}", self.server);
-        Some(evidence)
-    }
-}
 
 /// What a server does with a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// It is in effect, perhaps clamped or rounded.
     Yes,
-    /// An option that is no variable.
+    /// An option that is no variable, or one that is not among the recorded ones.
     NoVariable,
     /// It is accepted and ignored.
     Ignored,
@@ -112,37 +39,119 @@ pub fn predict(evidence: &mut ServerEvidence, name: &str, written: &str) -> Take
     let mut name = variable_name(name);
     let mut value = option_value(written.trim().trim_matches(['"', '\'']));
     evidence.ask(&name, &value);
-    if let Some(bare) = name
-        .strip_prefix("skip_")
-        .filter(|bare| evidence.variables.contains_key(*bare))
-    {
+    let variable = variable_of(evidence, &name);
+    if name.strip_prefix("skip_") == Some(variable) {
         value = if Value::read(&value).switch() == Some(false) {
             "ON"
         } else {
             "OFF"
         }
         .to_owned();
-        name = bare.to_owned();
     }
-    if name == "transaction_isolation" && !evidence.variables.contains_key("transaction_isolation")
-    {
-        "tx_isolation".clone_into(&mut name);
-    }
-    let Some(current) = evidence.variables.get(&name) else {
+    let is_log_by_name = name == "log_bin";
+    name = variable.to_owned();
+    if !may_exist(evidence, &name) {
         return without_variable(evidence, &name);
-    };
+    }
+    if is_left_to_the_server(&name, &value) {
+        return Taken::Yes;
+    }
     // An option without a value switches on; a file name after log_bin too.
-    let is_switch = matches!(current.as_str(), "ON" | "OFF");
-    if is_switch {
+    let current = evidence.variables.get(&name);
+    let is_switch = current.is_some_and(|current| matches!(current.as_str(), "ON" | "OFF"));
+    if is_log_by_name {
+        // Whatever it says is the name of a file, OFF and 0 too.
+        "ON".clone_into(&mut value);
+    } else if is_switch {
         match Value::read(&value).switch() {
             Some(on) => value = if on { "ON" } else { "OFF" }.to_owned(),
-            None if value.is_empty() || name == "log_bin" => "ON".clone_into(&mut value),
+            None if value.is_empty() => "ON".clone_into(&mut value),
             None => {}
         }
     }
-    evidence.variables.insert(name.clone(), value);
+    put(evidence, &name, value);
     side_effects(evidence, &name);
     Taken::Yes
+}
+
+/// The variable that an option sets: it may have another name, or mean the opposite.
+fn variable_of<'n>(evidence: &ServerEvidence, name: &'n str) -> &'n str {
+    let bare = name
+        .strip_prefix("skip_")
+        .filter(|bare| evidence.variables.contains_key(*bare));
+    match bare {
+        Some(bare) => bare,
+        None if name == "transaction_isolation" && !evidence.variables.contains_key(name) => {
+            "tx_isolation"
+        }
+        None => name,
+    }
+}
+
+fn may_exist(evidence: &ServerEvidence, variable: &str) -> bool {
+    evidence.variables.contains_key(variable)
+        || evidence.basis.undetermined.contains(variable)
+        || evidence.basis.inferred.contains(variable)
+}
+
+/// True when the server has a variable that this option sets, as far as is known.
+#[must_use]
+pub fn has_option(evidence: &ServerEvidence, name: &str) -> bool {
+    may_exist(evidence, variable_of(evidence, name)) || table().is_unrecorded(name)
+}
+
+/// True for a value by which a variable is left to the server, as if it were not set.
+#[must_use]
+pub fn is_left_to_the_server(name: &str, value: &str) -> bool {
+    /// Variables that -1 and 0 leave to the server.
+    const AT_0: &[&str] = &[
+        "back_log",
+        "innodb_buffer_pool_instances",
+        "innodb_open_files",
+        "open_files_limit",
+        "table_definition_cache",
+    ];
+    /// Variables that only -1 leaves to the server.
+    const BELOW_0: &[&str] = &["host_cache_size", "thread_cache_size"];
+    let number = Value::read(value).number();
+    number.is_some_and(|number| {
+        AT_0.contains(&name) && (number == 0.0 || number == -1.0)
+            || BELOW_0.contains(&name) && number == -1.0
+    })
+}
+
+/// Sets a variable, and recomputes the defaults that follow from it. What was set keeps its value.
+fn put(evidence: &mut ServerEvidence, name: &str, value: String) {
+    let followers = following(evidence.product, evidence.version, name);
+    let before: Vec<Option<String>> = followers.iter().map(|row| row.value_of(evidence)).collect();
+    evidence.basis.inferred.remove(name);
+    evidence.basis.undetermined.remove(name);
+    evidence.variables.insert(name.to_owned(), value);
+    for (row, before) in followers.into_iter().zip(before) {
+        let asked = evidence.asked.get(row.variable);
+        if asked.is_some_and(|asked| !is_left_to_the_server(row.variable, asked)) {
+            continue;
+        }
+        let is_default = match (evidence.variables.get(row.variable), before) {
+            (Some(shown), Some(default)) => Value::read(shown).is_same(&Value::read(&default)),
+            (None, _) => evidence.basis.undetermined.contains(row.variable),
+            (Some(_), None) => false,
+        };
+        let is_inferred = evidence.basis.inferred.contains(row.variable);
+        match row.value_of(evidence) {
+            Some(value) if is_default => {
+                put(evidence, row.variable, value);
+                if is_inferred {
+                    evidence.basis.inferred.insert(row.variable.to_owned());
+                }
+            }
+            None if is_default => {
+                evidence.variables.remove(row.variable);
+                evidence.basis.undetermined.insert(row.variable.to_owned());
+            }
+            _ => {}
+        }
+    }
 }
 
 fn without_variable(evidence: &ServerEvidence, name: &str) -> Taken {
@@ -159,7 +168,10 @@ fn without_variable(evidence: &ServerEvidence, name: &str) -> Taken {
     ];
     if is_ignored {
         Taken::Ignored
-    } else if no_variable.contains(&name) || name.starts_with("skip_") {
+    } else if no_variable.contains(&name)
+        || name.starts_with("skip_")
+        || table().is_unrecorded(name)
+    {
         Taken::NoVariable
     } else {
         Taken::Refused
@@ -176,9 +188,6 @@ fn set(evidence: &mut ServerEvidence, name: &str, value: &str) {
         value.clone_into(current);
     }
 }
-
-/// Largest `innodb_io_capacity_max` by default, where the lower value does not raise it.
-const IO_CAPACITY_MAX_DEFAULT: f64 = 2000.0;
 
 fn side_effects(evidence: &mut ServerEvidence, name: &str) {
     let number = |evidence: &ServerEvidence, name: &str| evidence.number(name);
@@ -216,19 +225,11 @@ fn side_effects(evidence: &mut ServerEvidence, name: &str) {
                 set(evidence, "innodb_doublewrite", "fast");
             }
         }
-        "innodb_io_capacity" if !evidence.asked.contains_key("innodb_io_capacity_max") => {
-            let doubled = number(evidence, name).unwrap_or(0.0) * 2.0;
-            if doubled > IO_CAPACITY_MAX_DEFAULT {
-                set(evidence, "innodb_io_capacity_max", &doubled.to_string());
-            }
-        }
         "innodb_buffer_pool_size" | "innodb_buffer_pool_instances" => size_pool(evidence),
         _ => {}
     }
 }
 
-/// A pool of this size or more gets several instances by default, bytes.
-const POOL_OF_SEVERAL: f64 = 1_073_741_824.0;
 /// What the size of a pool is a multiple of, times the instances, bytes.
 const POOL_CHUNK: f64 = 134_217_728.0;
 
@@ -237,12 +238,6 @@ fn size_pool(evidence: &mut ServerEvidence) {
     let Some(size) = evidence.number("innodb_buffer_pool_size") else {
         return;
     };
-    if rounds
-        && size >= POOL_OF_SEVERAL
-        && !evidence.asked.contains_key("innodb_buffer_pool_instances")
-    {
-        set(evidence, "innodb_buffer_pool_instances", "8");
-    }
     if rounds {
         let instances = evidence
             .number("innodb_buffer_pool_instances")
@@ -259,6 +254,7 @@ fn size_pool(evidence: &mut ServerEvidence) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::audit::Defaults;
 
     fn server(name: &str) -> ServerEvidence {
         Defaults::of(name).unwrap().evidence("a").unwrap()
@@ -280,38 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn every_recorded_server_says_who_it_is() {
-        let servers: Vec<_> = Defaults::servers().collect();
-        assert_eq!(servers.len(), 15);
-        for (name, product, version) in servers {
-            let evidence = server(name);
-            assert_eq!(
-                (evidence.product, evidence.version),
-                (product, version),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_nearest_recorded_server_stands_in_for_an_unrecorded_one() {
-        let nearest = |product, version: &str| {
-            Defaults::nearest(product, Version::parse(version).unwrap())
-                .unwrap()
-                .server
-        };
-        assert_eq!(nearest(Product::MySql, "5.6.23"), "mysql-5.6.24");
-        assert_eq!(
-            nearest(Product::MySql, "5.7.44"),
-            "mysql-5.6.24",
-            "nothing of the series: the one before"
-        );
-        assert_eq!(nearest(Product::MariaDb, "10.11"), "mariadb-10.11.5");
-        assert_eq!(nearest(Product::Percona, "8.0.33"), "mysql-8.0.33");
-        assert_eq!(nearest(Product::MySql, "5.1.73"), "mysql-5.5.34");
-    }
-
-    #[test]
     fn settings_are_written_as_the_server_would_show_them() {
         check(
             "mysql-8.0.33",
@@ -323,6 +287,8 @@ mod tests {
             &[("log-bin", "mysql-bin"), ("innodb-doublewrite", "0")],
             &[("log_bin", "ON"), ("innodb_doublewrite", "OFF")],
         );
+        // MySQL 8.0.33 and MariaDB 10.11 write a log that is called OFF.
+        check("mysql-8.0.33", &[("log_bin", "OFF")], &[("log_bin", "ON")]);
         check(
             "mysql-5.6.24",
             &[("transaction-isolation", "READ-COMMITTED")],

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::case::Case;
 use super::evidence::ServerEvidence;
 use super::expression;
+use super::predict::has_option;
 use super::table::{Fact, Row, table};
 use super::value::Value;
 
@@ -42,6 +43,10 @@ pub struct Reading<'t> {
     pub from: Vec<Read>,
     /// The row of the table that applies.
     pub row: Option<&'t Row>,
+    /// True when it rests on a default that is inferred from other versions.
+    pub is_inferred: bool,
+    /// True when it is not known because the machine or the build is not described.
+    pub is_undetermined: bool,
 }
 
 impl Reading<'_> {
@@ -64,12 +69,23 @@ pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
             state: State::NotThere,
             from: Vec::new(),
             row: None,
+            is_inferred: false,
+            is_undetermined: false,
         };
     };
     let mut trace = Trace::default();
     let value = evaluate(&row.value, case, contender, &mut trace, None);
+    let inferred = &contender.basis.inferred;
+    let read = trace.from.iter().map(|read| &read.name);
+    let is_inferred = read
+        .chain(&trace.missing)
+        .any(|name| inferred.contains(name));
+    let undetermined = &contender.basis.undetermined;
+    let misses_what_is_open = trace.missing.iter().any(|name| undetermined.contains(name));
+    let is_undetermined = value.is_none() && misses_what_is_open;
     let state = match value {
         Some(value) => State::Known(value),
+        None if is_undetermined => State::NotSeen,
         None if fact.is_plain && !contender.variables.is_empty() => State::NotThere,
         None if trace
             .missing
@@ -84,6 +100,8 @@ pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
         state,
         from: trace.from,
         row: Some(row),
+        is_inferred,
+        is_undetermined,
     }
 }
 
@@ -100,7 +118,11 @@ pub fn settings_for(
         return Vec::new();
     };
     let contender = &case.contenders[index];
-    let settings = row.set.iter().filter_map(|(name, value)| {
+    let there = row
+        .set
+        .iter()
+        .filter(|(name, _)| has_option(contender, name));
+    let settings = there.filter_map(|(name, value)| {
         let value = evaluate(value, case, contender, &mut Trace::default(), Some(target))?;
         let written = match value {
             Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),

@@ -6,7 +6,8 @@ use super::reading::{self, Reading};
 use super::table::Fact;
 use super::value::Value;
 
-/// Settings that make a fact equal on two contenders; empty when there are none.
+/// Settings that make a fact equal on two contenders; empty when there are none. A side whose value is
+/// inferred, or not determined, is set also where it may have the value already.
 #[must_use]
 pub fn equalising(
     fact: &Fact,
@@ -14,25 +15,30 @@ pub fn equalising(
     indices: &[usize; 2],
     readings: &[Reading<'_>; 2],
 ) -> Vec<RemedySetting> {
-    let [Some(first), Some(second)] = [readings[0].value(), readings[1].value()] else {
-        return Vec::new();
+    let settings_to =
+        |side: usize, target: &Value| remedy_settings(&readings[side], target, case, indices[side]);
+    let is_there = |side: usize, target: &Value| {
+        let value = readings[side].value();
+        !readings[side].is_inferred && value.is_some_and(|value| value.is_same(target))
     };
-    let can_reach = |side: usize, target: &Value, value: &Value| {
-        value.is_same(target)
-            || !remedy_settings(&readings[side], target, case, indices[side]).is_empty()
+    let is_lowered = |side: usize, target: &Value| {
+        let is_raise_only = readings[side].row.is_some_and(|row| row.is_raise_only);
+        let order = readings[side].value().and_then(|value| target.order(value));
+        is_raise_only && order.is_some_and(std::cmp::Ordering::is_lt)
+    };
+    let can_reach = |side: usize, target: &Value| {
+        is_there(side, target) || !is_lowered(side, target) && !settings_to(side, target).is_empty()
     };
     let wanted = fact.target.as_ref().and_then(reading::constant);
     // The table's target first, then what one side has already.
-    let targets = wanted.into_iter().chain([first.clone(), second.clone()]);
-    for target in targets {
-        if can_reach(0, &target, first) && can_reach(1, &target, second) {
-            let settings = [(0, first), (1, second)]
-                .into_iter()
-                .filter(|(_, value)| !value.is_same(&target));
-            return settings
-                .flat_map(|(side, _)| {
-                    remedy_settings(&readings[side], &target, case, indices[side])
-                })
+    let shown = readings
+        .iter()
+        .filter_map(|reading| reading.value().cloned());
+    for target in wanted.into_iter().chain(shown) {
+        if (0..2).all(|side| can_reach(side, &target)) {
+            return (0..2)
+                .filter(|&side| !is_there(side, &target))
+                .flat_map(|side| settings_to(side, &target))
                 .collect();
         }
     }

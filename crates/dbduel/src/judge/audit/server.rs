@@ -93,7 +93,19 @@ pub struct Version {
     pub patch: u32,
 }
 
+/// Patch of the release that stands for a series: later than all that there are.
+const LAST_PATCH: u32 = 999;
+
 impl Version {
+    /// The last release of the series that this version is of.
+    #[must_use]
+    pub fn last_of_series(self) -> Self {
+        Version {
+            patch: LAST_PATCH,
+            ..self
+        }
+    }
+
     /// The version at the start of `text`, which may go on as `-MariaDB-log` and may begin with the
     /// `5.5.5-` that MariaDB 10 puts before its own version for the sake of old replicas.
     #[must_use]
@@ -121,6 +133,9 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.patch == LAST_PATCH {
+            return write!(out, "{}.{}", self.major, self.minor);
+        }
         write!(out, "{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
@@ -176,15 +191,32 @@ impl Servers {
         })
     }
 
-    /// True when the row is about this server.
+    /// True when the row is about servers of this product.
     #[must_use]
-    pub fn includes(&self, product: Product, version: Version) -> bool {
-        let is_product = match self.product {
+    pub fn is_about(&self, product: Product) -> bool {
+        match self.product {
             None => true,
             Some(Product::MySql) => product != Product::MariaDb,
             Some(wanted) => product == wanted,
-        };
-        is_product && version >= self.since && self.before.is_none_or(|before| version < before)
+        }
+    }
+
+    /// The first server of the range, and the first after it.
+    #[cfg(test)]
+    pub fn starts(&self) -> impl Iterator<Item = (Product, Version)> {
+        let product = self.product.unwrap_or(Product::MySql);
+        let ends = [Some(self.since), self.before];
+        ends.into_iter()
+            .flatten()
+            .map(move |version| (product, version))
+    }
+
+    /// True when the row is about this server.
+    #[must_use]
+    pub fn includes(&self, product: Product, version: Version) -> bool {
+        self.is_about(product)
+            && version >= self.since
+            && self.before.is_none_or(|before| version < before)
     }
 }
 

@@ -75,6 +75,8 @@ pub struct Fact {
     pub labels: BTreeMap<String, String>,
     /// Why a difference matters.
     pub why: String,
+    /// What to do where no setting makes it equal.
+    pub remedy: Option<String>,
     /// How the value is found, by server.
     pub rows: Vec<Row>,
     /// Variable of one name and meaning everywhere; where it does not exist it is not compared.
@@ -92,6 +94,8 @@ pub struct Row {
     pub set: Vec<(String, Expression)>,
     /// True when no setting changes it.
     pub is_architecture: bool,
+    /// True when a fix may make the value larger and not smaller.
+    pub is_raise_only: bool,
     /// How we know.
     pub source: String,
 }
@@ -143,6 +147,8 @@ pub struct Table {
     pub facts: Vec<Fact>,
     /// Patterns of variables that are not compared, with the reason.
     pub ignored: Vec<(String, String)>,
+    /// Patterns of variables that the recorded defaults leave out.
+    unrecorded: Vec<String>,
     mapped: BTreeSet<String>,
 }
 
@@ -156,24 +162,36 @@ impl Table {
     /// Why a variable is not compared, when it is one of those.
     #[must_use]
     pub fn why_ignored(&self, variable: &str) -> Option<&str> {
-        let matches = |pattern: &str| match pattern.split_once('*') {
-            Some((start, end)) => {
-                variable.len() >= start.len() + end.len()
-                    && variable.starts_with(start)
-                    && variable.ends_with(end)
-            }
-            None => variable == pattern,
-        };
         self.ignored
             .iter()
-            .find(|(pattern, _)| matches(pattern))
+            .find(|(pattern, _)| matches(pattern, variable))
             .map(|(_, why)| why.as_str())
+    }
+
+    /// True for a variable that the recorded defaults leave out, so that nothing is known of its default, nor
+    /// which servers have it.
+    #[must_use]
+    pub fn is_unrecorded(&self, variable: &str) -> bool {
+        let mut patterns = self.unrecorded.iter();
+        patterns.any(|pattern| matches(pattern, variable))
     }
 
     /// True when a fact follows from this variable, on whatever server.
     #[must_use]
     pub fn is_mapped(&self, variable: &str) -> bool {
         self.mapped.contains(variable)
+    }
+}
+
+/// True when a variable is the one, or among those, that a pattern stands for.
+fn matches(pattern: &str, variable: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((start, end)) => {
+            variable.len() >= start.len() + end.len()
+                && variable.starts_with(start)
+                && variable.ends_with(end)
+        }
+        None => variable == pattern,
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::sync::LazyLock;
 
+use super::defaults::Defaults;
 use super::evidence::ServerEvidence;
-use super::predict::Defaults;
 use super::server::{Product, Servers, Version};
 use super::value::{Value, variable_name};
 

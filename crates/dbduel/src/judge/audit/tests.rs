@@ -8,6 +8,7 @@ use super::*;
 mod chance;
 mod compression;
 mod contest_a;
+mod described;
 mod objections;
 
 /// A server as its package sets it, read from the server itself.

@@ -19,7 +19,7 @@ use dbduel_load::blocking::{ConnectOptions, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;
-use crate::judge::audit::{Case, Product, ServerEvidence, Stage, Version};
+use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Stage, Version};
 use crate::lab::host;
 use crate::lab::login::{self, Told};
 use dump::Content;
@@ -39,6 +39,8 @@ pub struct Subject {
     pub password_file: Option<PathBuf>,
     /// How to connect to a running server.
     pub tls: TlsMode,
+    /// The machine that an option file is for, as far as it is described.
+    pub machine: Machine,
 }
 
 /// A case, and what it was gathered from.
@@ -201,7 +203,14 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             })?,
         Content::OptionFile => {
             let settings = option_file::read(path, subject.product, subject.version)?;
-            option_file::evidence(&subject.name, &settings, subject.product, subject.version)?
+            let Subject {
+                name,
+                product,
+                version,
+                machine,
+                ..
+            } = subject;
+            option_file::evidence(name, &settings, *product, *version, *machine)?
         }
         other => bail!(
             "`{}` is {}; give SHOW GLOBAL VARIABLES, an option file, a directory or an address",

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::text::{self, TextError};
 use crate::judge::audit::{
-    Defaults, Product, ServerEvidence, Version, check_value, predict, variable_name,
+    Machine, Product, ServerEvidence, Version, check_value, expected, predict, variable_name,
 };
 
 /// Includes nested deeper than this are refused, as servers do.
@@ -63,7 +63,7 @@ pub fn read(
     Ok(reader.found)
 }
 
-/// Evidence of a server with these settings: defaults of the nearest recorded version, then each setting.
+/// Evidence of a server with these settings on this machine: the defaults of its version, then each setting.
 ///
 /// # Errors
 /// When product or version are not given, no defaults are recorded for the product, or a value is none
@@ -73,30 +73,21 @@ pub fn evidence(
     settings: &Settings,
     product: Option<Product>,
     version: Option<Version>,
+    machine: Machine,
 ) -> Result<ServerEvidence> {
     let (Some(product), Some(version)) = (product, version) else {
         bail!(
             "an option file does not say for which server it is; add its product and version, for example --product-a mysql --version-a 5.6.24"
         );
     };
-    let defaults =
-        Defaults::nearest(product, version).context("no defaults are recorded for this product")?;
-    let mut evidence = defaults
-        .evidence(name)
-        .context("the recorded defaults have no version")?;
-    evidence.product = product;
-    evidence.version = version;
-    evidence.version_text = version.to_string();
+    let mut evidence = expected(name, product, version, machine)
+        .context("no defaults are recorded for this product")?;
     let files: Vec<String> = settings
         .files
         .iter()
         .map(|file| file.display().to_string())
         .collect();
-    evidence.source = format!(
-        "{} over the defaults of {}",
-        files.join(", "),
-        defaults.server
-    );
+    evidence.source = format!("{} over {}", files.join(", "), evidence.source);
     for setting in &settings.settings {
         check_value(&evidence, &setting.name, &setting.value).map_err(|why| TextError::Value {
             path: setting.path.clone(),

@@ -7,9 +7,12 @@ use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use super::live;
-use crate::judge::audit::{Case, Defaults, Product, ServerEvidence, Version, check_value, predict};
+use crate::judge::audit::{
+    Case, Machine, Product, ServerEvidence, Version, check_value, expected, predict,
+};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
+use crate::lab::host;
 use crate::lab::server::{Home, Meaning, ServerName, install};
 
 /// A setting has a value that its server refuses.
@@ -24,16 +27,28 @@ pub struct NotAValue {
     pub why: String,
 }
 
-/// The case that a plan makes.
+/// The case that a plan makes on a machine.
 ///
 /// # Errors
 /// When a contender's version cannot be told without starting it, a value is none that its server takes
 /// ([`NotAValue`]), or a running server does not answer.
-pub fn case(plan: &Plan) -> Result<Case> {
-    let contenders: Result<Vec<ServerEvidence>> = plan.contenders.iter().map(contender).collect();
+pub fn case(plan: &Plan, machine: Machine) -> Result<Case> {
+    let machine = for_servers(plan, machine);
+    let contenders = plan.contenders.iter();
+    let contenders: Result<Vec<ServerEvidence>> =
+        contenders.map(|one| contender(one, machine)).collect();
     let mut case = Case::of(contenders?);
     about_plan(&mut case, plan);
     Ok(case)
+}
+
+/// The machine as the servers of a plan see it.
+fn for_servers(plan: &Plan, machine: Machine) -> Machine {
+    let confined = u32::try_from(plan.load.server_cores.len()).ok();
+    Machine {
+        cpus: confined.filter(|&cores| cores > 0).or(machine.cpus),
+        ..machine
+    }
 }
 
 /// The case that a plan makes as far as it can be foreseen without fetching or starting anything. Contenders of
@@ -42,6 +57,7 @@ pub fn case(plan: &Plan) -> Result<Case> {
 /// # Errors
 /// When a value is none that its server takes ([`NotAValue`]).
 pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
+    let machine = for_servers(plan, Machine::of(&host::read(home.root())));
     let mut contenders = Vec::new();
     let mut baseline = 0;
     for (index, contender) in plan.contenders.iter().enumerate() {
@@ -58,7 +74,7 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
                 });
                 at_hand
                     .or_else(|| known_version(&name))
-                    .map(|(product, version)| predicted(contender, product, version))
+                    .map(|(product, version)| predicted(contender, product, version, machine))
                     .transpose()?
             }
         };
@@ -121,7 +137,7 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.declare_what_was_asked();
 }
 
-fn contender(contender: &Contender) -> Result<ServerEvidence> {
+fn contender(contender: &Contender, machine: Machine) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
     let name = ServerName::parse(&contender.server).with_context(about)?;
     if let Meaning::Running { address, user } = &name.meaning {
@@ -133,7 +149,7 @@ fn contender(contender: &Contender) -> Result<ServerEvidence> {
             contender.server
         )
     };
-    predicted(contender, product, version)
+    predicted(contender, product, version, machine)
 }
 
 /// What a running server shows, with what its contender asks for.
@@ -158,16 +174,15 @@ fn known_version(name: &ServerName) -> Option<(Product, Version)> {
 }
 
 /// What the server of this version would show with the contender's settings.
-fn predicted(contender: &Contender, product: Product, version: Version) -> Result<ServerEvidence> {
-    let defaults =
-        Defaults::nearest(product, version).context("no defaults are recorded for this product")?;
-    let mut evidence = defaults
-        .evidence(&contender.name)
-        .context("the recorded defaults have no version")?;
-    evidence.source = format!(
-        "settings of the experiment over the defaults of {}",
-        defaults.server
-    );
+fn predicted(
+    contender: &Contender,
+    product: Product,
+    version: Version,
+    machine: Machine,
+) -> Result<ServerEvidence> {
+    let mut evidence = expected(&contender.name, product, version, machine)
+        .context("no defaults are recorded for this product")?;
+    evidence.source = format!("settings of the experiment over {}", evidence.source);
     for setting in &contender.settings {
         check_value(&evidence, &setting.name, &setting.value).map_err(|why| NotAValue {
             contender: contender.name.clone(),

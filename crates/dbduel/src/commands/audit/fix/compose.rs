@@ -12,12 +12,8 @@ pub(super) fn experiment(contest: &Gathered, addresses: &[Option<String>], fix: 
     let mut text = String::from(
         "# Written by `dbduel audit --fix`: the servers with settings that make them equal.\n",
     );
-    for finding in left(fix) {
-        let _ = writeln!(
-            text,
-            "# No setting changes this: {}",
-            finding.claim.replace(char::is_control, " ")
-        );
+    for line in left(fix) {
+        let _ = writeln!(text, "# {}", line.replace(char::is_control, " "));
     }
     text.push_str("question = \"Do these servers differ when their settings are equal?\"\n");
     for (contender, address) in contest.case.contenders.iter().zip(addresses) {
@@ -66,7 +62,13 @@ fn compose_contender(
         "server = {}\n\n[contenders.{name}.settings]",
         quoted(&server)
     );
-    for setting in of(&fix.kept) {
+    for mut setting in of(&fix.kept) {
+        // The log stays, in the sandbox.
+        if setting.name == "log_bin"
+            && let Some((_, file)) = setting.value.rsplit_once('/')
+        {
+            setting.value = file.to_owned();
+        }
         let line = format!("{} = {}", setting.name, quoted(&setting.value));
         match reserved(&setting.name, &setting.value) {
             Some(why) => {

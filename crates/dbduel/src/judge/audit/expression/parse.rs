@@ -210,6 +210,7 @@ fn function(name: &str) -> Result<Function, String> {
         "first" => Function::First,
         "min" => Function::Min,
         "max" => Function::Max,
+        "floor" => Function::Floor,
         "switch" => Function::Switch,
         "known" => Function::Known,
         "if" => Function::If,

@@ -244,7 +244,7 @@ pub(super) fn starved_flushers(look: &Look<'_>) -> Option<Hit> {
         .and_then(|host| host.cpus)
         .map_or(f64::INFINITY, f64::from);
     let threads = look.number("flush.threads")?;
-    if threads * 2.0 > instances.min(cpus) {
+    if threads * 2.0 >= instances.min(cpus) {
         return None;
     }
     let dirty = server

@@ -273,6 +273,15 @@ fn check_contenders(
         }
         None => (Kind::Misconfigured, rule.weight.severity()),
     };
+    let rests_on_inference = |(index, hit): &(usize, Hit)| {
+        let inferred = &case.contenders[*index].basis.inferred;
+        hit.from.iter().any(|read| inferred.contains(&read.name))
+    };
+    let severity = if hits.iter().any(rests_on_inference) {
+        Severity::Note
+    } else {
+        severity
+    };
     let name = |index: usize| case.contenders[index].name.clone();
     let is_alike =
         is_everywhere && hits.len() > 1 && hits.iter().all(|(_, hit)| hit.what == first.what);

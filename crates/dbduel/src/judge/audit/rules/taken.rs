@@ -8,6 +8,7 @@ mod meaning;
 
 use super::{Hit, Look};
 use crate::judge::audit::evidence::ServerEvidence;
+use crate::judge::audit::table::table;
 use crate::judge::audit::value::Value;
 use meaning::is_taken;
 
@@ -113,7 +114,7 @@ fn effective<'a>(server: &'a ServerEvidence, name: &str) -> Effective<'a> {
     if let Some(shown) = of_prefix("enable_").or(other) {
         return Effective::Shown(shown);
     }
-    if is_no_variable(server, name) {
+    if is_no_variable(server, name) || server.is_predicted && table().is_unrecorded(name) {
         return Effective::NoVariable;
     }
     // Servers take the beginning of an option's name while it is unambiguous.

@@ -36,6 +36,7 @@ struct WrittenFact {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     why: String,
+    remedy: Option<String>,
     rows: Vec<WrittenRow>,
 }
 
@@ -47,6 +48,8 @@ struct WrittenRow {
     set: Option<String>,
     #[serde(default)]
     architecture: bool,
+    #[serde(default)]
+    raise_only: bool,
     source: String,
 }
 
@@ -59,8 +62,7 @@ struct WrittenSame {
     absent: Option<String>,
     why: String,
     variables: Vec<String>,
-    #[serde(default)]
-    settable: bool,
+    settable: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +70,8 @@ struct WrittenSame {
 struct WrittenIgnored {
     why: String,
     variables: Vec<String>,
+    #[serde(default)]
+    unrecorded: bool,
 }
 
 /// Parses the files of the tables.
@@ -77,6 +81,7 @@ struct WrittenIgnored {
 pub fn parse(files: &[&str]) -> Result<Table, String> {
     let mut facts = Vec::new();
     let mut ignored = Vec::new();
+    let mut unrecorded = Vec::new();
     for text in files {
         let file: WrittenFile = toml::from_str(text).map_err(|error| error.to_string())?;
         for fact in file.fact {
@@ -89,6 +94,9 @@ pub fn parse(files: &[&str]) -> Result<Table, String> {
             }
         }
         for group in file.ignored {
+            if group.unrecorded {
+                unrecorded.extend(group.variables.iter().cloned());
+            }
             ignored.extend(
                 group
                     .variables
@@ -111,6 +119,7 @@ pub fn parse(files: &[&str]) -> Result<Table, String> {
     Ok(Table {
         facts,
         ignored,
+        unrecorded,
         mapped,
     })
 }
@@ -138,6 +147,7 @@ fn complete(written: WrittenFact) -> Result<Fact, String> {
             .transpose()?,
         labels: written.labels,
         why: written.why,
+        remedy: written.remedy,
         rows: written
             .rows
             .into_iter()
@@ -160,6 +170,7 @@ fn complete_row(written: WrittenRow) -> Result<Row, String> {
         value: expression::parse(&written.value)?,
         set: settings.collect::<Result<_, String>>()?,
         is_architecture: written.architecture,
+        is_raise_only: written.raise_only,
         source: written.source,
     })
 }
@@ -179,6 +190,7 @@ fn plain(same: &WrittenSame, variable: &str) -> Result<Fact, String> {
     };
     let set = same
         .settable
+        .unwrap_or(true)
         .then(|| (variable.to_owned(), Expression::Name("target".to_owned())));
     Ok(Fact {
         name: variable.to_owned(),
@@ -192,11 +204,13 @@ fn plain(same: &WrittenSame, variable: &str) -> Result<Fact, String> {
         target: None,
         labels: BTreeMap::new(),
         why: same.why.clone(),
+        remedy: None,
         rows: vec![Row {
             on: Servers::parse("any")?,
             value,
             set: set.into_iter().collect(),
             is_architecture: false,
+            is_raise_only: false,
             source: "SHOW VARIABLES".to_owned(),
         }],
         is_plain: true,

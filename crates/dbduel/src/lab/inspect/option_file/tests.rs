@@ -138,12 +138,19 @@ fn a_configuration_becomes_a_prediction_of_its_server() {
         version("8.0.33"),
     )
     .unwrap();
-    let server = evidence("a", &settings, Some(Product::MySql), version("8.0.33")).unwrap();
+    let server = evidence(
+        "a",
+        &settings,
+        Some(Product::MySql),
+        version("8.0.33"),
+        Machine::default(),
+    )
+    .unwrap();
     assert!(server.is_predicted);
     assert_eq!(server.variables["log_bin"], "OFF");
     assert_eq!(server.variables["innodb_buffer_pool_size"], "53687091200");
     assert!(
-        evidence("a", &settings, None, None)
+        evidence("a", &settings, None, None, Machine::default())
             .unwrap_err()
             .to_string()
             .contains("--product-a")
@@ -167,7 +174,7 @@ fn a_value_that_no_server_takes_is_an_error_with_its_place() {
         ]);
         let (product, version) = (Some(Product::MySql), version("5.6.24"));
         let settings = read(&directory.path().join("my.cnf"), product, version).unwrap();
-        let error = evidence("a", &settings, product, version).unwrap_err();
+        let error = evidence("a", &settings, product, version, Machine::default()).unwrap_err();
         let said = error.to_string();
         let place = format!("more.cnf`, line 3, column {column}: ");
         assert!(said.contains(&place) && said.contains(expected), "{said}");

@@ -17,7 +17,7 @@ use dbduel_record::{Record, store};
 
 use super::dump::{self, Content};
 use super::{Gathered, Origin, Subject};
-use crate::judge::audit::{Case, ServerEvidence, Stage};
+use crate::judge::audit::{Case, Machine, ServerEvidence, Stage};
 use names::{is_moment_or_repeat, owner_of};
 use pile::Pile;
 
@@ -89,7 +89,14 @@ pub fn contender(directory: &Path, subject: &Subject) -> Result<ServerEvidence> 
             besides(&reading.found.refused)
         );
     }
-    pile.evidence(&subject.name, subject.product, subject.version)
+    let Subject {
+        name,
+        product,
+        version,
+        machine,
+        ..
+    } = subject;
+    pile.evidence(name, *product, *version, *machine)
 }
 
 /// Refused files that are named in an error.
@@ -244,7 +251,7 @@ impl Reading {
     fn contest(&mut self, path: &Path, name: &str, is_root: bool, servers: Vec<(String, Pile)>) {
         let mut contenders = Vec::new();
         for (server, pile) in servers {
-            match pile.evidence(&server, None, None) {
+            match pile.evidence(&server, None, None, Machine::default()) {
                 Ok(evidence) => contenders.push(evidence),
                 Err(error) => self.found.left_out.push(format!("{error:#}")),
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::names::{Moment, moment_of, server_of};
-use crate::judge::audit::{Product, ServerEvidence, Texts, Version, variable_name};
+use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, variable_name};
 use crate::lab::inspect::dump::Content;
 use crate::lab::inspect::option_file;
 
@@ -52,7 +52,8 @@ impl Pile {
         !self.variables.is_empty() || !self.option_files.is_empty()
     }
 
-    /// Evidence of the server called `name`; product and version are for option files, which do not say them.
+    /// Evidence of the server called `name`; product, version and machine are for option
+    /// files, which do not say them.
     ///
     /// # Errors
     /// When the files are of two servers, or do not say which server it is.
@@ -61,11 +62,12 @@ impl Pile {
         name: &str,
         product: Option<Product>,
         version: Option<Version>,
+        machine: Machine,
     ) -> Result<ServerEvidence> {
         self.refuse_two_servers(name)?;
         self.variables.sort_by_key(|(path, _)| moment_of(path));
         self.engine_status.sort_by_key(|(path, _)| moment_of(path));
-        let mut evidence = self.settings(name, product, version)?;
+        let mut evidence = self.settings(name, product, version, machine)?;
         if let [_, .., (_, last)] = self.variables.as_slice() {
             evidence.variables_after.clone_from(last);
         }
@@ -95,6 +97,7 @@ impl Pile {
         name: &str,
         product: Option<Product>,
         version: Option<Version>,
+        machine: Machine,
     ) -> Result<ServerEvidence> {
         let (product, version) = match (product, version) {
             (Some(product), Some(version)) => (Some(product), Some(version)),
@@ -120,7 +123,7 @@ impl Pile {
             }
             (None, Some(path)) => {
                 let settings = option_file::read(path, product, version)?;
-                option_file::evidence(name, &settings, product, version)
+                option_file::evidence(name, &settings, product, version, machine)
             }
             (None, None) => bail!(
                 "nothing of `{name}` says which server it is: its variables have no `version` that can be read"

@@ -3,6 +3,7 @@
 //! Knows how servers round, complete and rename values; not where they show them.
 
 use crate::judge::audit::evidence::ServerEvidence;
+use crate::judge::audit::predict::is_left_to_the_server;
 use crate::judge::audit::takes::word_at;
 use crate::judge::audit::value::{Value, is_in_effect, option_value};
 
@@ -25,7 +26,8 @@ pub(super) fn is_taken(server: &ServerEvidence, name: &str, asked: &str, effecti
     }
     let number = |text: &str| Value::read(&option_value(text)).number();
     if let Some(wanted) = number(asked) {
-        let leaves_it_to_the_server = wanted < 0.0 || wanted == 0.0 && IS_AUTO_AT_0.contains(&name);
+        let leaves_it_to_the_server =
+            wanted < 0.0 || is_left_to_the_server(name, &wanted.to_string());
         return match number(effective) {
             // More threads than connections are never kept.
             Some(got) if name == "thread_cache_size" && got < wanted => server
@@ -42,15 +44,6 @@ pub(super) fn is_taken(server: &ServerEvidence, name: &str, asked: &str, effecti
         _ => is_charset(asked, effective) || is_path(asked, effective),
     }
 }
-
-/// Variables of which 0 leaves the value to the server.
-const IS_AUTO_AT_0: &[&str] = &[
-    "back_log",
-    "innodb_buffer_pool_instances",
-    "innodb_open_files",
-    "open_files_limit",
-    "table_definition_cache",
-];
 
 /// True when `effective` is `asked` with its combinations, such as TRADITIONAL, spelled out.
 fn has_modes(asked: &str, effective: &str) -> bool {
