@@ -190,9 +190,9 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
             let indices = [case.baseline, other];
             let readings = indices.map(|index| reading::read(fact, case, index));
             // What is only inferred, or follows from a machine that is not described, may differ.
-            let is_open = readings
-                .iter()
-                .any(|reading| reading.is_inferred || reading.is_undetermined);
+            let is_open = readings.iter().any(|reading| {
+                reading.is_inferred || reading.is_undetermined || reading.is_assumed
+            });
             let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs || is_open;
             if is_apart
                 && compare::weight(fact, case, &indices, &readings) > Weight::Information

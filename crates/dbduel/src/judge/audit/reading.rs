@@ -47,6 +47,8 @@ pub struct Reading<'t> {
     pub is_inferred: bool,
     /// True when it is not known because the machine or the build is not described.
     pub is_undetermined: bool,
+    /// True when it rests on what is taken of storage of which nothing is known.
+    pub is_assumed: bool,
 }
 
 impl Reading<'_> {
@@ -71,6 +73,7 @@ pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
             row: None,
             is_inferred: false,
             is_undetermined: false,
+            is_assumed: false,
         };
     };
     let mut trace = Trace::default();
@@ -83,6 +86,7 @@ pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
     let undetermined = &contender.basis.undetermined;
     let misses_what_is_open = trace.missing.iter().any(|name| undetermined.contains(name));
     let is_undetermined = value.is_none() && misses_what_is_open;
+    let is_assumed = trace.missing.iter().any(|name| name == "host.rotational");
     let state = match value {
         Some(value) => State::Known(value),
         None if is_undetermined => State::NotSeen,
@@ -102,6 +106,7 @@ pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {
         row: Some(row),
         is_inferred,
         is_undetermined,
+        is_assumed,
     }
 }
 

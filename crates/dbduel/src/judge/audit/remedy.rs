@@ -7,7 +7,7 @@ use super::table::Fact;
 use super::value::Value;
 
 /// Settings that make a fact equal on two contenders; empty when there are none. A side whose value is
-/// inferred, or not determined, is set also where it may have the value already.
+/// inferred, assumed or not determined is set also where it may have the value already.
 #[must_use]
 pub fn equalising(
     fact: &Fact,
@@ -19,7 +19,9 @@ pub fn equalising(
         |side: usize, target: &Value| remedy_settings(&readings[side], target, case, indices[side]);
     let is_there = |side: usize, target: &Value| {
         let value = readings[side].value();
-        !readings[side].is_inferred && value.is_some_and(|value| value.is_same(target))
+        !readings[side].is_inferred
+            && !readings[side].is_assumed
+            && value.is_some_and(|value| value.is_same(target))
     };
     let is_lowered = |side: usize, target: &Value| {
         let is_raise_only = readings[side].row.is_some_and(|row| row.is_raise_only);

@@ -331,6 +331,12 @@ fn a_fix_sets_what_is_only_inferred_or_not_known() {
 }
 
 #[test]
+fn a_fix_does_not_rely_on_what_is_assumed_of_unknown_storage() {
+    let found = fix(&pair("mysql 8.0.33", "mariadb 10.11.19", &[]));
+    assert_eq!(set(&found, "b", "innodb_flush_neighbors"), Some("0"));
+}
+
+#[test]
 fn a_fix_writes_collations_that_the_server_knows() {
     let found = fix(&pair("mysql 8.0.33", "mariadb 10.11.19", &[]));
     assert_eq!(set(&found, "b", "character_set_server"), Some("utf8mb4"));
