@@ -1,5 +1,6 @@
 //! A real server without a contest around it, for verbs that drive what runs already.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -116,19 +117,73 @@ pub fn free_port() -> u16 {
 }
 
 /// An unpacked server, as `build.json` describes it.
-struct Tree {
+pub struct Tree {
     root: PathBuf,
     build: Value,
 }
 
 impl Tree {
-    fn open(name: &str) -> Self {
+    pub fn open(name: &str) -> Self {
         let root = home().join("servers").join(name);
         let text = std::fs::read_to_string(root.join("build.json")).unwrap();
         Tree {
             root: root.canonicalize().unwrap(),
             build: serde_json::from_str(&text).unwrap(),
         }
+    }
+
+    /// Full names of the options that the server lists, with underscores.
+    pub fn options(&self) -> BTreeSet<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let output = self
+            .command(folder.path())
+            .args(["--verbose", "--help"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = text.lines().filter_map(|line| {
+            // Explanations stand further right.
+            let line = line.strip_prefix("  ")?;
+            let name = match line.split_once(", --") {
+                Some((letter, name)) if letter.len() == 2 && letter.starts_with('-') => name,
+                _ => line.strip_prefix("--")?,
+            };
+            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            let end = name.find(|c| !is_part(c)).unwrap_or(name.len());
+            Some(name[..end].replace('-', "_"))
+        });
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
+    /// Whether the server takes the beginning of an option's name for the option; MySQL does so no longer.
+    pub fn takes_abbreviations(&self) -> bool {
+        !self.is_new_mysql()
+    }
+
+    /// Whether the server takes `name` for one of its options.
+    pub fn takes(&self, name: &str) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        // Of a new MySQL, the help takes any name.
+        let look: &[&str] = match self.is_new_mysql() {
+            true => &["--validate-config"],
+            false => &["--verbose", "--help"],
+        };
+        // Some want a value and some must not have one.
+        [format!("--{name}"), format!("--{name}=/x")]
+            .iter()
+            .any(|option| {
+                let output = self
+                    .command(folder.path())
+                    .arg(option)
+                    .args(look)
+                    .output()
+                    .unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                !said.contains("unknown option")
+                    && !said.contains("unknown variable")
+                    && !said.contains("ambiguous option")
+            })
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {

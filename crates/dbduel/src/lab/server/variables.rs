@@ -1,4 +1,4 @@
-//! The names of variables, for suggestions when one is misspelt.
+//! The names of variables: to tell them from abbreviations, and for suggestions when one is misspelt.
 
 use super::settings::normal_name;
 
@@ -7,6 +7,13 @@ const NAMES: &str = include_str!("../../../data/variables.txt");
 
 /// A name further off than this is another word, not a slip.
 const DISTANCE_MAX: usize = 5;
+
+/// Whether some version of some product has a variable of exactly this name, given as in [`normal_name`].
+pub fn is_variable(name: &str) -> bool {
+    NAMES
+        .lines()
+        .any(|line| line.split_ascii_whitespace().next() == Some(name))
+}
 
 /// The name most similar to `name` that `product` has, unless `name` itself is one or nothing is similar.
 pub fn nearest_variable(name: &str, product: &str) -> Option<&'static str> {
@@ -50,6 +57,12 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    #[test]
+    fn a_variable_is_told_from_an_abbreviation() {
+        assert!(is_variable("lc_messages") && !is_variable("lc_messages_d"));
+        assert!(!is_variable("") && !is_variable("#"));
     }
 
     #[test]

@@ -39,7 +39,6 @@ impl Sandbox {
             tmp: scratch,
             socket: &self.socket,
             pid_file: &scratch.join("pid"),
-            port: 3306,
             // To standard error.
             log: None,
         };

@@ -19,8 +19,6 @@ pub struct Places<'a> {
     pub socket: &'a Path,
     /// Process id.
     pub pid_file: &'a Path,
-    /// TCP port on the loopback address.
-    pub port: u16,
     /// Error log; `None` for standard error.
     pub log: Option<&'a Path>,
 }
@@ -56,7 +54,7 @@ pub fn check_settings(
             return Err(refuse("a value must be one line"));
         }
         if let Some(reason) = reserved(&name, setting.value.as_deref().unwrap_or_default()) {
-            return Err(refuse(reason));
+            return Err(refuse(&reason));
         }
         if let Some(reason) = product.forbids(build.version, setting) {
             return Err(refuse(reason));
@@ -82,14 +80,14 @@ pub fn render(
             None => writeln!(text, "{name}"),
         };
     };
-    let port = places.port.to_string();
     let path = |path: &Path| path.display().to_string();
     line("basedir", Some(&path(&build.basedir)));
     line("datadir", Some(&path(places.data)));
     line("tmpdir", Some(&path(places.tmp)));
     line("socket", Some(&path(places.socket)));
     line("pid-file", Some(&path(places.pid_file)));
-    line("port", Some(&port));
+    // The load comes through the socket. Should a later line turn this off, only this machine gets in.
+    line("skip-networking", None);
     line("bind-address", Some("127.0.0.1"));
     if let Some(log) = places.log {
         line("log-error", Some(&path(log)));
@@ -214,7 +212,6 @@ mod tests {
             tmp: Path::new("/s/tmp"),
             socket: Path::new("/s/s.sock"),
             pid_file: Path::new("/s/pid"),
-            port: 4000,
             log: Some(Path::new("/s/error.log")),
         };
         let settings = [
@@ -225,7 +222,7 @@ mod tests {
         let text = render(&build(Version::new(8, 0, 33)), product, &places, &settings);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "[mysqld]");
-        assert!(lines.contains(&"port=4000") && lines.contains(&"loose-mysqlx=OFF"));
+        assert!(lines.contains(&"skip-networking") && lines.contains(&"loose-mysqlx=OFF"));
         assert_eq!(
             lines[lines.len() - 3..],
             [

@@ -1,4 +1,4 @@
-//! A server's private place: its data, its configuration, its socket and port, and the process that runs in it.
+//! A server's private place: its data, its configuration, its socket, and the process that runs in it.
 //!
 //! Nothing outside of the sandbox is read or written by the server, and nothing of one sandbox by another. Does not
 //! know what load is or when a contender's turn comes.
@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod owner;
 pub(super) mod pristine;
+mod read_back;
 mod running;
 mod start;
 

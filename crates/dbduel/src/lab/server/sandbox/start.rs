@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
@@ -10,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dbduel_load::blocking::ConnectError;
+use dbduel_load::blocking::{ConnectError, Connection};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
@@ -23,15 +22,13 @@ use super::super::throttle::Throttle;
 use super::account::Account;
 use super::config::{self, Places};
 use super::running::RunningServer;
-use super::{Owner, Sandbox};
+use super::{Owner, Sandbox, read_back};
 use crate::interrupt;
 
 /// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
 /// give, make old servers reserve memory for each of a billion files.
 const OPEN_FILES_MAX: u64 = 65_536;
 const POLL: Duration = Duration::from_millis(10);
-/// The port is chosen just before the start; somebody else may be quicker.
-const PORT_ATTEMPTS: u32 = 3;
 /// How much of the end of the error log is looked at.
 const LOG_TAIL_BYTES: u64 = 64 << 10;
 
@@ -61,6 +58,9 @@ pub enum StartError {
         /// The log.
         log: PathBuf,
     },
+    /// It runs with another value of a setting that belongs to the lab.
+    #[error(transparent)]
+    NotOurs(#[from] read_back::NotOurs),
     /// The lab could not do its part.
     #[error(transparent)]
     Lab(#[from] anyhow::Error),
@@ -87,26 +87,7 @@ impl Sandbox {
     /// # Errors
     /// [`StartError`]; no process is left then.
     pub fn start(&mut self, deadline: Duration) -> Result<RunningServer, StartError> {
-        let account = Account::of_data(&self.data())?;
-        let mut attempt = 1;
-        loop {
-            match self.attempt(&account, deadline) {
-                Err(StartError::Died { tail, .. })
-                    if attempt < PORT_ATTEMPTS && is_port_taken(&tail) =>
-                {
-                    attempt += 1;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    fn attempt(
-        &mut self,
-        account: &Account,
-        deadline: Duration,
-    ) -> Result<RunningServer, StartError> {
-        let port = free_port()?;
+        let account = &Account::of_data(&self.data())?;
         let data = self.data();
         let log = self.log();
         let pid_file = self.folder.join("pid");
@@ -115,7 +96,6 @@ impl Sandbox {
             tmp: &self.folder.join("tmp"),
             socket: &self.socket,
             pid_file: &pid_file,
-            port,
             log: Some(&log),
         };
         let text = config::render(&self.build, self.product, &places, &self.settings);
@@ -135,8 +115,10 @@ impl Sandbox {
         self.owner
             .save(&self.folder)
             .context("could not note the server's process")?;
-        self.wait_until_ready(&mut server, account, begun, deadline, log_start)?;
+        let mut connection =
+            self.wait_until_ready(&mut server, account, begun, deadline, log_start)?;
         server.set_ready(begun.elapsed());
+        read_back::check(&mut connection, &places)?;
         Ok(server)
     }
 
@@ -192,7 +174,7 @@ impl Sandbox {
         begun: Instant,
         deadline: Duration,
         log_start: u64,
-    ) -> Result<(), StartError> {
+    ) -> Result<Connection, StartError> {
         loop {
             if let Some(status) = server.ended()? {
                 let tail = tail(&self.log(), log_start);
@@ -208,7 +190,7 @@ impl Sandbox {
                 );
             }
             match account.log_in(&self.socket) {
-                Ok(_) => return Ok(()),
+                Ok(connection) => return Ok(connection),
                 // The server is there and does not know us. It need not say so: for accounts that do not exist MySQL 8
                 // makes up a login method, to tell nothing about which accounts exist.
                 Err(ConnectError::Login { .. }) => account.set_up(&self.socket)?,
@@ -226,21 +208,6 @@ impl Sandbox {
             thread::sleep(POLL);
         }
     }
-}
-
-/// A TCP port of the loopback address that nobody uses now.
-fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))
-        .context("could not find a free port on the loopback address")?;
-    Ok(listener
-        .local_addr()
-        .context("could not find a free port on the loopback address")?
-        .port())
-}
-
-fn is_port_taken(log: &str) -> bool {
-    log.contains("Address already in use")
-        || log.contains("Do you already have another mysqld server running on port")
 }
 
 /// The end of the log, nothing from before `from`.
@@ -275,13 +242,5 @@ mod tests {
         assert_eq!(tail(&log, 10), "new start\n");
         assert_eq!(tail(&log, 1000), "");
         assert_eq!(tail(&dir.path().join("missing"), 0), "");
-    }
-
-    #[test]
-    fn a_taken_port_is_told_from_other_deaths() {
-        assert!(is_port_taken(
-            "[ERROR] Can't start server: Bind on TCP/IP port: Address already in use"
-        ));
-        assert!(!is_port_taken("[ERROR] unknown variable 'x=1'"));
     }
 }
