@@ -11,6 +11,7 @@ const SOURCES: &[&str] = &[
     "src/report",
     "src/counts.rs",
     "src/percent.rs",
+    "src/visible.rs",
     "data/audit",
     "../dbduel-stats/src",
     "../dbduel-record/src",

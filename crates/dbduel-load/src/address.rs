@@ -4,7 +4,7 @@
 //! and the refusal does not repeat it.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 3306;
+
+/// The name of the loopback address.
+const LOCALHOST: &str = "localhost";
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,7 +64,11 @@ impl Address {
     /// [`AddressError`], which says what to write instead.
     pub fn parse_with_user(text: &str) -> Result<(Self, Option<String>), AddressError> {
         if let Some(rest) = text.strip_prefix("tcp://") {
-            let (user, place) = split_user(rest)?;
+            let (user, place) = match rest.rfind('@') {
+                // A password may hold a slash.
+                Some(at) if rest[..at].contains(':') => return Err(AddressError::Password),
+                _ => split_user(rest)?,
+            };
             return Ok((parse_tcp(place)?, user));
         }
         let Some(rest) = text.strip_prefix("unix:") else {
@@ -83,6 +90,35 @@ impl Address {
         ))
     }
 
+    /// True when both name one server: the same socket, or the same port of one host, whose loopback address has several
+    /// names. Two sockets, or a socket and a port, may belong to one server too, which only the server knows.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Address) -> bool {
+        match (self, other) {
+            (
+                Address::Tcp { host, port },
+                Address::Tcp {
+                    host: other_host,
+                    port: other_port,
+                },
+            ) => port == other_port && one_name(host) == one_name(other_host),
+            _ => self == other,
+        }
+    }
+
+    /// The text of an address without the password that somebody may have written into it.
+    #[must_use]
+    pub fn without_password(text: &str) -> String {
+        let start = text.find("//").map_or(0, |slashes| slashes + 2);
+        let Some(end) = text.rfind('@').filter(|&at| at >= start) else {
+            return text.to_owned();
+        };
+        match text[start..end].find(':') {
+            Some(colon) => format!("{}:…{}", &text[..start + colon], &text[end..]),
+            None => text.to_owned(),
+        }
+    }
+
     /// True when what listens there presumably runs on this machine: no name but `localhost` is looked up, and what stands
     /// behind a local port is not known.
     #[must_use]
@@ -90,9 +126,19 @@ impl Address {
         match self {
             Address::Unix { .. } => true,
             Address::Tcp { host, .. } => {
-                host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+                host == LOCALHOST || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
             }
         }
+    }
+}
+
+/// One of the names that a host has: of all for the loopback address the same.
+fn one_name(host: &str) -> String {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    match host.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(ip) if ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST => LOCALHOST.to_owned(),
+        Ok(ip) => ip.to_string(),
+        Err(_) => host,
     }
 }
 
@@ -213,9 +259,45 @@ mod tests {
             "tcp://anna:s3cret@host",
             "unix://anna:s3cret@/run/db.sock",
             "mysql://anna:s3cret@host",
+            "tcp://anna:a/s3cret@host",
+            "tcp://anna:a@s3cret@host:1",
         ] {
             let error = Address::parse_with_user(text).unwrap_err();
             assert!(!error.to_string().contains("s3cret"), "{error}");
+            let shown = Address::without_password(text);
+            assert!(
+                !shown.contains("s3cret") && shown.contains("anna:…@host"),
+                "{shown}"
+            );
+        }
+        for text in ["tcp://anna@host:1", "unix:/a:b.sock", "a.cnf", "tcp://h:1"] {
+            assert_eq!(Address::without_password(text), text);
+        }
+    }
+
+    #[test]
+    fn one_server_has_several_names() {
+        let is_same = |one: &str, other: &str| {
+            let one: Address = one.parse().unwrap();
+            one.is_same_place(&other.parse().unwrap())
+        };
+        for other in [
+            "tcp://127.0.0.1",
+            "tcp://LocalHost:3306",
+            "tcp://[::1]",
+            "tcp://[::ffff:127.0.0.1]",
+            "tcp://localhost.",
+        ] {
+            assert!(is_same("tcp://localhost", other), "{other}");
+        }
+        assert!(is_same("tcp://DB.example", "tcp://db.example"));
+        for other in [
+            "tcp://127.0.0.2",
+            "tcp://localhost:3307",
+            "tcp://db",
+            "unix:/s",
+        ] {
+            assert!(!is_same("tcp://localhost", other), "{other}");
         }
     }
 

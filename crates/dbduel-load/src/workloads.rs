@@ -62,6 +62,14 @@ pub trait Workload: Sync {
         Ok(resolved)
     }
 
+    /// As [`Workload::resolve`], without executing anything that could act outside of this process.
+    ///
+    /// # Errors
+    /// As [`Workload::resolve`].
+    fn resolve_confined(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        self.resolve(given)
+    }
+
     /// Refuses resolved parameters that are each allowed but make no sense together.
     ///
     /// # Errors

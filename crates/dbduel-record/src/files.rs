@@ -91,13 +91,19 @@ impl FileSystem for LocalFiles {
                 .mode(mode)
                 .open(path)?
                 .write_all(bytes),
-            Change::Write { path, bytes, mode } => OpenOptions::new()
-                .create(true)
-                .write(true)
-                .truncate(true)
-                .mode(mode)
-                .open(path)?
-                .write_all(bytes),
+            Change::Write { path, bytes, mode } => {
+                // What a link leads to is not the file that is meant.
+                if path.is_symlink() {
+                    fs::remove_file(path)?;
+                }
+                OpenOptions::new()
+                    .create(true)
+                    .write(true)
+                    .truncate(true)
+                    .mode(mode)
+                    .open(path)?
+                    .write_all(bytes)
+            }
             Change::Truncate { path, length } => {
                 OpenOptions::new().write(true).open(path)?.set_len(length)
             }

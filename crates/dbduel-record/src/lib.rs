@@ -13,6 +13,7 @@ pub mod commits;
 pub mod event;
 pub mod facts;
 pub mod files;
+pub mod foreign;
 pub mod latency;
 pub mod manifest;
 pub mod names;

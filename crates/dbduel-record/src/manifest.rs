@@ -9,7 +9,6 @@
 mod check;
 mod seal;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ pub use check::{Check, Difference, check};
 pub use seal::{FileDigest, Seal};
 pub(crate) use seal::{extended, last_seal};
 
+use crate::foreign::open_below;
 use crate::store::{EXPERIMENT, GROWING, HOST, PLAN, RecordError, SELFTEST};
 use crate::whole::{DEPTH_MAX, is_half_written};
 
@@ -52,11 +52,11 @@ pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// The digest of the first `bytes` of a file, of all of it without a number.
-fn digest_of_file(path: &Path, bytes: Option<u64>) -> Result<String, RecordError> {
+/// The digest of the first `bytes` of the file at `path` below the record, of all of it without a number.
+fn digest_of_file(dir: &Path, path: &str, bytes: Option<u64>) -> Result<String, RecordError> {
     let read = || -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
-        let mut file = File::open(path)?.take(bytes.unwrap_or(u64::MAX));
+        let mut file = open_below(dir, path)?.take(bytes.unwrap_or(u64::MAX));
         let mut buffer = vec![0; 1 << 16];
         loop {
             match file.read(&mut buffer)? {
@@ -68,7 +68,7 @@ fn digest_of_file(path: &Path, bytes: Option<u64>) -> Result<String, RecordError
     };
     read().map_err(|source| RecordError::File {
         action: "read",
-        path: path.to_owned(),
+        path: dir.join(path),
         source,
     })
 }

@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::FormatVersion;
 use crate::store::RecordError;
 
@@ -122,10 +123,12 @@ impl SweepPlan {
     /// When it cannot be read, is not understood, or refers to levels or directories that it does not have.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(SWEEP);
-        let text = std::fs::read_to_string(&path).map_err(|source| RecordError::File {
-            action: "read",
-            path: path.clone(),
-            source,
+        let text = foreign::read_text_below(dir, SWEEP, DOCUMENT_BYTES_MAX).map_err(|source| {
+            RecordError::File {
+                action: "read",
+                path: path.clone(),
+                source,
+            }
         })?;
         let broken = |why: String| RecordError::Malformed {
             path: path.clone(),

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::lab::server::Progress;
+use crate::visible::{escaped_json, visible, visible_inked};
 
 /// Least time between two plain progress lines of one stage.
 const LINE_PAUSE: Duration = Duration::from_secs(10);
@@ -48,7 +49,7 @@ impl Console {
     /// A line that stays.
     pub fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.println(line),
+            Some(bar) => bar.println(visible(line)),
             None => complain(line),
         }
     }
@@ -60,7 +61,7 @@ impl Console {
             bar.set_length((total_s * 10.0) as u64);
             bar.set_position((done_s.min(total_s) * 10.0) as u64);
             bar.set_prefix(format!("{} of at most {}", clock(done_s), clock(total_s)));
-            bar.set_message(message.to_owned());
+            bar.set_message(visible(message).into_owned());
         } else {
             self.plain_line("measuring", || {
                 format!("{} of at most {}: {message}", clock(done_s), clock(total_s))
@@ -97,7 +98,7 @@ impl Progress for Console {
             Some(bar) => {
                 bar.set_style(style("{spinner} {msg}"));
                 bar.unset_length();
-                bar.set_message(what.to_owned());
+                bar.set_message(visible(what).into_owned());
             }
             None => self.plain_line(what, || what.to_owned()),
         }
@@ -142,17 +143,17 @@ fn clock(seconds: f64) -> String {
 
 /// A line on standard error. That nobody reads it any more is no reason to end a contest.
 pub fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
-/// Writes a result to standard output. A reader that went away early is no error.
+/// Writes a result to standard output, with nothing in it that drives a terminal but the ornaments of reports. A reader that went away early is no error.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     let written = output
-        .write_all(text.as_bytes())
+        .write_all(visible_inked(text).as_bytes())
         .and_then(|()| output.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -165,7 +166,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn json(document: &impl Serialize) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(document)? + "\n")
+    Ok(escaped_json(serde_json::to_string_pretty(document)? + "\n"))
 }
 
 /// Writes a document for programs to standard output.

@@ -14,6 +14,7 @@ mod judge;
 mod lab;
 mod percent;
 mod report;
+mod visible;
 
 use clap::Parser as _;
 use dbduel_load::address::AddressError;

@@ -22,6 +22,7 @@ mod suite {
     pub mod faults;
     pub mod fill;
     pub mod harness;
+    pub mod hostile;
     pub mod house;
     pub mod lab;
     pub mod load;

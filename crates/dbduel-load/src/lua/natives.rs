@@ -110,6 +110,11 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
         })
     };
     host.set("compile", lua.create_function(compile)?)?;
+    let is_file = |_: &Lua, path: mlua::String| {
+        let path = std::path::PathBuf::from(path.to_string_lossy());
+        Ok(path.is_file())
+    };
+    host.set("is_file", lua.create_function(is_file)?)?;
     let own = Rc::clone(shared);
     let count = move |_: &Lua, (code, count): (u32, u64)| {
         own.count(counted(code, count));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dbduel_record::foreign;
 use mlua::{Function, Lua};
 
 use super::chunks;
@@ -135,8 +136,11 @@ impl Script {
     }
 }
 
+/// Largest script or module, bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
 fn read(path: &str) -> Result<Vec<u8>, ScriptError> {
-    std::fs::read(path).map_err(|why| ScriptError::Read {
+    foreign::read(Path::new(path), FILE_BYTES_MAX).map_err(|why| ScriptError::Read {
         path: path.to_owned(),
         why,
     })

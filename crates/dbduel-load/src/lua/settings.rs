@@ -72,6 +72,9 @@ pub struct Limits {
     pub connecting: Duration,
     /// Longest time for getting a broken connection back.
     pub reconnecting: Duration,
+    /// The script is only looked at: it is given nothing that acts outside of its state or waits, neither `os`, `io` nor
+    /// `ffi`.
+    pub confined: bool,
 }
 
 impl Default for Limits {
@@ -82,6 +85,7 @@ impl Default for Limits {
             computing: Duration::from_secs(600),
             connecting: Duration::from_secs(30),
             reconnecting: Duration::from_secs(600),
+            confined: false,
         }
     }
 }

@@ -33,6 +33,9 @@ const PRELUDE: [(&str, &str); 7] = [
     ("report", include_str!("prelude/report.lua")),
 ];
 
+/// What takes away from a script that is only looked at; after all others.
+const CONFINED: (&str, &str) = ("confined", include_str!("prelude/confined.lua"));
+
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
 
@@ -151,7 +154,8 @@ impl State {
     ) -> Result<Self, ScriptError> {
         let settings = &context.settings;
         // SAFETY: scripts get all libraries, debug and ffi among them, because sysbench gives them; a script can break
-        // the process as it can there, and is trusted as much as a program that one runs.
+        // the process as it can there, and is trusted as much as a program that one runs. The prelude needs them too, and
+        // takes them away from a script that is only looked at.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
         lua.set_memory_limit(settings.limits.memory_bytes)?;
         if !compiled::is_interruptible() {
@@ -182,7 +186,8 @@ impl State {
             shared,
         };
         state.describe_command_line(settings, tid)?;
-        for (name, text) in PRELUDE {
+        let confined = settings.limits.confined.then_some(CONFINED);
+        for (name, text) in PRELUDE.into_iter().chain(confined) {
             let name = format!("=dbduel {name}");
             let chunk = chunks::function(&state.lua, &name, text.as_bytes())?;
             chunk.call::<()>(&state.host)?;

@@ -6,11 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use dbduel_record::foreign::read_text;
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use super::Workload;
-use super::parameters::{ParameterError, resolve};
+use super::parameters::{ParameterError, ScriptAccess, resolve_with};
 
 /// The key that names a configuration file.
 pub const CONFIG: &str = "config";
@@ -99,7 +100,7 @@ pub struct Completed {
     pub rate_each: Option<f64>,
 }
 
-/// Completes parameters. A relative path is taken from `directory`.
+/// Completes parameters. A relative path is taken from `directory`; a script may be run with `access` for its options.
 ///
 /// # Errors
 /// [`CompletionError`]; a wrong line of a file is told with file and line.
@@ -107,6 +108,7 @@ pub fn complete(
     workload: &dyn Workload,
     given: &Parameters,
     directory: &Path,
+    access: ScriptAccess,
 ) -> Result<Completed, CompletionError> {
     let mut given = given.clone();
     let config = take_text(&mut given, CONFIG)?;
@@ -125,7 +127,7 @@ pub fn complete(
             completed.take_file(workload, &beside(&path, &next))?;
         }
     }
-    completed.parameters = resolve(workload, &completed.parameters)?;
+    completed.parameters = resolve_with(workload, &completed.parameters, access)?;
     Ok(completed)
 }
 
@@ -136,7 +138,7 @@ impl Completed {
         workload: &dyn Workload,
         path: &Path,
     ) -> Result<Option<String>, CompletionError> {
-        let text = read(path).map_err(|why| CompletionError::Read {
+        let text = read_text(path, FILE_BYTES_MAX).map_err(|why| CompletionError::Read {
             path: path.to_owned(),
             why,
         })?;
@@ -230,15 +232,6 @@ fn beside(path: &Path, file: &str) -> PathBuf {
     }
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
-    if std::fs::metadata(path)?.len() > FILE_BYTES_MAX {
-        return Err(std::io::Error::other(format!(
-            "it has more than {FILE_BYTES_MAX} bytes"
-        )));
-    }
-    std::fs::read_to_string(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,7 +242,12 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).into()))
             .collect();
-        complete(find("linkbench").unwrap(), &given, directory)
+        complete(
+            find("linkbench").unwrap(),
+            &given,
+            directory,
+            ScriptAccess::Confined,
+        )
     }
 
     #[test]
@@ -318,11 +316,24 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_without_an_end_is_refused_at_once() {
+        let error = completed(&[("config", "/dev/zero")], Path::new("/"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not a regular file"), "{error}");
+    }
+
+    #[test]
     fn other_workloads_have_nothing_to_import() {
         let given = Parameters::from([("config".to_owned(), "x".into())]);
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("x"), "").unwrap();
-        let outcome = complete(find("oltp-read-write").unwrap(), &given, directory.path());
+        let outcome = complete(
+            find("oltp-read-write").unwrap(),
+            &given,
+            directory.path(),
+            ScriptAccess::Confined,
+        );
         assert!(
             matches!(outcome, Err(CompletionError::NothingToImport { .. })),
             "{outcome:?}"

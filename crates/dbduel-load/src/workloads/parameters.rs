@@ -162,12 +162,36 @@ fn display(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// What a script that is the workload may do while its options are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptAccess {
+    /// Nothing outside of its own state: it is only looked at.
+    Confined,
+    /// All that a program may do that one runs.
+    Full,
+}
+
 /// Every parameter of the workload, with the given values checked and the others at their defaults.
 ///
 /// # Errors
 /// The first parameter that is unknown, given twice, or out of its range.
 pub fn resolve(workload: &dyn Workload, given: &Parameters) -> Result<Parameters, ParameterError> {
     workload.resolve(given)
+}
+
+/// As [`resolve`]; a script may do as much as `access` says.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_with(
+    workload: &dyn Workload,
+    given: &Parameters,
+    access: ScriptAccess,
+) -> Result<Parameters, ParameterError> {
+    match access {
+        ScriptAccess::Confined => workload.resolve_confined(given),
+        ScriptAccess::Full => workload.resolve(given),
+    }
 }
 
 /// As [`resolve`], for those parameters that the workload lists.

@@ -11,11 +11,13 @@ use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
-use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
+use super::parameters::{
+    Default, Kind, ParameterError, ParameterSpec, Resolved, ScriptAccess, check_all,
+};
 use super::{OwnData, Table, Workload};
 use crate::conn::LostError;
 use crate::executor::Task;
-use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile};
+use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
 use crate::worker::Seat;
 use client::{ClientOptions, ScriptClient};
 pub use settings::OPTION;
@@ -128,8 +130,52 @@ impl Workload for Script {
         ]
     }
 
-    /// Loads the script to learn what it declares.
+    /// Runs the script's top level to learn what it declares.
     fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        self.resolve_with(given, ScriptAccess::Full)
+    }
+
+    fn resolve_confined(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        self.resolve_with(given, ScriptAccess::Confined)
+    }
+
+    /// Only the script knows them, and only by making them.
+    fn tables(&self, _parameters: &Parameters) -> Vec<Table> {
+        Vec::new()
+    }
+
+    /// Without functions that are classes there is one class. With them, `other` is for transactions that call none.
+    fn classes(&self, parameters: &Parameters) -> Vec<String> {
+        let named = classes(parameters);
+        let rest = if named.is_empty() {
+            "transaction"
+        } else {
+            OTHER
+        };
+        std::iter::once(rest.to_owned()).chain(named).collect()
+    }
+
+    fn own_data(&self) -> Option<&dyn OwnData> {
+        Some(self)
+    }
+
+    /// A script may sleep or compute in C.
+    fn blocks_threads(&self) -> bool {
+        true
+    }
+
+    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+        let options = ClientOptions::new(parameters, &seat);
+        seat.boxed::<ScriptClient>(options)
+    }
+}
+
+impl Script {
+    fn resolve_with(
+        &self,
+        given: &Parameters,
+        access: ScriptAccess,
+    ) -> Result<Parameters, ParameterError> {
         let (options, fixed): (Parameters, Parameters) = given
             .clone()
             .into_iter()
@@ -147,8 +193,13 @@ impl Workload for Script {
         let script = find(&resolved)
             .map_err(|error| refuse("script", format!("cannot be used: {error}")))?;
         let broken = |error: ScriptError| refuse("script", format!("cannot be used: {error}"));
-        let mut host =
-            Host::load(settings(&resolved, script.clone(), "run", None)).map_err(broken)?;
+        let mut settings = settings(&resolved, script.clone(), "run", None);
+        if access == ScriptAccess::Confined {
+            settings.limits.confined = true;
+            // What it prints could be anything.
+            settings.sink = Sink::new(|_| ());
+        }
+        let mut host = Host::load(settings).map_err(broken)?;
         if !host.defines("event") {
             return Err(refuse(
                 "script",
@@ -212,36 +263,6 @@ impl Workload for Script {
         }
         resolved.insert("digest".to_owned(), found.into());
         Ok(resolved)
-    }
-
-    /// Only the script knows them, and only by making them.
-    fn tables(&self, _parameters: &Parameters) -> Vec<Table> {
-        Vec::new()
-    }
-
-    /// Without functions that are classes there is one class. With them, `other` is for transactions that call none.
-    fn classes(&self, parameters: &Parameters) -> Vec<String> {
-        let named = classes(parameters);
-        let rest = if named.is_empty() {
-            "transaction"
-        } else {
-            OTHER
-        };
-        std::iter::once(rest.to_owned()).chain(named).collect()
-    }
-
-    fn own_data(&self) -> Option<&dyn OwnData> {
-        Some(self)
-    }
-
-    /// A script may sleep or compute in C.
-    fn blocks_threads(&self) -> bool {
-        true
-    }
-
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
-        let options = ClientOptions::new(parameters, &seat);
-        seat.boxed::<ScriptClient>(options)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Checking a record against its manifest.
 
-use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::{FileDigest, Kind, MANIFEST, Seal, digest, digest_of_file, files, kind};
+use super::{FileDigest, Kind, MANIFEST, Seal, digest, digest_of_file, kind};
 use crate::event::{Event, Stamped};
+use crate::foreign::{self, TABLE_BYTES_MAX, UnfitFile};
 use crate::store::{EVENTS, RecordError};
 
 /// What a record's manifest says, and how the files differ from it.
@@ -45,7 +45,7 @@ impl Check {
 /// # Errors
 /// When a folder cannot be listed or a file cannot be read.
 pub fn check(dir: &Path) -> Result<Check, RecordError> {
-    let manifest = match fs::read(dir.join(MANIFEST)) {
+    let manifest = match foreign::read_below(dir, MANIFEST, TABLE_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Check::default()),
         Err(source) => {
@@ -61,6 +61,9 @@ pub fn check(dir: &Path) -> Result<Check, RecordError> {
         ..Check::default()
     };
     read_lines(&manifest, &mut check);
+    if leads_elsewhere(&mut check) {
+        return Ok(check);
+    }
     let Some(last) = check.seals.last().cloned() else {
         check.differs(MANIFEST, "has no line that can be understood".to_owned());
         return Ok(check);
@@ -72,6 +75,26 @@ pub fn check(dir: &Path) -> Result<Check, RecordError> {
         compare_with_earlier(dir, number + 1, seal, &last, &mut check)?;
     }
     Ok(check)
+}
+
+/// Whether a line names what is not a path inside of the record, so that nothing is looked at for it.
+fn leads_elsewhere(check: &mut Check) -> bool {
+    let mut elsewhere: Vec<String> = check
+        .seals
+        .iter()
+        .flat_map(|seal| seal.files.keys())
+        .filter(|file| !foreign::is_plain_path(file))
+        .cloned()
+        .collect();
+    elsewhere.sort();
+    elsewhere.dedup();
+    for file in &elsewhere {
+        check.differs(
+            MANIFEST,
+            format!("names `{file}`, which is no path inside of the record"),
+        );
+    }
+    !elsewhere.is_empty()
 }
 
 /// Reads the lines, each of which must follow from those before it.
@@ -106,14 +129,16 @@ fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
     let Some(sealed) = last.files.get(EVENTS) else {
         return Ok(false);
     };
-    let path = dir.join(EVENTS);
-    if !path.is_file() || digest_of_file(&path, Some(sealed.bytes))? != sealed.blake3 {
+    if !is_regular(dir, EVENTS) || bounded_digest(dir, EVENTS, Some(sealed.bytes))? != sealed.blake3
+    {
         return Ok(false);
     }
-    let rest = fs::File::open(&path).and_then(|mut file| {
+    let rest = foreign::open_below(dir, EVENTS).and_then(|mut file| {
         let mut rest = Vec::new();
         file.seek(SeekFrom::Start(sealed.bytes))?;
-        file.read_to_end(&mut rest).map(|_| rest)
+        file.take(TABLE_BYTES_MAX)
+            .read_to_end(&mut rest)
+            .map(|_| rest)
     });
     let rest = rest.unwrap_or_default();
     let mut lines = rest
@@ -130,14 +155,13 @@ fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
 }
 
 fn compare_with_last(dir: &Path, last: &Seal, check: &mut Check) -> Result<(), RecordError> {
-    let found = files(dir)?;
+    let found = super::files(dir)?;
     for (file, sealed) in &last.files {
-        let path = dir.join(file);
-        let Ok(facts) = path.symlink_metadata() else {
+        let Ok(facts) = dir.join(file).symlink_metadata() else {
             check.differs(file, "is missing".to_owned());
             continue;
         };
-        if !facts.is_file() {
+        if !is_regular(dir, file) {
             check.differs(file, "is not a plain file".to_owned());
         } else if check.is_open && kind(file) == Kind::Growing && facts.len() >= sealed.bytes {
             prefix(dir, file, sealed, "when it was last sealed", check)?;
@@ -151,7 +175,7 @@ fn compare_with_last(dir: &Path, last: &Seal, check: &mut Check) -> Result<(), R
             );
             check.differs(file, what);
         } else {
-            let now = digest_of_file(&path, None)?;
+            let now = bounded_digest(dir, file, None)?;
             if now != sealed.blake3 {
                 check.differs(file, other_content(&now, &sealed.blake3));
             }
@@ -176,7 +200,7 @@ fn compare_with_earlier(
     for (file, sealed) in &seal.files {
         let now = last.files.get(file);
         match kind(file) {
-            Kind::Growing if dir.join(file).is_file() => {
+            Kind::Growing if is_regular(dir, file) => {
                 prefix(dir, file, sealed, &format!("in line {number}"), check)?;
             }
             Kind::Fixed if !seal.has_begun && file.contains(".before.") => {}
@@ -192,6 +216,25 @@ fn compare_with_earlier(
     Ok(())
 }
 
+/// Whether a regular file is there, without a link on the way.
+fn is_regular(dir: &Path, file: &str) -> bool {
+    foreign::open_below(dir, file).is_ok()
+}
+
+/// The digest of a file, or of its first `bytes`; a file that is larger than any of a record is an error.
+fn bounded_digest(dir: &Path, file: &str, bytes: Option<u64>) -> Result<String, RecordError> {
+    let path = dir.join(file);
+    let length = path.metadata().map_or(0, |facts| facts.len());
+    if length > TABLE_BYTES_MAX {
+        return Err(RecordError::File {
+            action: "read",
+            path,
+            source: UnfitFile::TooLarge(TABLE_BYTES_MAX).into(),
+        });
+    }
+    digest_of_file(dir, file, bytes)
+}
+
 fn prefix(
     dir: &Path,
     file: &str,
@@ -199,7 +242,7 @@ fn prefix(
     when: &str,
     check: &mut Check,
 ) -> Result<(), RecordError> {
-    let now = digest_of_file(&dir.join(file), Some(sealed.bytes))?;
+    let now = bounded_digest(dir, file, Some(sealed.bytes))?;
     if now != sealed.blake3 {
         let bytes = sealed.bytes;
         check.differs(file, format!("was not only added to: its first {bytes} bytes are not those that the manifest has {when}"));

@@ -1,13 +1,13 @@
 //! Writing a line of the manifest.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MANIFEST, digest, digest_of_file, files};
+use super::{MANIFEST, digest, digest_of_file};
 use crate::event::{Event, Stamped};
+use crate::foreign::{self, TABLE_BYTES_MAX};
 use crate::store::{EVENTS, RecordError};
 
 /// One line of the manifest: the record at the end of a run.
@@ -36,7 +36,7 @@ pub struct FileDigest {
 
 /// The record's manifest with a line for what the record holds now.
 pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, RecordError> {
-    let before = match fs::read_to_string(dir.join(MANIFEST)) {
+    let before = match foreign::read_text_below(dir, MANIFEST, TABLE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => {
@@ -48,10 +48,9 @@ pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, R
         }
     };
     let mut listed = BTreeMap::new();
-    for file in files(dir)? {
-        let path = dir.join(&file);
-        let bytes = path.metadata().map_or(0, |facts| facts.len());
-        let blake3 = digest_of_file(&path, Some(bytes))?;
+    for file in super::files(dir)? {
+        let bytes = dir.join(&file).metadata().map_or(0, |facts| facts.len());
+        let blake3 = digest_of_file(dir, &file, Some(bytes))?;
         listed.insert(file, FileDigest { bytes, blake3 });
     }
     let seal = Seal {
@@ -70,13 +69,13 @@ pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, R
 
 /// The last line of the record's manifest; none when there is no manifest or it cannot be understood.
 pub(crate) fn last_seal(dir: &Path) -> Option<Seal> {
-    let text = fs::read_to_string(dir.join(MANIFEST)).ok()?;
+    let text = foreign::read_text_below(dir, MANIFEST, TABLE_BYTES_MAX).ok()?;
     serde_json::from_str(text.lines().next_back()?).ok()
 }
 
 /// True when the journal knows of a slice.
 fn has_begun(dir: &Path) -> bool {
-    let journal = fs::read_to_string(dir.join(EVENTS)).unwrap_or_default();
+    let journal = foreign::read_text_below(dir, EVENTS, TABLE_BYTES_MAX).unwrap_or_default();
     let mut events = journal
         .lines()
         .filter_map(|line| serde_json::from_str::<Stamped>(line).ok());

@@ -1,5 +1,6 @@
 //! Reading never fails on a part: what cannot be understood is left out and complained about. What an interrupted write
-//! left at the end of a file is left out without a complaint, since nothing is lost with it.
+//! left at the end of a file is left out without a complaint, since nothing is lost with it. What is no regular file of
+//! bounded length is refused with the whole record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,11 +16,15 @@ use super::{
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::{Build, Conditions, Connection, Host, SelfTest, Size};
+use crate::foreign::{self, DOCUMENT_BYTES_MAX, TABLE_BYTES_MAX};
 use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::{FormatVersion, Plan};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::tsv::unescape;
+
+/// Complaints about one file that are kept.
+const COMPLAINTS_MAX: usize = 100;
 
 /// Files about one contender.
 #[derive(Debug, Clone, Default)]
@@ -102,35 +107,37 @@ impl Record {
     /// Only when there is no plan, or none that this version understands.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let mut plan = read_plan(dir)?;
-        let mut complaints = Vec::new();
-        let events = read_events(dir, &mut complaints);
+        foreign::check_entries(dir)?;
+        let mut complaints = Complaints::default();
+        let events = read_events(dir, &mut complaints)?;
         extend(&mut plan, &events, &mut complaints);
         let ends = Ends::of(dir, &events);
         let finished: BTreeSet<SliceId> = finished_slices(&events).collect();
         let counts = |block, position| finished.contains(&SliceId { block, position });
 
-        let mut slices: Vec<SliceRow> = read_table(dir, SLICES, &ends, &mut complaints);
+        let mut slices: Vec<SliceRow> = read_table(dir, SLICES, &ends, &mut complaints)?;
         slices.retain(|row| counts(row.block, row.position));
-        let mut ticks: Vec<TickRow> = read_table(dir, TICKS, &ends, &mut complaints);
+        let mut ticks: Vec<TickRow> = read_table(dir, TICKS, &ends, &mut complaints)?;
         ticks.retain(|row| counts(row.block, row.position));
-        let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &ends, &mut complaints);
+        let mut readings: Vec<ReadingRow> = read_table(dir, READINGS, &ends, &mut complaints)?;
         readings.retain(|row| counts(row.block, row.position));
-        let mut seconds: Vec<SecondRow> = read_table(dir, SECONDS, &ends, &mut complaints);
+        let mut seconds: Vec<SecondRow> = read_table(dir, SECONDS, &ends, &mut complaints)?;
         seconds.retain(|row| counts(row.block, row.position));
-        let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &ends, &mut complaints);
+        let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &ends, &mut complaints)?;
         errors.retain(|row| counts(row.block, row.position));
-        let commits = read_table(dir, COMMITS, &ends, &mut complaints);
-        let mut latencies = read_latencies(dir, &ends, &mut complaints);
+        let commits = read_table(dir, COMMITS, &ends, &mut complaints)?;
+        let mut latencies = read_latencies(dir, &ends, &mut complaints)?;
         latencies.retain(|interval| counts(interval.block, interval.position));
 
-        let host = read_json(&dir.join(HOST), HOST, &mut complaints).unwrap_or_default();
-        let self_test = read_json(&dir.join(SELFTEST), SELFTEST, &mut complaints);
-        let contenders = plan
+        let host = read_json(&dir.join(HOST), HOST, &mut complaints)?.unwrap_or_default();
+        let self_test = read_json(&dir.join(SELFTEST), SELFTEST, &mut complaints)?;
+        let contenders: Result<Vec<ContenderFiles>, RecordError> = plan
             .contenders
             .iter()
             .map(|contender| read_contender(dir, &contender.name, &mut complaints))
             .collect();
-        let manifest = fs::read(dir.join(MANIFEST)).ok();
+        let contenders = contenders?;
+        let manifest = foreign::read(&dir.join(MANIFEST), TABLE_BYTES_MAX).ok();
         let dir = dir.to_owned();
         Ok(Self {
             dir,
@@ -147,7 +154,7 @@ impl Record {
             latencies,
             commits,
             contenders,
-            complaints,
+            complaints: complaints.list,
         })
     }
 
@@ -216,7 +223,7 @@ fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
         path: path.clone(),
         why,
     };
-    let bytes = match fs::read(&path) {
+    let bytes = match foreign::read_below(dir, PLAN, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(not_a_record(dir));
@@ -250,7 +257,7 @@ fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
 }
 
 /// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
-fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Vec<Complaint>) {
+fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Complaints) {
     for event in events {
         let (level, budget_s, blocks) = match &event.what {
             Event::Extended { budget_s, blocks } => (None, *budget_s, blocks),
@@ -268,11 +275,10 @@ fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Vec<Complaint>) 
         };
         match checked {
             Ok(()) => *plan = longer,
-            Err(why) => complaints.push(Complaint {
-                file: EVENTS.to_owned(),
-                line: 0,
-                why: format!("an extension of the plan does not fit: {why}"),
-            }),
+            Err(why) => {
+                let why = format!("an extension of the plan does not fit: {why}");
+                complaints.add(EVENTS, 0, why);
+            }
         }
     }
 }
@@ -311,34 +317,73 @@ fn check_indices(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-fn read_text(path: &Path, file: &str, complaints: &mut Vec<Complaint>) -> String {
-    read_start(path, file, <[u8]>::len, complaints)
+/// What is wrong with files, at most [`COMPLAINTS_MAX`] of each.
+#[derive(Default)]
+struct Complaints {
+    list: Vec<Complaint>,
+    by_file: BTreeMap<String, usize>,
 }
 
-/// The text of those first bytes of a file that count.
-fn read_start(
-    path: &Path,
-    file: &str,
-    kept: impl FnOnce(&[u8]) -> usize,
-    complaints: &mut Vec<Complaint>,
-) -> String {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes[..kept(&bytes)]).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => {
-            complaints.push(Complaint {
+impl Complaints {
+    fn add(&mut self, file: &str, line: usize, why: impl Into<String>) {
+        let count = self.by_file.entry(file.to_owned()).or_default();
+        *count += 1;
+        if *count <= COMPLAINTS_MAX {
+            self.list.push(Complaint {
+                file: file.to_owned(),
+                line,
+                why: why.into(),
+            });
+        } else if *count == COMPLAINTS_MAX + 1 {
+            self.list.push(Complaint {
                 file: file.to_owned(),
                 line: 0,
-                why: error.to_string(),
+                why: "further lines cannot be understood either".to_owned(),
             });
-            String::new()
         }
     }
 }
 
-fn read_events(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Stamped> {
+/// The text of a file, empty when there is none.
+fn read_text(
+    path: &Path,
+    file: &str,
+    limit: u64,
+    complaints: &mut Complaints,
+) -> Result<String, RecordError> {
+    read_start(path, file, limit, <[u8]>::len, complaints)
+}
+
+/// The text of those first bytes of a file that count, empty when there is none.
+fn read_start(
+    path: &Path,
+    file: &str,
+    limit: u64,
+    kept: impl FnOnce(&[u8]) -> usize,
+    complaints: &mut Complaints,
+) -> Result<String, RecordError> {
+    match foreign::read(path, limit) {
+        Ok(mut bytes) => {
+            bytes.truncate(kept(&bytes));
+            Ok(String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(source) if foreign::is_unfit(&source) => Err(RecordError::File {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        }),
+        Err(error) => {
+            complaints.add(file, 0, error.to_string());
+            Ok(String::new())
+        }
+    }
+}
+
+fn read_events(dir: &Path, complaints: &mut Complaints) -> Result<Vec<Stamped>, RecordError> {
     let kept = |bytes: &[u8]| kept_of_journal(dir, bytes);
-    let text = read_start(&dir.join(EVENTS), EVENTS, kept, complaints);
+    let text = read_start(&dir.join(EVENTS), EVENTS, TABLE_BYTES_MAX, kept, complaints)?;
     let mut events = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -346,24 +391,20 @@ fn read_events(dir: &Path, complaints: &mut Vec<Complaint>) -> Vec<Stamped> {
         }
         match serde_json::from_str(line) {
             Ok(event) => events.push(event),
-            Err(error) => complaints.push(Complaint {
-                file: EVENTS.to_owned(),
-                line: index + 1,
-                why: error.to_string(),
-            }),
+            Err(error) => complaints.add(EVENTS, index + 1, error.to_string()),
         }
     }
-    events
+    Ok(events)
 }
 
 fn read_table<T: DeserializeOwned>(
     dir: &Path,
     file: &str,
     ends: &Ends,
-    complaints: &mut Vec<Complaint>,
-) -> Vec<T> {
+    complaints: &mut Complaints,
+) -> Result<Vec<T>, RecordError> {
     let kept = |bytes: &[u8]| ends.kept(file, bytes);
-    let text = read_start(&dir.join(file), file, kept, complaints);
+    let text = read_start(&dir.join(file), file, TABLE_BYTES_MAX, kept, complaints)?;
     let mut table = csv::ReaderBuilder::new()
         .flexible(true)
         .from_reader(text.as_bytes());
@@ -375,95 +416,100 @@ fn read_table<T: DeserializeOwned>(
                 let line = error
                     .position()
                     .map_or(0, |position| position.line() as usize);
-                complaints.push(Complaint {
-                    file: file.to_owned(),
-                    line,
-                    why: error.to_string(),
-                });
+                complaints.add(file, line, error.to_string());
             }
         }
     }
-    rows
+    Ok(rows)
 }
 
-fn read_latencies(dir: &Path, ends: &Ends, complaints: &mut Vec<Complaint>) -> Vec<Interval> {
+fn read_latencies(
+    dir: &Path,
+    ends: &Ends,
+    complaints: &mut Complaints,
+) -> Result<Vec<Interval>, RecordError> {
     let kept = |bytes: &[u8]| ends.kept(LATENCY, bytes);
-    let text = read_start(&dir.join(LATENCY), LATENCY, kept, complaints);
+    let text = read_start(
+        &dir.join(LATENCY),
+        LATENCY,
+        TABLE_BYTES_MAX,
+        kept,
+        complaints,
+    )?;
     let mut intervals = Vec::new();
     for (index, line) in text.lines().enumerate() {
         match latency::parse_line(line) {
             Ok(interval) => intervals.extend(interval),
-            Err(why) => complaints.push(Complaint {
-                file: LATENCY.to_owned(),
-                line: index + 1,
-                why,
-            }),
+            Err(why) => complaints.add(LATENCY, index + 1, why),
         }
     }
-    intervals
+    Ok(intervals)
 }
 
 fn read_json<T: DeserializeOwned>(
     path: &Path,
     file: &str,
-    complaints: &mut Vec<Complaint>,
-) -> Option<T> {
-    let text = read_text(path, file, complaints);
+    complaints: &mut Complaints,
+) -> Result<Option<T>, RecordError> {
+    let text = read_text(path, file, DOCUMENT_BYTES_MAX, complaints)?;
     if text.is_empty() {
-        return None;
+        return Ok(None);
     }
     match serde_json::from_str(&text) {
-        Ok(value) => Some(value),
+        Ok(value) => Ok(Some(value)),
         Err(error) => {
-            complaints.push(Complaint {
-                file: file.to_owned(),
-                line: error.line(),
-                why: error.to_string(),
-            });
-            None
+            complaints.add(file, error.line(), error.to_string());
+            Ok(None)
         }
     }
 }
 
-/// A JSON file in a contender's directory.
-fn json<T: DeserializeOwned>(dir: &Path, file: &str, complaints: &mut Vec<Complaint>) -> Option<T> {
-    read_json(&dir.join(file), file, complaints)
-}
-
-fn read_contender(dir: &Path, name: &str, complaints: &mut Vec<Complaint>) -> ContenderFiles {
+fn read_contender(
+    dir: &Path,
+    name: &str,
+    complaints: &mut Complaints,
+) -> Result<ContenderFiles, RecordError> {
     let stints = stints(dir, name);
     let dir = contender_dir(dir, name);
-    let mut named = |file: &str| -> BTreeMap<String, String> {
-        let text = read_text(&dir.join(file), file, complaints);
-        text.lines()
-            .filter_map(|line| line.split_once('\t'))
-            .map(|(k, v)| (k.to_owned(), unescape(v)))
-            .collect()
+    let mut named = |file: &str| -> Result<BTreeMap<String, String>, RecordError> {
+        let text = read_text(&dir.join(file), file, DOCUMENT_BYTES_MAX, complaints)?;
+        let lines = text.lines().filter_map(|line| line.split_once('\t'));
+        Ok(lines.map(|(k, v)| (k.to_owned(), unescape(v))).collect())
     };
-    let variables_before = named("variables.before.tsv");
-    let variables_after = named("variables.after.tsv");
-    let status_before = named(STATUS_BEFORE);
-    let status_after = named(STATUS_AFTER);
-    let session = named("session.tsv");
-    let later_stints = (1..stints)
-        .map(|stint| Stint {
-            status_before: named(&format!("stint-{stint}/{STATUS_BEFORE}")),
-            status_after: named(&format!("stint-{stint}/{STATUS_AFTER}")),
-        })
-        .collect();
-    let stacks = read_text(&dir.join(STACKS), STACKS, complaints);
-    ContenderFiles {
+    let variables_before = named("variables.before.tsv")?;
+    let variables_after = named("variables.after.tsv")?;
+    let status_before = named(STATUS_BEFORE)?;
+    let status_after = named(STATUS_AFTER)?;
+    let session = named("session.tsv")?;
+    let mut later_stints = Vec::new();
+    for stint in 1..stints {
+        later_stints.push(Stint {
+            status_before: named(&format!("stint-{stint}/{STATUS_BEFORE}"))?,
+            status_after: named(&format!("stint-{stint}/{STATUS_AFTER}"))?,
+        });
+    }
+    let stacks = read_text(&dir.join(STACKS), STACKS, DOCUMENT_BYTES_MAX, complaints)?;
+    Ok(ContenderFiles {
         later_stints,
         stacks,
         session,
-        connection: json(&dir, "connection.json", complaints),
-        conditions_before: json(&dir, "conditions.before.json", complaints),
-        conditions_after: json(&dir, "conditions.after.json", complaints),
-        build: json(&dir, "build.json", complaints),
-        size: json(&dir, "size.json", complaints),
+        connection: json(&dir, "connection.json", complaints)?,
+        conditions_before: json(&dir, "conditions.before.json", complaints)?,
+        conditions_after: json(&dir, "conditions.after.json", complaints)?,
+        build: json(&dir, "build.json", complaints)?,
+        size: json(&dir, "size.json", complaints)?,
         variables_before,
         variables_after,
         status_before,
         status_after,
-    }
+    })
+}
+
+/// A JSON file in a contender's directory.
+fn json<T: DeserializeOwned>(
+    dir: &Path,
+    file: &str,
+    complaints: &mut Complaints,
+) -> Result<Option<T>, RecordError> {
+    read_json(&dir.join(file), file, complaints)
 }

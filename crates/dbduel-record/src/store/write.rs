@@ -17,6 +17,7 @@ use crate::commits::CommitRow;
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::Host;
 use crate::files::{Change, FileSystem, LocalFiles, create_dir_all};
+use crate::foreign;
 use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
@@ -126,7 +127,8 @@ impl RecordWriter {
     /// of files that do not count, which the journal states with `now_ms`.
     ///
     /// # Errors
-    /// When another process writes this record, or a file cannot be opened, written or removed.
+    /// When another process writes this record, something in it is neither a regular file nor a folder, or a file cannot be
+    /// opened, written or removed.
     pub fn open(dir: &Path, now_ms: u64) -> Result<Self, RecordError> {
         Self::open_on(Arc::new(LocalFiles), dir, now_ms)
     }
@@ -140,6 +142,8 @@ impl RecordWriter {
         dir: &Path,
         now_ms: u64,
     ) -> Result<Self, RecordError> {
+        // What is appended must not go elsewhere.
+        foreign::check_entries(dir)?;
         let path = dir.join(EVENTS);
         // Makes the journal when there is none.
         let made = Change::Append {
@@ -220,7 +224,7 @@ impl RecordWriter {
             dir: dir.to_owned(),
             _journal: journal,
         };
-        let journal = match File::open(&path) {
+        let journal = match foreign::open_below(dir, EVENTS) {
             Ok(journal) => journal,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(held(None)),
             Err(source) => return Err(failed("open", &path)(source)),

@@ -66,6 +66,10 @@ pub struct Audit {
     /// Do not start the servers of an experiment: take recorded defaults with its settings.
     #[arg(long)]
     pub dry: bool,
+    /// Run the top level of a script that is the experiment's workload, to learn its options, with everything that a
+    /// program may do. Without this it is given neither os, io nor ffi.
+    #[arg(long)]
+    pub run_script: bool,
     /// Fail on any doubt, not only when the servers are not comparable.
     #[arg(long)]
     pub strict: bool,

@@ -28,6 +28,10 @@ pub struct Run {
     /// Print the plan as JSON and stop; starts nothing.
     #[arg(long)]
     pub plan: bool,
+    /// With --plan, run the top level of a script that is the workload, to learn its options, with everything that a
+    /// program may do. Without this it is given neither os, io nor ffi.
+    #[arg(long, requires = "plan")]
+    pub run_script: bool,
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,

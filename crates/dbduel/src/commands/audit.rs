@@ -7,7 +7,9 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::address::{Address, AddressError};
 use dbduel_load::blocking::TlsMode;
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 
 use super::login;
@@ -46,6 +48,9 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
             .map_err(anyhow::Error::msg)
             .context("--about")?;
     }
+    for target in &arguments.targets {
+        refuse_password(target)?;
+    }
     let tls = login::tls(&arguments.tls);
     let is_running = |target: &String| inspect::is_address(target);
     if tls != TlsMode::Off && !arguments.targets.iter().any(is_running) {
@@ -60,7 +65,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
         files: None,
     };
     let (mut contests, left_out) = match arguments.targets.as_slice() {
-        [one] => single(home, one, arguments.dry)?,
+        [one] => single(home, one, arguments)?,
         [a, b] => {
             let subjects = [
                 subject(a, &arguments.a(), &tls, machine)?,
@@ -130,7 +135,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) 
         console::print(&text::left_out(left_out, console::width()))?;
     }
     if let Some((path, contest, fix)) = &fixed {
-        fix::write(path, contest, fix)?;
+        fix::write(path, contest, fix, scripts(arguments))?;
         if !arguments.json {
             console::print(&fix::summary(path, fix, console::width()))?;
         }
@@ -143,7 +148,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) 
 fn single(
     home: Option<PathBuf>,
     target: &str,
-    is_dry: bool,
+    arguments: &cli::Audit,
 ) -> Result<(Vec<Gathered>, Vec<String>)> {
     let path = Path::new(target);
     if path.is_dir() {
@@ -156,8 +161,8 @@ fn single(
         );
     }
     let text = inspect::text::whole(path)?;
-    let (experiment, plan) = super::run::plan_of(path, &text)?;
-    let case = if is_dry {
+    let (experiment, plan) = super::run::plan_of(path, &text, scripts(arguments))?;
+    let case = if arguments.dry {
         let file = ExperimentFile {
             path,
             text: &text,
@@ -178,6 +183,23 @@ fn single(
         origin,
     };
     Ok((vec![only], Vec::new()))
+}
+
+/// Refuses what looks like an address with a password in it, before anything repeats it.
+fn refuse_password(target: &str) -> Result<()> {
+    let shown = Address::without_password(target);
+    if shown != target && (inspect::is_address(target) || target.contains("://")) {
+        return Err(AddressError::Password).with_context(|| format!("could not use `{shown}`"));
+    }
+    Ok(())
+}
+
+/// What a script that is the workload of an audited experiment may do.
+fn scripts(arguments: &cli::Audit) -> ScriptAccess {
+    match arguments.run_script {
+        true => ScriptAccess::Full,
+        false => ScriptAccess::Confined,
+    }
 }
 
 /// The case that an experiment's servers make when they run.

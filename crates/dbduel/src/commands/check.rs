@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::fill::{self, RESUME};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
@@ -34,7 +35,13 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
     };
     let asked = asked(arguments, log.as_ref())?;
     let workload = workloads::find(&asked.name)?;
-    let resolved = completion::complete(workload, &asked.parameters, Path::new(""))?.parameters;
+    let resolved = completion::complete(
+        workload,
+        &asked.parameters,
+        Path::new(""),
+        ScriptAccess::Confined,
+    )?
+    .parameters;
     let mut connection = connect(arguments)?;
     if fill::is_unfinished(&mut connection)? {
         bail!(

@@ -26,9 +26,15 @@ pub fn history(arguments: &cli::History) -> Result<Exit> {
                     place: dir.display().to_string(),
                     summary: judge::summarise(&record).0,
                 }),
-                Err(error) => console::complain(&format!("left out: {error}")),
+                Err(error) => {
+                    let error = anyhow::Error::new(error);
+                    console::complain(&format!("left out: {error:#}"));
+                }
             }
         }
+    }
+    if records.is_empty() {
+        bail!("none of the records could be read");
     }
     let question = Question {
         quantity: arguments.quantity,

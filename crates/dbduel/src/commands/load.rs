@@ -17,7 +17,7 @@ use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::workloads::parameters::ParameterError;
+use dbduel_load::workloads::parameters::{ParameterError, ScriptAccess};
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
@@ -130,7 +130,7 @@ impl Job {
                 .entry("threads".to_owned())
                 .or_insert_with(|| arguments.clients.into());
         }
-        let completed = completion::complete(workload, &given, Path::new(""))?;
+        let completed = completion::complete(workload, &given, Path::new(""), ScriptAccess::Full)?;
         let parameters = completed.parameters;
         if let Some(most) = workload.clients_max(&parameters)
             && u64::from(arguments.clients) > most

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dbduel_load::workloads::parameters::ScriptAccess;
 
 use super::run;
 use crate::cli;
@@ -45,7 +46,7 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<
         }
     };
     let path = Path::new("quickstart.toml");
-    let (experiment, plan) = run::plan_of(path, &text)?;
+    let (experiment, plan) = run::plan_of(path, &text, ScriptAccess::Confined)?;
     let file = ExperimentFile {
         path,
         text: &text,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::event::Finding;
+use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text_below};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::whole::write_whole;
 use dbduel_record::{Record, RecordWriter};
@@ -60,7 +61,7 @@ fn is_complete(evidence: &Record, record: &Path) -> bool {
 
 /// The last moment that the stored report for programs is about, milliseconds since 1970-01-01 UTC.
 pub(super) fn covers_until_ms(record: &Path) -> Option<u64> {
-    let text = fs::read_to_string(record.join(LAST_WRITTEN)).ok()?;
+    let text = read_text_below(record, LAST_WRITTEN, DOCUMENT_BYTES_MAX).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     document["summary"]["run"]["ended_ms"].as_u64()
 }

@@ -6,12 +6,13 @@ mod new_record;
 mod outcome;
 mod planning;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_record::foreign::read_text;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
@@ -27,7 +28,7 @@ use crate::judge::records::sweep::is_over;
 use crate::lab::busy_poll;
 use crate::lab::contest::board::Board;
 use crate::lab::expand::expand;
-use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::server::Home;
 pub use conduct::{clear_leftovers, conduct, seal_ended};
 pub use extension::{extend, may_be_extended};
@@ -91,7 +92,12 @@ fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
     if arguments.budget.is_some() {
         return Err(NotARecord(path.clone()).into());
     }
-    let text = fs::read_to_string(path).map_err(|source| Unreadable {
+    // A plan starts nothing, a script's top level included, unless it is asked for.
+    let scripts = match arguments.plan && !arguments.run_script {
+        true => ScriptAccess::Confined,
+        false => ScriptAccess::Full,
+    };
+    let text = read_text(path, EXPERIMENT_BYTES_MAX).map_err(|source| Unreadable {
         path: path.clone(),
         source,
     })?;
@@ -103,13 +109,13 @@ fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
     };
     if !experiment.sweep.is_empty() {
         if arguments.plan {
-            console::print(&sweep::plan(&file)?)?;
+            console::print(&sweep::plan(&file, scripts)?)?;
             return Ok(Exit::Done);
         }
         let home = home::find(home)?;
         return sweep::start(&home, results, &file, wishes);
     }
-    let plan = expand(&file, &surroundings())?;
+    let plan = expand(&file, &surroundings(scripts))?;
     if let Some(finding) = busy_poll::doubt(&plan) {
         console::complain(&format!("{} {}", finding.claim, finding.remedy));
     }
@@ -190,7 +196,7 @@ fn resume(
         return show(record, wishes);
     }
     let path = record.join(EXPERIMENT);
-    let text = fs::read_to_string(&path)
+    let text = read_text(&path, EXPERIMENT_BYTES_MAX)
         .with_context(|| format!("could not read `{}`", path.display()))?;
     let file = ExperimentFile {
         path: &path,

@@ -5,12 +5,13 @@ mod cells;
 mod reports;
 mod rest;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use dbduel_record::files::LocalFiles;
+use dbduel_record::foreign::read_text_below;
 use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
@@ -21,7 +22,7 @@ use crate::console;
 use crate::exit::Exit;
 use crate::lab::busy_poll;
 use crate::lab::expand::expand_sweep;
-use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::server::Home;
 use cells::Sweep;
 pub use reports::{page, report};
@@ -39,16 +40,16 @@ pub fn is_sweep(dir: &Path) -> bool {
 ///
 /// # Errors
 /// All that is wrong with the experiment, with line and column.
-pub fn plan(file: &ExperimentFile<'_>) -> Result<String> {
-    let (sweep, cells) = planned(file)?;
+pub fn plan(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<String> {
+    let (sweep, cells) = planned(file, scripts)?;
     let both = json!({ "sweep": sweep, "cells": cells });
     Ok(console::json(&both)?)
 }
 
 /// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
 /// processor is told of the first cell of which it is true.
-fn planned(file: &ExperimentFile<'_>) -> Result<(SweepPlan, Vec<Plan>)> {
-    let (sweep, cells) = expand_sweep(file, &run::surroundings())?;
+fn planned(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<(SweepPlan, Vec<Plan>)> {
+    let (sweep, cells) = expand_sweep(file, &run::surroundings(scripts))?;
     let doubts = cells.iter().map(busy_poll::doubt);
     if let Some((cell, finding)) =
         (sweep.cells.iter().zip(doubts)).find_map(|(cell, doubt)| Some((cell, doubt?)))
@@ -73,16 +74,13 @@ pub fn start(
     file: &ExperimentFile<'_>,
     wishes: &Wishes<'_>,
 ) -> Result<Exit> {
-    let (sweep, cells) = planned(file)?;
+    let (sweep, cells) = planned(file, ScriptAccess::Full)?;
     // Cells differ in the workload and the machine, not in their contenders' settings.
     if let Some(first) = cells.first() {
         run::refuse_void(home, file, first)?;
     }
-    let dir = run::new_place(results, file.path);
-    fs::create_dir_all(results)
-        // Not one that another sweep began within the same second.
-        .and_then(|()| fs::create_dir(&dir))
-        .and_then(|()| write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE))
+    let dir = run::new_place(results, file.path)?;
+    write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
         .and_then(|()| {
             // Written last: a directory with it can be gone on with.
             let plan = serde_json::to_vec_pretty(&sweep)?;
@@ -108,7 +106,7 @@ pub fn resume(home: &Home, dir: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
     remove_half_written(&LocalFiles, dir)
         .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
     let copy = dir.join(EXPERIMENT);
-    let text = fs::read_to_string(&copy)
+    let text = read_text_below(dir, EXPERIMENT, EXPERIMENT_BYTES_MAX)
         .with_context(|| format!("could not read `{}`", copy.display()))?;
     // Relative paths in it start where it was.
     let path = Path::new(&plan.experiment);

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::event::SliceId;
+use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::{RecordError, torn_ends};
@@ -230,7 +231,7 @@ fn against_reports(
         for (name, expected) in std::iter::once((name.to_owned(), rendered.text)).chain(files) {
             // A report may be deleted; it can be derived again.
             if stored.contains(&name) {
-                let text = fs::read(dir.join(&name))?;
+                let text = read_below(dir, &name, DOCUMENT_BYTES_MAX)?;
                 if text == expected.as_bytes() {
                     found.derived.push(name.clone());
                 } else if are_older {
@@ -276,7 +277,7 @@ fn stored_reports(dir: &Path) -> Result<BTreeSet<String>> {
 
 /// The judge that derived the stored reports, as the one for programs says.
 fn judge_of(dir: &Path) -> Option<String> {
-    let text = fs::read_to_string(dir.join("report.json")).ok()?;
+    let text = read_text_below(dir, "report.json", DOCUMENT_BYTES_MAX).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     Some(document["summary"]["judged_by"].as_str()?.to_owned())
 }
@@ -293,7 +294,7 @@ fn has_run_since(record: &Record, dir: &Path) -> bool {
 /// Whether one of the stored reports names the judge.
 fn names(dir: &Path, stored: &BTreeSet<String>, judge: &str) -> Result<bool> {
     for name in stored {
-        let text = fs::read(dir.join(name))?;
+        let text = read_below(dir, name, DOCUMENT_BYTES_MAX)?;
         if String::from_utf8_lossy(&text).contains(judge) {
             return Ok(true);
         }

@@ -14,6 +14,7 @@ mod sweep;
 mod workload;
 
 use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
 use dbduel_record::plan::{Contender, LoadLevel, LoadProcess, Objective, Workload};
 use dbduel_record::{FormatVersion, Plan};
@@ -53,6 +54,8 @@ pub struct Surroundings {
     pub processors: Vec<u32>,
     /// Whether the contest is to run on this machine. Others are read here too, to be audited.
     pub runs_here: bool,
+    /// What a script that is the workload may do while its options are learned.
+    pub scripts: ScriptAccess,
 }
 
 /// Completes the experiment of a file.
@@ -77,14 +80,14 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
-    let (workload, asked) = complete_workload(&report, path, experiment);
+    let (workload, asked) = complete_workload(&report, path, experiment, surroundings.scripts);
     let contenders: Vec<Contender> = contenders
         .into_iter()
         .zip(&experiment.contenders)
         .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
         .collect();
     let search = complete_search(&report, experiment);
-    let levels = complete_levels(&experiment.load, &asked, first_rate(experiment));
+    let levels = complete_levels(&report, &experiment.load, &asked, first_rate(experiment));
     check_clients(&report, experiment, &workload, &levels);
     // All levels have the same threads, so the one with the fewest clients says how many.
     let busy_clients = levels.iter().map(LoadLevel::busy_clients).min();

@@ -1,7 +1,8 @@
 //! What to log in to a running server with, and where to look when it lets nobody in. Passwords come from
 //! files and the environment, never from a command line, an address or an experiment, and are never written anywhere.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -15,6 +16,9 @@ const USER: &str = "root";
 const PASSWORD: &str = "DBDUEL_PASSWORD";
 /// The one that clients of MySQL read; asked last.
 const PASSWORD_OF_CLIENTS: &str = "MYSQL_PWD";
+
+/// Bytes of a password file that are read, the first line among them.
+const PASSWORD_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Access denied, for one of several reasons that servers keep to themselves.
 const DENIED: u16 = 1045;
@@ -98,7 +102,10 @@ fn advice(refusal: &ServerError, tls: &TlsMode, told: Told) -> Option<String> {
 }
 
 fn first_line(file: &Path) -> Result<String> {
-    let text = fs::read_to_string(file)
+    // A pipe is read too: shells give one for `<(command)`.
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|file| file.take(PASSWORD_FILE_BYTES_MAX).read_to_string(&mut text))
         .with_context(|| format!("could not read the password file `{}`", file.display()))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
@@ -126,6 +133,7 @@ fn of_environment(name: Option<&str>, read: impl Fn(&str) -> Option<String>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_nearest_password_wins() {

@@ -205,7 +205,7 @@ impl Format for Html {
                 .collect(),
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
-        rendered("report.html", TEMPLATE, &page).into()
+        Rendered::of_files(&rendered("report.html", TEMPLATE, &page), Vec::new())
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Format, Options, Rendered, explanation};
 use crate::judge::Summary;
 use crate::judge::summary::SCHEMA_VERSION;
+use crate::visible::escaped_json;
 
 /// What a report of dbduel says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +68,7 @@ impl Format for Json {
         let mut text = serde_json::to_string_pretty(&document)
             .expect("a summary has string keys and finite numbers, so it is always JSON");
         text.push('\n');
-        text.into()
+        Rendered::of_files(&escaped_json(text), Vec::new())
     }
 }
 

@@ -24,6 +24,7 @@ use dbduel_record::event::Finding;
 pub use terminal::wrap;
 
 use crate::judge::Summary;
+use crate::visible::{visible, visible_inked};
 
 /// What the caller knows about the place where the report will be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +79,23 @@ pub fn format(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)
 }
 
-impl From<String> for Rendered {
-    fn from(text: String) -> Self {
+impl Rendered {
+    /// A report for files, with nothing in it that drives a terminal or turns the direction of a line around.
+    fn of_files(text: &str, files: Vec<ExtraFile>) -> Self {
+        let visible_file = |ExtraFile { name, text }| ExtraFile {
+            name,
+            text: visible(&text).into_owned(),
+        };
         Self {
-            text,
+            text: visible(text).into_owned(),
+            files: files.into_iter().map(visible_file).collect(),
+        }
+    }
+
+    /// A report for a terminal, as [`Rendered::of_files`] but for its own ornaments.
+    fn of_terminal(text: &str) -> Self {
+        Self {
+            text: visible_inked(text).into_owned(),
             files: Vec::new(),
         }
     }

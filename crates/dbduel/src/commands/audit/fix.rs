@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::event::Severity;
 
 use super::text::wrap;
@@ -16,21 +17,21 @@ use crate::commands::run::plan_of;
 use crate::judge::audit::{AuditFinding, Fix, Kind, RemedySetting};
 use crate::lab::inspect::{Gathered, Origin};
 
-/// Writes the experiment and checks that it can be planned.
+/// Writes the experiment and checks that it can be planned, with as much for a script as `scripts` says.
 ///
 /// # Errors
 /// When the file exists or cannot be written, or what was found cannot be made an experiment.
-pub fn write(path: &Path, contest: &Gathered, fix: &Fix) -> Result<()> {
+pub fn write(path: &Path, contest: &Gathered, fix: &Fix, scripts: ScriptAccess) -> Result<()> {
     if path.exists() {
         bail!("`{}` exists; name a new file", path.display());
     }
     let text = match &contest.origin {
         Origin::Experiment { path: given, text } => {
-            amend::experiment(given, text, path, contest, fix)?
+            amend::experiment(given, text, path, contest, fix, scripts)?
         }
         Origin::Servers(addresses) => {
             let text = compose::experiment(contest, addresses, fix);
-            plan_of(path, &text).context("the equalised experiment cannot be planned")?;
+            plan_of(path, &text, scripts).context("the equalised experiment cannot be planned")?;
             text
         }
     };

@@ -1,11 +1,11 @@
 //! Where a durability log comes from: a record, or a file of its own.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Record;
 use dbduel_record::commits::{CommitRange, CommitRow, from_csv};
+use dbduel_record::foreign;
 use dbduel_record::plan::Workload;
 use dbduel_record::store::COMMITS;
 
@@ -27,7 +27,7 @@ impl Log {
         if path.is_dir() {
             return Self::of_record(&Record::open(path)?, contender);
         }
-        let bytes = fs::read(path)
+        let bytes = foreign::read(path, foreign::TABLE_BYTES_MAX)
             .with_context(|| format!("could not read the durability log `{}`", path.display()))?;
         let rows = from_csv(&bytes)
             .with_context(|| format!("`{}` is not a durability log", path.display()))?;
@@ -74,6 +74,7 @@ impl Log {
 mod tests {
     use super::*;
     use dbduel_record::commits::to_csv;
+    use std::fs;
 
     #[test]
     fn a_file_is_read_for_one_contender_or_all() {

@@ -1,9 +1,10 @@
 //! The directory of a new record: where it is, and what is in it before anything runs.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::script;
 use dbduel_record::store::SELFTEST;
 use dbduel_record::{Plan, RecordWriter};
@@ -13,6 +14,9 @@ use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::host;
 use crate::lab::server::Home;
+
+/// Runs of one experiment that may begin within a second.
+const PLACES_MAX: u32 = 100;
 
 /// Where the record keeps the text of a script that is the workload.
 const SCRIPTS: &str = "scripts";
@@ -27,22 +31,42 @@ pub fn create(
     file: &ExperimentFile<'_>,
     plan: &Plan,
 ) -> Result<PathBuf> {
-    let record = new_place(results, file.path);
+    let record = new_place(results, file.path)?;
     create_at(home, &record, file.text, plan)?;
     Ok(record)
 }
 
-/// The directory that a run of the experiment at `path` gets when it begins now.
-#[must_use]
-pub fn new_place(results: &Path, path: &Path) -> PathBuf {
+/// Makes the directory that a run of the experiment at `path` gets when it begins now. A second one within the same second
+/// gets one with a number.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn new_place(results: &Path, path: &Path) -> Result<PathBuf> {
     let stem = path
         .file_stem()
         .map_or_else(|| "duel".into(), |stem| stem.to_string_lossy().into_owned());
     let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    results.join(format!(
-        "{stamp}-{}",
-        dbduel_record::names::file_name(&stem)
-    ))
+    let name = format!("{stamp}-{}", dbduel_record::names::file_name(&stem));
+    let failed = |dir: &Path| {
+        format!(
+            "could not create `{}`; `--results` names another place for records",
+            dir.display()
+        )
+    };
+    fs::create_dir_all(results).with_context(|| failed(results))?;
+    let mut dir = results.join(&name);
+    for number in 2..=PLACES_MAX {
+        match fs::create_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                dir = results.join(format!("{name}-{number}"));
+            }
+            made => return made.map(|()| dir.clone()).with_context(|| failed(&dir)),
+        }
+    }
+    bail!(
+        "{PLACES_MAX} runs of `{}` began in this second; `--results` names another place for records",
+        path.display()
+    )
 }
 
 /// Makes a new record in the directory `record`.
@@ -85,4 +109,22 @@ fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
     let list = serde_json::to_vec_pretty(&list)?;
     writer.replace(&Path::new(SCRIPTS).join("list.json"), &list)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_within_one_second_have_places_of_their_own() {
+        let results = tempfile::tempdir().unwrap();
+        let place = |()| new_place(results.path(), Path::new("duel.toml")).unwrap();
+        let places = [(); 5].map(place);
+        for (number, place) in places.iter().enumerate() {
+            assert!(
+                place.is_dir() && !places[..number].contains(place),
+                "{places:?}"
+            );
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 
 use crate::chance::fresh_seed;
@@ -15,15 +16,15 @@ use crate::lab::inspect::planned;
 use crate::lab::server::Home;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
-/// budget.
+/// budget. A script that is the workload may do as much as `scripts` says.
 ///
 /// # Errors
 /// All that is wrong with it, with line and column.
-pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
+pub fn plan_of(path: &Path, text: &str, scripts: ScriptAccess) -> Result<(Experiment, Plan)> {
     let experiment = Experiment::parse(path, text)?;
     let surroundings = Surroundings {
         runs_here: false,
-        ..surroundings()
+        ..surroundings(scripts)
     };
     let file = ExperimentFile {
         path,
@@ -42,7 +43,7 @@ pub fn plan_of(path: &Path, text: &str) -> Result<(Experiment, Plan)> {
 
 /// What a plan needs to know beside the experiment.
 #[must_use]
-pub fn surroundings() -> Surroundings {
+pub fn surroundings(scripts: ScriptAccess) -> Surroundings {
     Surroundings {
         created: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -51,6 +52,7 @@ pub fn surroundings() -> Surroundings {
         cpus: host::cpus(),
         processors: host::processors(),
         runs_here: true,
+        scripts,
     }
 }
 

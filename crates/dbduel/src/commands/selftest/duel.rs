@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::facts::Resolution;
@@ -94,7 +95,7 @@ impl Match {
     pub fn conduct(&self, home: &Home) -> Result<Option<Outcome>> {
         let path = Path::new("selftest.toml");
         let text = self.experiment();
-        let (experiment, plan) = run::plan_of(path, &text)?;
+        let (experiment, plan) = run::plan_of(path, &text, ScriptAccess::Confined)?;
         let file = ExperimentFile {
             path,
             text: &text,
@@ -264,9 +265,10 @@ mod tests {
                     is_quiet: false,
                 };
                 let text = set.experiment();
-                let (_, plan) = run::plan_of(Path::new("selftest.toml"), &text)
-                    .context(budget_s.to_string())
-                    .unwrap();
+                let (_, plan) =
+                    run::plan_of(Path::new("selftest.toml"), &text, ScriptAccess::Confined)
+                        .context(budget_s.to_string())
+                        .unwrap();
                 assert!(plan.decision.blocks_max >= 9, "{budget_s}");
                 assert_eq!(plan.injection.is_some(), injected_share > 0.0);
             }

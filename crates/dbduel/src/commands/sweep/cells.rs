@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
@@ -159,7 +160,7 @@ impl Sweep<'_> {
             self.plan,
             cell,
             left_s.max(planned_s),
-            &run::surroundings(),
+            &run::surroundings(ScriptAccess::Full),
         )?;
         let plan = if record.join(PLAN).is_file() {
             Record::open(record)?.plan

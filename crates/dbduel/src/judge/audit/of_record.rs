@@ -4,8 +4,7 @@
 
 mod stints;
 
-use std::fs;
-
+use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::plan::Contender;
 use dbduel_record::store::{ContenderFiles, contender_dir};
 use dbduel_record::{Event, Record};
@@ -76,7 +75,7 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
     }
     let text = |file: &str| {
         let path = contender_dir(&record.dir, &contender.name).join(file);
-        fs::read(path)
+        read(&path, DOCUMENT_BYTES_MAX)
             .ok()
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     };

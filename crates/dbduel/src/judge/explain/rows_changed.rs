@@ -6,8 +6,8 @@
 //! one there say too much; InnoDB's counters at both ends of the run show it.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::store::contender_dir;
 
 use crate::judge::evidence::{Evidence, slice_of};
@@ -34,7 +34,10 @@ pub fn why_not_counted(evidence: &Evidence<'_>, contender: usize) -> Option<Stri
         return None;
     }
     let name = &record.plan.contenders.get(contender)?.name;
-    let schema = fs::read(contender_dir(&record.dir, name).join("schema.sql"));
+    let schema = read(
+        &contender_dir(&record.dir, name).join("schema.sql"),
+        DOCUMENT_BYTES_MAX,
+    );
     if let Some(engine) = schema
         .ok()
         .and_then(|text| other_engine(&String::from_utf8_lossy(&text)))
@@ -84,6 +87,7 @@ fn other_engine(schema: &str) -> Option<String> {
 mod tests {
     use super::*;
     use dbduel_record::Record;
+    use std::fs;
 
     use crate::judge::summarise;
     use crate::judge::summary::Figure;

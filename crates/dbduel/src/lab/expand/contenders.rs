@@ -1,5 +1,7 @@
 //! Contenders: what `like` brings, and parameters of the workload that a contender has of its own.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use dbduel_load::workloads::{self, parameters};
@@ -21,14 +23,15 @@ pub(super) fn complete_contender(
         .iter()
         .find_map(|contender| contender.password_file.as_ref());
     let mut settings: Vec<Setting> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for setting in chain.iter().rev().flat_map(|contender| &contender.settings) {
         let (name, value) = (setting.name.value.clone(), setting.value.value.clone());
-        match settings
-            .iter_mut()
-            .find(|known| normalised_name(&known.name) == normalised_name(&name))
-        {
-            Some(known) => known.value = value,
-            None => settings.push(Setting { name, value }),
+        match places.entry(normalised_name(&name)) {
+            Entry::Occupied(known) => settings[*known.get()].value = value,
+            Entry::Vacant(new) => {
+                new.insert(settings.len());
+                settings.push(Setting { name, value });
+            }
         }
     }
     if let Some(server) = server {

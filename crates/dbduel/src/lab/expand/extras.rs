@@ -62,7 +62,7 @@ pub(super) fn check_running_once(
         let earlier = contenders[..index].iter();
         if let Some(same) = earlier
             .clone()
-            .find(|one| address(one).as_ref() == Some(&own))
+            .find(|one| address(one).is_some_and(|other| other.is_same_place(&own)))
         {
             let written = &experiment.contenders[index];
             let span = written

@@ -2,14 +2,19 @@
 
 use dbduel_record::plan::{Arrival, LoadLevel};
 
+use super::super::experiment::document::Report;
 use super::super::experiment::{self, ArrivalKind, Rates};
 use super::workload::Asked;
+
+/// Most load levels of one contest.
+const LEVELS_MAX: usize = 100;
 
 /// Clients when nobody says how many.
 pub(super) const CLIENTS: u32 = 16;
 
 /// What `[load]` says stands before what a configuration of the workload's own asks for.
 pub(super) fn complete_levels(
+    report: &Report<'_>,
     load: &experiment::Load,
     asked: &Asked,
     first_rate: f64,
@@ -41,9 +46,22 @@ pub(super) fn complete_levels(
             _ => arrival(rate),
         },
     };
+    let count = clients.len().saturating_mul(rates.len());
+    if count > LEVELS_MAX {
+        let span = match (&load.clients, &load.rate) {
+            (Some(clients), _) => clients.span.clone(),
+            (None, Some(rates)) => rates.span.clone(),
+            (None, None) => 0..0,
+        };
+        let message = format!(
+            "clients and rates make {count} load levels, at most {LEVELS_MAX} can be in one contest; list fewer"
+        );
+        report.add(&span, message);
+    }
     clients
         .into_iter()
         .flat_map(|clients| rates.iter().map(move |&rate| (clients, rate)))
         .map(|(clients, rate)| level(clients, rate))
+        .take(LEVELS_MAX)
         .collect()
 }

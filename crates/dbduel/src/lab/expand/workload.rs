@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dbduel_load::workloads::completion::{self, CompletionError};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 
@@ -22,6 +23,7 @@ pub(super) fn complete_workload(
     report: &Report<'_>,
     path: &Path,
     experiment: &Experiment,
+    access: ScriptAccess,
 ) -> (Workload, Asked) {
     let (written, load) = (&experiment.workload, &experiment.load);
     let name = written.name.value.clone();
@@ -45,7 +47,7 @@ pub(super) fn complete_workload(
         complete_script(path, load, &mut given);
     }
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
-    let (parameters, asked) = match completion::complete(workload, &given, directory) {
+    let (parameters, asked) = match completion::complete(workload, &given, directory, access) {
         Ok(completed) => (
             completed.parameters,
             Asked {

@@ -1,5 +1,6 @@
 //! `[contenders.NAME]`: the configured servers, and the names that refer to them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use toml::Spanned;
@@ -9,11 +10,14 @@ use super::document::{Located, Report, Section, describe, nearest, string};
 use super::workload::read_parameters;
 use super::{Contender, Setting, normalised_name};
 use crate::lab::server::reserved;
+use crate::visible::visible;
 
 /// Longest name of a contender, characters.
 const NAME_CHARACTERS_MAX: usize = 60;
 /// Most contenders of one experiment.
 const CONTENDERS_MAX: usize = 16;
+/// Most settings of one contender; servers have some 700.
+const SETTINGS_MAX: usize = 1000;
 
 pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Contender> {
     let Some(section) = root.section("contenders") else {
@@ -23,6 +27,15 @@ pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Ve
         );
         return Vec::new();
     };
+    let count = section.entries().count();
+    if count > CONTENDERS_MAX {
+        report.add(
+            &section.span(),
+            format!("at most {CONTENDERS_MAX} contenders, found {count}"),
+        );
+        // What refers to what among so many is not looked at.
+        return Vec::new();
+    }
     let mut contenders = Vec::new();
     for (name, value) in section.entries() {
         let DeValue::Table(table) = value.get_ref() else {
@@ -51,21 +64,12 @@ pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Ve
         let section = Section::new(report, title, value.span(), table);
         contenders.push(read_contender(report, &section, name));
     }
-    match section.entries().count() {
-        count @ 0..2 => {
-            let message = format!(
-                "a duel needs at least two contenders, found {count}; to compare a server with itself give it a second \
-                 name with `like`"
-            );
-            report.add(&section.span(), message);
-        }
-        count if count > CONTENDERS_MAX => {
-            report.add(
-                &section.span(),
-                format!("at most {CONTENDERS_MAX} contenders, found {count}"),
-            );
-        }
-        _ => {}
+    if count < 2 {
+        let message = format!(
+            "a duel needs at least two contenders, found {count}; to compare a server with itself give it a second \
+             name with `like`"
+        );
+        report.add(&section.span(), message);
     }
     contenders
 }
@@ -89,8 +93,11 @@ fn check_name(name: &str) -> Result<(), String> {
             "the name of a contender has 1 to {NAME_CHARACTERS_MAX} characters, this one has {characters}"
         ));
     }
-    if name.chars().any(char::is_control) {
-        return Err("the name of a contender has no control characters".to_owned());
+    if matches!(visible(name), Cow::Owned(_)) || name.contains(['\n', '\t']) {
+        return Err(
+            "the name of a contender has no control characters and no marks of direction"
+                .to_owned(),
+        );
     }
     Ok(())
 }
@@ -134,6 +141,14 @@ fn read_contender(
 fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting> {
     let mut seen = BTreeSet::new();
     let mut settings = Vec::new();
+    let count = section.entries().count();
+    if count > SETTINGS_MAX {
+        report.add(
+            &section.span(),
+            format!("at most {SETTINGS_MAX} settings, found {count}"),
+        );
+        return settings;
+    }
     for (name, value) in section.entries() {
         if !seen.insert(normalised_name(&name.value)) {
             report.add(
@@ -195,6 +210,10 @@ pub(super) fn check_contender_names(
     contenders: &[Contender],
     baseline: Option<&Located<String>>,
 ) {
+    // There are none, or too many, which is reported.
+    if contenders.is_empty() {
+        return;
+    }
     let names = || {
         contenders
             .iter()

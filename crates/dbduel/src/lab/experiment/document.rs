@@ -35,10 +35,11 @@ impl Trouble {
     /// A trouble at a byte offset of `text`.
     #[must_use]
     pub fn at(text: &str, offset: usize, message: String) -> Self {
-        let (line, column) = position(text, offset);
+        let mut place = Place::default();
+        place.advance(text, offset);
         Self {
-            line,
-            column,
+            line: place.line,
+            column: place.column,
             message,
         }
     }
@@ -112,9 +113,17 @@ impl<'t> Report<'t> {
         troubles.sort();
         // Contenders that are like another one would repeat what is wrong with it.
         troubles.dedup();
+        let mut place = Place::default();
         let list = troubles
             .into_iter()
-            .map(|(offset, message)| Trouble::at(self.text, offset, message))
+            .map(|(offset, message)| {
+                place.advance(self.text, offset);
+                Trouble {
+                    line: place.line,
+                    column: place.column,
+                    message,
+                }
+            })
             .collect();
         Err(Troubles {
             path: self.path.to_owned(),
@@ -123,14 +132,40 @@ impl<'t> Report<'t> {
     }
 }
 
-/// Line and column, both from 1, of a byte offset.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
+/// A place in a text that is only moved on, so that many places take one walk.
+struct Place {
+    offset: usize,
+    line: usize,
+    column: usize,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place {
+            offset: 0,
+            line: 1,
+            column: 1,
+        }
+    }
+}
+
+impl Place {
+    /// Moves to a byte offset, which is not before the present one; one within a character counts as its end.
+    fn advance(&mut self, text: &str, offset: usize) {
+        let passed = text.get(self.offset..).unwrap_or_default();
+        for character in passed.chars() {
+            if self.offset >= offset {
+                break;
+            }
+            self.offset += character.len_utf8();
+            if character == '\n' {
+                self.line += 1;
+                self.column = 1;
+            } else {
+                self.column += 1;
+            }
+        }
+    }
 }
 
 /// Parses `text` as TOML.

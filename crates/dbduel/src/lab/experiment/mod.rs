@@ -29,6 +29,9 @@ use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
 
+/// Largest experiment file, bytes; those of people have a few kilobytes.
+pub const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
+
 /// A parsed experiment file.
 #[derive(Debug, Clone)]
 pub struct Experiment {

@@ -1,10 +1,12 @@
 //! A running server, asked over a connection.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use crate::judge::audit::evidence::Connection as Link;
@@ -29,7 +31,8 @@ pub fn read(
     Ok(evidence)
 }
 
-/// Asks the running server of a contender, over a connection like those of its contest.
+/// Asks the running server of a contender, over a connection like those of its contest, within the plan's limit of a
+/// statement.
 ///
 /// # Errors
 /// As for [`read`], and when the password file cannot be read.
@@ -37,12 +40,16 @@ pub fn of_contender(
     contender: &Contender,
     address: &Address,
     user: Option<&str>,
+    plan: &Plan,
 ) -> Result<ServerEvidence> {
     let name = &contender.name;
     let about = || format!("contender `{name}`");
     let file = contender.password_file.as_deref().map(Path::new);
     let credentials = login::credentials(user, file, Some(name)).with_context(about)?;
-    let options = ConnectOptions::default();
+    let options = ConnectOptions {
+        statement_deadline: Duration::from_secs_f64(plan.limits.statement_s),
+        ..ConnectOptions::default()
+    };
     read(name, address, &credentials, &options, Told::Experiment).with_context(about)
 }
 

@@ -35,8 +35,9 @@ pub struct NotAValue {
 pub fn case(plan: &Plan, machine: Machine) -> Result<Case> {
     let machine = for_servers(plan, machine);
     let contenders = plan.contenders.iter();
-    let contenders: Result<Vec<ServerEvidence>> =
-        contenders.map(|one| contender(one, machine)).collect();
+    let contenders: Result<Vec<ServerEvidence>> = contenders
+        .map(|one| contender(plan, one, machine))
+        .collect();
     let mut case = Case::of(contenders?);
     about_plan(&mut case, plan);
     Ok(case)
@@ -66,7 +67,9 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
         };
         let evidence = match &name.meaning {
             // A server that does not answer now is for the contest to report.
-            Meaning::Running { address, user } => running(contender, address, user.as_deref()).ok(),
+            Meaning::Running { address, user } => {
+                running(plan, contender, address, user.as_deref()).ok()
+            }
             Meaning::Provided { .. } => {
                 let at_hand = install::at_hand(&name, home).and_then(|build| {
                     let version = Version::parse(&build.version.to_string())?;
@@ -137,11 +140,11 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.declare_what_was_asked();
 }
 
-fn contender(contender: &Contender, machine: Machine) -> Result<ServerEvidence> {
+fn contender(plan: &Plan, contender: &Contender, machine: Machine) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
     let name = ServerName::parse(&contender.server).with_context(about)?;
     if let Meaning::Running { address, user } = &name.meaning {
-        return running(contender, address, user.as_deref());
+        return running(plan, contender, address, user.as_deref());
     }
     let Some((product, version)) = known_version(&name) else {
         bail!(
@@ -153,8 +156,13 @@ fn contender(contender: &Contender, machine: Machine) -> Result<ServerEvidence> 
 }
 
 /// What a running server shows, with what its contender asks for.
-fn running(contender: &Contender, address: &Address, user: Option<&str>) -> Result<ServerEvidence> {
-    let mut evidence = live::of_contender(contender, address, user)?;
+fn running(
+    plan: &Plan,
+    contender: &Contender,
+    address: &Address,
+    user: Option<&str>,
+) -> Result<ServerEvidence> {
+    let mut evidence = live::of_contender(contender, address, user, plan)?;
     ask_for(contender, &mut evidence);
     Ok(evidence)
 }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use dbduel_record::foreign::read_text;
+
 /// Largest file, bytes. A dump of all variables has some 30 KiB, a status text some 100.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Longest line, bytes.
@@ -67,7 +69,7 @@ impl TextError {
 pub fn whole(path: &Path) -> Result<String, TextError> {
     lines(path)?;
     // Read again for its own ends of lines.
-    std::fs::read_to_string(path).map_err(|source| TextError::Read {
+    read_text(path, FILE_BYTES_MAX).map_err(|source| TextError::Read {
         path: path.to_owned(),
         source,
     })

@@ -12,6 +12,7 @@ const DISTANCE_MAX: usize = 5;
 pub fn is_variable(name: &str) -> bool {
     NAMES
         .lines()
+        .filter(|line| !line.starts_with('#'))
         .any(|line| line.split_ascii_whitespace().next() == Some(name))
 }
 

@@ -69,7 +69,7 @@ impl Format for Markdown {
         list(&mut text, "Not measured", &view.not_measured);
         entries(&mut text, "Method", &view.method);
         entries(&mut text, "To run it again", &view.reproduce);
-        Rendered { text, files }
+        Rendered::of_files(&text, files)
     }
 }
 

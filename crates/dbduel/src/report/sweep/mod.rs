@@ -11,6 +11,7 @@ mod tests;
 
 use super::Options;
 use crate::judge::records::sweep::SweepSummary;
+use crate::visible::{escaped_json, visible, visible_inked};
 use view::SweepView;
 
 /// A format of the report: name on the command line, file name beside the cells, and how it is made.
@@ -26,7 +27,11 @@ impl SweepFormat {
     /// The report.
     #[must_use]
     pub fn render(&self, summary: &SweepSummary, options: &Options) -> String {
-        (self.render)(summary, options)
+        let text = (self.render)(summary, options);
+        match self.file_name {
+            Some(_) => visible(&text).into_owned(),
+            None => visible_inked(&text).into_owned(),
+        }
     }
 }
 
@@ -55,7 +60,9 @@ pub const FORMATS: &[SweepFormat] = &[
 ];
 
 fn json(summary: &SweepSummary) -> String {
-    serde_json::to_string_pretty(summary)
-        .expect("the summary has string keys and no number that is not finite in JSON's sense")
-        + "\n"
+    escaped_json(
+        serde_json::to_string_pretty(summary)
+            .expect("the summary has string keys and no number that is not finite in JSON's sense")
+            + "\n",
+    )
 }

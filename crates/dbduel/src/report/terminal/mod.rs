@@ -69,7 +69,7 @@ impl Format for Terminal {
         if let Some(digest) = &summary.record_digest {
             page.wrapped(&format!("Record: digest {digest}"));
         }
-        Rendered::from(page.text)
+        Rendered::of_terminal(&page.text)
     }
 }
 

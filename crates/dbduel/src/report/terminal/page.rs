@@ -3,6 +3,7 @@
 //! Knows nothing of what it is about.
 
 use crate::report::{Options, words};
+use crate::visible::{ORNAMENTS, visible};
 
 /// Narrower terminals get lines that wrap.
 const WIDTH_MIN: usize = 40;
@@ -37,16 +38,17 @@ impl Page {
     }
 
     pub(in crate::report) fn inked(&self, ink: Ink, text: &str) -> String {
+        let [bold, dim, good, bad, warning, end] = ORNAMENTS;
         let code = match ink {
             Ink::Plain => return text.to_owned(),
             _ if !self.colour => return text.to_owned(),
-            Ink::Bold => "1",
-            Ink::Dim => "2",
-            Ink::Good => "1;32",
-            Ink::Bad => "1;31",
-            Ink::Warning => "1;33",
+            Ink::Bold => bold,
+            Ink::Dim => dim,
+            Ink::Good => good,
+            Ink::Bad => bad,
+            Ink::Warning => warning,
         };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        format!("\u{1b}[{code}m{text}\u{1b}[{end}m")
     }
 
     pub(in crate::report) fn line(&mut self, text: &str) {
@@ -74,17 +76,9 @@ impl Page {
     }
 }
 
-/// Control characters would let a name in the record drive the terminal.
+/// A text of one line, without what would let a name in the record drive the terminal.
 pub(in crate::report) fn clean(text: &str) -> String {
-    text.chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect()
+    visible(text).replace(['\n', '\t'], " ")
 }
 
 /// Words into lines: the first starts at column `first`, the others at `indent`.

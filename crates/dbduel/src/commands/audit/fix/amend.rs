@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
@@ -27,14 +28,15 @@ pub(super) fn experiment(
     path: &Path,
     contest: &Gathered,
     fix: &Fix,
+    scripts: ScriptAccess,
 ) -> Result<String> {
-    let (_, before) = plan_of(given, text)?;
+    let (_, before) = plan_of(given, text, scripts)?;
     refuse_running(&before, fix)?;
     let mut settings = fix.settings.clone();
     for _ in 0..ROUNDS {
         let amended = amended(text, &settings)
             .with_context(|| format!("could not amend `{}`", given.display()))?;
-        let (_, after) = plan_of(path, &amended).with_context(|| {
+        let (_, after) = plan_of(path, &amended, scripts).with_context(|| {
             format!(
                 "the amended experiment cannot be planned from `{}`; name a file beside `{}`",
                 path.display(),

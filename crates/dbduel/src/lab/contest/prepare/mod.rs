@@ -8,7 +8,7 @@ mod running;
 mod sandboxed;
 mod session;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use dbduel_load::workloads::{self, Workload};
@@ -58,7 +58,9 @@ pub fn prepare(
         let name = ServerName::parse(&contender.server)?;
         candidates.push(match &name.meaning {
             Meaning::Running { address, user } => {
-                Candidate::Running(running::visit(contender, address, user.as_deref())?)
+                let statement = Duration::from_secs_f64(plan.limits.statement_s);
+                let resident = running::visit(contender, address, user.as_deref(), statement)?;
+                Candidate::Running(resident)
             }
             Meaning::Provided { .. } => {
                 let (sandbox, remarks) = sandboxed::create(setting, number, contender, &name)?;

@@ -36,7 +36,7 @@ pub fn rehearse(setting: &Setting<'_>) -> Result<Vec<ServerEvidence>> {
 fn ask(setting: &Setting<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running { address, user } = &name.meaning {
-        return live::of_contender(contender, address, user.as_deref());
+        return live::of_contender(contender, address, user.as_deref(), setting.plan);
     }
     // What the server remarks on its settings shows in what it made of them.
     let (sandbox, _) = sandboxed::create(setting, number, contender, &name)?;

@@ -1,7 +1,7 @@
 //! A contender whose server runs already: visited, and given its data when it has none.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
@@ -18,15 +18,23 @@ use crate::lab::dataset;
 use crate::lab::login::{self, Told};
 use crate::lab::server::DATABASE;
 
-/// Logs in and sees that our database is there.
+/// Logs in and sees that our database is there; a statement may take as long as `statement`.
 ///
 /// # Errors
 /// When the server does not answer or does not let us in.
-pub fn visit(contender: &Contender, address: &Address, user: Option<&str>) -> Result<Resident> {
+pub fn visit(
+    contender: &Contender,
+    address: &Address,
+    user: Option<&str>,
+    statement: Duration,
+) -> Result<Resident> {
     let about = || format!("contender `{}`", contender.name);
     let file = contender.password_file.as_deref().map(Path::new);
     let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
-    let options = ConnectOptions::default();
+    let options = ConnectOptions {
+        statement_deadline: statement,
+        ..ConnectOptions::default()
+    };
     let mut connection =
         login::connect(address, &credentials, &options, Told::Experiment).with_context(about)?;
     connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;

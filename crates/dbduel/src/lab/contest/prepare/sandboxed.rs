@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
+use dbduel_record::foreign::read_text;
 use dbduel_record::plan::{Contender, Plan};
 
 use super::{Origin, is_dataset_known, ready};
@@ -15,6 +16,7 @@ use crate::lab::contest::arena::{Place, Resident, Sandboxed, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset::{self, Snapshots};
+use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server::{
     self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName, StartError,
@@ -255,7 +257,7 @@ fn located(setting: &Setting<'_>, contender: &Contender, error: anyhow::Error) -
         return error.context(format!("contender `{}`", contender.name));
     };
     let message = format!("contender `{}`: {refused}", contender.name);
-    let text = std::fs::read_to_string(setting.experiment_path).unwrap_or_default();
+    let text = read_text(setting.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
     match setting
         .experiment
         .setting_span(&contender.name, &refused.setting.name)
