@@ -4,7 +4,6 @@
 //! field may hold a line break, so a torn row can end like a whole one.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::{COMMITS, EVENTS, GROWING, LATENCY, RecordError};
 use crate::event::{Event, Stamped};
+use crate::foreign::{self, TABLE_BYTES_MAX};
 use crate::manifest::last_seal;
 
 /// The bytes of the growing files that count.
@@ -97,7 +97,7 @@ pub(super) fn all(dir: &Path) -> Result<Vec<TornEnd>, RecordError> {
     let mut ends = Ends::default();
     let mut found = Vec::new();
     for file in GROWING {
-        let bytes = match fs::read(dir.join(file)) {
+        let bytes = match foreign::read_below(dir, file, TABLE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(source) => {
