@@ -189,10 +189,15 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
         for &other in &others {
             let indices = [case.baseline, other];
             let readings = indices.map(|index| reading::read(fact, case, index));
-            // What is only inferred, or follows from a machine that is not described, may differ.
-            let is_open = readings.iter().any(|reading| {
-                reading.is_inferred || reading.is_undetermined || reading.is_assumed
-            });
+            // What is only inferred, or follows from a machine that is not described, may differ
+            // unless both sides are of one version and show the same.
+            let [one, two] = indices.map(|index| &case.contenders[index]);
+            let are_alike = (one.product, one.version) == (two.product, two.version)
+                && readings[0].from == readings[1].from;
+            let is_open = !are_alike
+                && readings.iter().any(|reading| {
+                    reading.is_inferred || reading.is_undetermined || reading.is_assumed
+                });
             let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs || is_open;
             if is_apart
                 && compare::weight(fact, case, &indices, &readings) > Weight::Information
