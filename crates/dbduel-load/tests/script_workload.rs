@@ -33,7 +33,11 @@ function event()
         reading()
     end
 end
-function prepare() sysbench.sql.driver():connect():query("SELECT SLEEP(60)") end
+function prepare()
+    local con = sysbench.sql.driver():connect()
+    con:query("SELECT 5")
+    con:query("SELECT SLEEP(60)")
+end
 "#;
 
 fn given(folder: &tempfile::TempDir, more: &[(&str, &str)]) -> Parameters {
@@ -201,28 +205,29 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     let workload = workloads::find("script").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let parameters = parameters::resolve(workload, &given(&folder, &[])).unwrap();
-    // Answers the login and then nothing for longer than the test may take.
-    let late = support::act(600_000, dbduel_wire::server::Answer::Proper);
-    let (_directory, server) = support::scripted(vec![late]);
+    // Answers the first question on a connection, such as that for the fill's lock, and then nothing.
+    let acts = vec![
+        support::act(0, dbduel_wire::server::Answer::Proper),
+        support::act(0, dbduel_wire::server::Answer::Stall),
+    ];
+    let (_directory, server) = support::scripted(acts);
     let began = Instant::now();
-    let outcome = cancelled_fill(&server.address(), &parameters, || {
-        !server.heard().is_empty()
-    });
+    let outcome = cancelled_fill(&server.address(), &parameters, || server.heard().len() == 3);
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
     assert!(
         began.elapsed() < Duration::from_secs(300),
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(server.heard().len(), 1, "{:?}", server.heard());
+    assert_eq!(server.heard().len(), 3, "{:?}", server.heard());
 }
 
 #[test]
 fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
     /// Executions until LuaJIT has compiled the loop around them, and some more.
     const EXECUTED: usize = 500;
-    /// With the login and the preparation.
-    const ANSWERED: usize = EXECUTED + 2;
+    /// With the login and the preparation, and the login and the question of the connection that holds the fill's lock.
+    const ANSWERED: usize = EXECUTED + 4;
     let folder = tempfile::tempdir().unwrap();
     let closed = folder.path().join("closed");
     let text = format!(
@@ -242,7 +247,7 @@ fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
         closed.display()
     );
     let mut acts = vec![support::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
-    acts.push(support::act(60_000, dbduel_wire::server::Answer::Proper));
+    acts.push(support::act(0, dbduel_wire::server::Answer::Stall));
     let (_directory, server) = support::scripted(acts);
     let workload = workloads::find("script").unwrap();
     let given = given_text(&text, &folder, &[]);
