@@ -316,21 +316,38 @@ mod tests {
     }
 
     /// Contenders with a rhythm of their own: blocks scatter by more than their mean does, which only their order shows.
-    #[test]
-    fn intervals_of_a_mean_are_within_two_points_where_contenders_have_a_rhythm_too() {
+    /// In so many duels each, with what chance may add to the points, by how many more of the duels Student's interval holds
+    /// the truth, and how many of the narrow intervals may miss it.
+    fn check_means_with_a_rhythm(duels: u64, chance: f64, more: usize, missed_max: usize) {
         for (name, noise) in MACHINES {
             for (blocks, within) in [(7, 2.5), (14, 2.0), (28, 2.0), (56, 2.0)] {
-                let found = of_mean(noise, blocks, ALPHA, 4000);
+                let found = of_mean(noise, blocks, ALPHA, duels);
                 let [own, student] = found;
                 let points = (own.percent() - 95.0).abs();
-                assert!(points <= within, "{name} {blocks}: {found:?}");
+                assert!(points <= within + chance, "{name} {blocks}: {found:?}");
                 // The same duels for both, so that few in a thousand are no chance.
-                assert!(own.held + 32 <= student.held, "{name} {blocks}: {found:?}");
+                assert!(
+                    own.held + more <= student.held,
+                    "{name} {blocks}: {found:?}"
+                );
                 // A share such as a statement of an explanation has: not below it by more than chance.
-                let [own, _] = of_mean(noise, blocks, 0.01, 4000);
-                assert!(own.given - own.held <= 60, "{name} {blocks}: {own:?}");
+                let [own, _] = of_mean(noise, blocks, 0.01, duels);
+                let missed = own.given - own.held;
+                assert!(missed <= missed_max, "{name} {blocks}: {own:?}");
             }
         }
+    }
+
+    /// A tenth of the duels, for every commit: 3.1 standard deviations are 3.4 points.
+    #[test]
+    fn intervals_of_a_mean_are_near_what_they_promise_where_contenders_have_a_rhythm_too() {
+        check_means_with_a_rhythm(400, 3.4, 0, 10);
+    }
+
+    #[test]
+    #[ignore = "nightly: 96,000 duels"]
+    fn intervals_of_a_mean_are_within_two_points_where_contenders_have_a_rhythm_too() {
+        check_means_with_a_rhythm(4000, 0.0, 32, 60);
     }
 
     /// An hour's intervals of the mean are narrower where there is a rhythm, and sign flips nearer to their promise. Where
