@@ -21,6 +21,7 @@ mod suite {
     pub mod fairness;
     pub mod faults;
     pub mod fill;
+    pub mod finished;
     pub mod harness;
     pub mod hostile;
     pub mod house;

@@ -9,6 +9,7 @@ use dbduel_record::Record;
 use serde_json::Value;
 
 use super::bare_server::{BareServer, free_port};
+use super::finished;
 use super::lab::{
     Lab, program, published, servers_left, shipped, short_experiment, signal, with_servers,
 };
@@ -54,8 +55,7 @@ fn equal_servers_are_fair_after_their_contest_and_their_record_is_whole() {
     let Some(_turn) = with_servers("equal servers", &servers[..1]) else {
         return;
     };
-    let lab = Lab::new(&short_experiment(servers, ""));
-    lab.run();
+    let lab = finished::contest(&short_experiment(servers, ""));
     let record = lab.record_dir();
     let report = published(&record);
     let audit = &report["summary"]["audit"];
@@ -77,20 +77,19 @@ fn equal_servers_are_fair_after_their_contest_and_their_record_is_whole() {
         "{whole:#}"
     );
     assert_eq!(whole["digest"], report["summary"]["record_digest"]);
-    check_records_together(&record);
-    check_edits(&record);
+    let copies = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| copies.path().join(name));
+    for copy in [&one, &two] {
+        let copied = Command::new("cp").arg("-r").args([&record, copy]).status();
+        assert!(copied.unwrap().success());
+    }
+    check_records_together(copies.path());
+    check_edits(&one);
 }
 
 /// Two records in one directory are two contests, each with all of its contenders.
-fn check_records_together(record: &Path) {
-    let together = tempfile::tempdir().unwrap();
-    for name in ["one", "two"] {
-        let mut options = vec!["-r".to_owned()];
-        options.push(text(record).to_owned());
-        options.push(text(&together.path().join(name)).to_owned());
-        assert!(Command::new("cp").args(options).status().unwrap().success());
-    }
-    let (code, found) = json(&["audit", text(together.path())]);
+fn check_records_together(folder: &Path) {
+    let (code, found) = json(&["audit", text(folder)]);
     assert_eq!(code, 0);
     let audits = found["audits"].as_array().unwrap();
     assert_eq!(audits.len(), 2);
@@ -194,7 +193,9 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
     lab.wait_for_slices(&mut child, 4);
     signal(&child, nix::sys::signal::Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    lab.resume();
+    let mut again = lab.spawn_resumed();
+    lab.wait_for_slices(&mut again, 8);
+    lab.interrupt(&mut again);
     let dir = lab.record_dir();
     let record = Record::open(&dir).unwrap();
     for files in &record.contenders {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 
-use super::lab::with_servers;
+use super::finished;
+use super::lab::are_there;
 use super::on_server::server::{self, Server};
 
 thread_local! {
@@ -86,15 +87,16 @@ pub fn restart_clock() {
     BEGAN.set(Some(Instant::now()));
 }
 
+/// Tests at a time. More than processors: most wait for their turn, or for a contest.
+const THREADS: usize = 6;
+
 /// Runs what the command line asks for, lists what took long, and stops the servers that the tests shared.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let trials = inventory::iter::<Case>
-        .into_iter()
-        .flat_map(trials)
-        .collect();
-    let conclusion: Conclusion = libtest_mimic::run(&arguments, trials);
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
+    let conclusion: Conclusion = libtest_mimic::run(&arguments, trials_in_order());
     server::stop_all();
+    finished::remove_all();
     print_long();
     conclusion.exit_code()
 }
@@ -110,6 +112,23 @@ fn print_long() {
     times.sort_unstable();
     for (took, name) in times.iter().rev().take_while(|(took, _)| *took > LONG) {
         println!("{:>6.1} s  {name}", took.as_secs_f64());
+    }
+}
+
+/// Contests, of which there is one at a time, between tests on shared servers, so that none waits for all of the others.
+fn trials_in_order() -> Vec<Trial> {
+    let cases = inventory::iter::<Case>.into_iter();
+    let (on_servers, alone): (Vec<&Case>, Vec<&Case>) =
+        cases.partition(|case| matches!(case.body, Body::OnServers(..)));
+    let mut alone = alone.into_iter().flat_map(trials);
+    let mut on_servers = on_servers.into_iter().flat_map(trials);
+    let mut ordered = Vec::new();
+    loop {
+        let pair = [alone.next(), on_servers.next()];
+        if pair.iter().all(Option::is_none) {
+            return ordered;
+        }
+        ordered.extend(pair.into_iter().flatten());
     }
 }
 
@@ -136,8 +155,11 @@ fn trials(case: &'static Case) -> Vec<Trial> {
             .map(|server| {
                 let name = format!("{name}::{server}");
                 let on_server = move || {
-                    if let Some(_turn) = with_servers(case.name, &[server]) {
-                        body(&server::running(server));
+                    if are_there(case.name, &[server]) {
+                        let server = server::running(server);
+                        let _turn = server.turn();
+                        restart_clock();
+                        body(&server);
                     }
                 };
                 trial(name, Box::new(on_server))

@@ -83,8 +83,13 @@ pub fn check_refused(experiment: &str, old: &str, new: &str, place: &str, part: 
 pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()>> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     restart_clock();
+    are_there(test, names).then_some(turn)
+}
+
+/// Fetches the servers; false, and the test counts as ignored, when that is not possible.
+pub fn are_there(test: &str, names: &[&str]) -> bool {
     let Err(why) = fetch(names) else {
-        return Some(turn);
+        return true;
     };
     let why = format!("{test} needs {}: {why}", names.join(" and "));
     // A MySQL 9 comes from a suite that not every mirror has. The others can be fetched wherever one of them can.
@@ -93,7 +98,7 @@ pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()
     } else {
         skip(&why);
     }
-    None
+    false
 }
 
 /// Fetches servers, which is tried once: without a network every attempt would take seconds.
@@ -114,7 +119,7 @@ fn fetch(names: &[&str]) -> Result<(), String> {
     outcome.clone()
 }
 
-/// An experiment of two contenders that is over in about half a minute.
+/// An experiment of two contenders that is over in about a quarter of a minute when they are equal.
 pub fn short_experiment(servers: [&str; 2], extra: &str) -> String {
     let mut text = String::from("budget = \"26 s\"\nhorizon = \"25 %\"\nseed = 7\n");
     for (name, server) in ["first", "second"].into_iter().zip(servers) {
@@ -126,7 +131,7 @@ pub fn short_experiment(servers: [&str; 2], extra: &str) -> String {
         .unwrap();
     }
     text.push_str("[workload]\nname = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n");
-    text.push_str("[load]\nclients = 4\n[schedule]\nslice = \"500 ms\"\nguard = \"100 ms\"\nwarm_up = \"2 s\"\n");
+    text.push_str("[load]\nclients = 4\n[schedule]\nslice = \"500 ms\"\nguard = \"50 ms\"\nwarm_up = \"1 s\"\n");
     text.push_str(extra);
     text
 }
@@ -209,6 +214,15 @@ impl Lab {
 
     pub fn said(&self) -> String {
         std::fs::read_to_string(self.path().join("said.txt")).unwrap_or_default()
+    }
+
+    /// Asks the run to end and waits for that. No server may stay behind.
+    #[track_caller]
+    pub fn interrupt(&self, run: &mut Child) {
+        signal(run, Signal::SIGINT);
+        let code = self.exit_code(run, PATIENCE);
+        assert_eq!(code, Some(130), "{}", self.said());
+        assert_eq!(servers_left(), []);
     }
 
     /// The exit code of a run within `limit`; the run is killed and the test fails when it takes longer.

@@ -12,9 +12,11 @@ use dbduel_record::rows::ALL_CLASSES;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::finished;
 use super::lab::{Lab, program, published, signal, with_servers};
 
-const EXPERIMENT: &str = r#"
+/// A contest between two products.
+pub const TWO_PRODUCTS: &str = r#"
 budget = "60 s"
 horizon = "25 %"
 seed = 7
@@ -42,8 +44,7 @@ fn a_duel_is_observed_explained_exported_and_watched() {
     let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
         return;
     };
-    let lab = Lab::new(EXPERIMENT);
-    lab.run_to_the_end();
+    let lab = finished::contest(TWO_PRODUCTS);
     let record = lab.record();
     every_slice_has_its_readings(&record);
     waits_and_seconds_are_read_where_they_are_kept(&record);
@@ -252,7 +253,7 @@ fn a_running_contest_shows_its_page_and_its_metrics() {
     let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
         return;
     };
-    let lab = Lab::new(EXPERIMENT);
+    let lab = Lab::new(TWO_PRODUCTS);
     let mut run = Run(lab
         .run_command()
         .args(["--live", "--metrics-addr", "127.0.0.1:0"])

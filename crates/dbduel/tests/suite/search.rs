@@ -15,7 +15,6 @@ fn search() -> String {
         "[search]\nfrom = 50\nrates = 4\n",
     )
     .replace("\"26 s\"", "\"21 s\"\nconfidence = 0.8")
-    .replace("warm_up = \"2 s\"", "warm_up = \"1 s\"")
     .replace(
         "clients = 4\n",
         "clients = 4\narrival = \"poisson\"\nrate = \"search\"\nobjective = \"p1 < 100 ms\"\n",

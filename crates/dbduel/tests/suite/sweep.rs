@@ -24,8 +24,6 @@ fn swept() -> String {
     .replace("table_size = 2_000\n", "")
     .replace("\"26 s\"", "\"36 s\"")
     .replace("\"25 %\"", "\"0.1 %\"")
-    .replace("\"100 ms\"", "\"50 ms\"")
-    .replace("warm_up = \"2 s\"", "warm_up = \"1 s\"")
 }
 
 /// The records of all cells.

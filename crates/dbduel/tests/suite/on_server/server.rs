@@ -1,6 +1,6 @@
 //! Real servers that tests share: each is started by the first test that asks for it and runs until the last has ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::Credentials;
@@ -19,6 +19,7 @@ pub struct Server {
     name: &'static str,
     port: u16,
     bare: BareServer,
+    turn: Mutex<()>,
 }
 
 /// The shared server of this name, which must be in the home.
@@ -58,7 +59,17 @@ impl Server {
         );
         bare.query("CREATE USER IF NOT EXISTS root@'127.0.0.1'");
         bare.query("GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION");
-        Server { name, port, bare }
+        Server {
+            name,
+            port,
+            bare,
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Waits for the turn: tests change settings of the server and compare its counters.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn unix(&self) -> Address {
