@@ -11,6 +11,7 @@ mod tls;
 
 use std::fmt;
 use std::io::{self, Read};
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 pub use dbduel_wire::Credentials;
@@ -28,6 +29,7 @@ use self::socket::Stream;
 pub(crate) use self::tls::HandshakeError;
 pub use self::tls::{Tls, TlsError, TlsMode};
 use crate::address::Address;
+use crate::statement_watch::{StatementWatch, WatchedConnection};
 
 /// Bytes asked for per read, and sent per packet of a loaded file.
 const PIECE: usize = 64 << 10;
@@ -67,6 +69,8 @@ impl Default for ConnectOptions {
 
 /// A connection that is logged in. Dropping it says goodbye to the server.
 pub struct Connection {
+    /// Goes before the stream, which it may shut down.
+    watched: Option<WatchedConnection>,
     stream: Stream,
     logged_in: LoggedIn,
     parser: ReplyParser,
@@ -140,6 +144,7 @@ impl Connection {
                 LoginStep::Done(logged_in) => {
                     let parser = ReplyParser::new(logged_in.capabilities);
                     return Ok(Connection {
+                        watched: None,
                         stream,
                         logged_in,
                         parser,
@@ -157,6 +162,12 @@ impl Connection {
     #[must_use]
     pub fn login(&self) -> &LoggedIn {
         &self.logged_in
+    }
+
+    /// Lets a watch end statements that the server at `address` will never answer.
+    pub fn watch(&mut self, watch: &StatementWatch, address: &Address) {
+        let id = self.logged_in.greeting.connection_id;
+        self.watched = Some(watch.enter(self.stream.as_fd(), address, id));
     }
 
     /// Runs a statement and returns its rows.
@@ -224,7 +235,32 @@ impl Connection {
         self.broken = true;
         self.stream.set_deadline(from_now(self.statement_deadline));
         self.out.clear();
+        if let Some(watched) = &self.watched {
+            watched.begin();
+        }
         Ok(())
+    }
+
+    /// The reply is complete, so the connection can be used further.
+    fn complete(&mut self) {
+        self.broken = false;
+        self.end_wait();
+    }
+
+    fn end_wait(&self) {
+        if let Some(watched) = &self.watched {
+            watched.end();
+        }
+    }
+
+    /// With the statement, and with the reason when the watch ended its wait.
+    fn explain(&self, failure: Failure, sql: &str) -> QueryError {
+        self.end_wait();
+        let failure = match (failure, &self.watched) {
+            (Failure::Io(error), Some(watched)) => Failure::Io(watched.explain(error)),
+            (failure, _) => failure,
+        };
+        failure.explain(sql)
     }
 
     /// Sends what is in `out` and reads its reply.
@@ -236,8 +272,8 @@ impl Connection {
     ) -> Result<Summary, QueryError> {
         let unread = self
             .exchange(content, sink)
-            .map_err(|failure| failure.explain(sql))?;
-        self.broken = false;
+            .map_err(|failure| self.explain(failure, sql))?;
+        self.complete();
         if let Some(source) = unread {
             return Err(QueryError::Content {
                 sql: excerpt(sql),

@@ -9,6 +9,7 @@ mod literal;
 pub(crate) mod socket;
 mod statement;
 
+use std::os::fd::AsFd as _;
 use std::rc::Rc;
 
 use dbduel_wire::{
@@ -19,6 +20,7 @@ use dbduel_wire::{
 use crate::address::Address;
 use crate::blocking::{HandshakeError, Tls, TlsError};
 use crate::executor::{Reactor, Token};
+use crate::statement_watch::{StatementWatch, WatchedConnection};
 pub(crate) use deadline::{unless_over, within};
 pub use literal::{BytesLiteral, TextLiteral};
 use socket::Socket;
@@ -97,7 +99,11 @@ impl From<WireError> for StatementError {
 /// A connection that is logged in.
 #[derive(Debug)]
 pub struct Conn {
+    /// Goes before the socket, which it may shut down.
+    watched: Option<WatchedConnection>,
     socket: Socket,
+    /// The server's number of the connection.
+    id: u32,
     reactor: Rc<Reactor>,
     capabilities: Capabilities,
     parser: ReplyParser,
@@ -174,7 +180,9 @@ impl Conn {
                 }
                 LoginStep::Done(logged_in) => {
                     return Ok(Conn {
+                        watched: None,
                         socket,
+                        id: logged_in.greeting.connection_id,
                         reactor,
                         capabilities: logged_in.capabilities,
                         parser: ReplyParser::new(logged_in.capabilities),
@@ -186,6 +194,11 @@ impl Conn {
                 }
             }
         }
+    }
+
+    /// Lets a watch end statements that the server at `address` will never answer.
+    pub(crate) fn watch(&mut self, watch: &StatementWatch, address: &Address) {
+        self.watched = Some(watch.enter(self.socket.as_fd(), address, self.id));
     }
 
     /// True when the connection changed to TLS in its login.
@@ -223,6 +236,20 @@ impl Conn {
         }
         self.out.clear();
         command::prepare(&mut self.out, sql.as_bytes());
+        self.begin_wait();
+        let prepared = self.receive_prepared().await;
+        self.end_wait();
+        match prepared.map_err(|lost| self.explain(lost))? {
+            Ok(prepared) => Ok(Statement::prepared(prepared)),
+            Err(error) if error.code == CANNOT_PREPARE => Ok(Statement::text(sql)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends what is in `out` and reads what the server says of a statement to prepare.
+    async fn receive_prepared(
+        &mut self,
+    ) -> Result<Result<dbduel_wire::Statement, ServerError>, LostError> {
         self.socket.send(&self.reactor, &self.out).await?;
         let mut parser = PrepareParser::new(self.capabilities);
         parser.begin();
@@ -233,12 +260,31 @@ impl Conn {
             match parser.feed(&fresh)? {
                 (_, Prepared::NeedMore) => {}
                 (used, Prepared::Done(_)) if used < fresh.len() => return Err(surplus().into()),
-                (_, Prepared::Done(Ok(prepared))) => return Ok(Statement::prepared(prepared)),
-                (_, Prepared::Done(Err(error))) if error.code == CANNOT_PREPARE => {
-                    return Ok(Statement::text(sql));
-                }
-                (_, Prepared::Done(Err(error))) => return Err(error.into()),
+                (_, Prepared::Done(prepared)) => return Ok(prepared),
             }
+        }
+    }
+
+    #[inline]
+    fn begin_wait(&self) {
+        if let Some(watched) = &self.watched {
+            watched.begin();
+        }
+    }
+
+    #[inline]
+    fn end_wait(&self) {
+        if let Some(watched) = &self.watched {
+            watched.end();
+        }
+    }
+
+    /// With the reason when the watch ended the wait.
+    #[cold]
+    fn explain(&self, lost: LostError) -> LostError {
+        match (lost, &self.watched) {
+            (LostError::Io(error), Some(watched)) => watched.explain(error).into(),
+            (lost, _) => lost,
         }
     }
 
@@ -271,7 +317,10 @@ impl Conn {
     pub async fn close(&mut self, statement: Statement) -> Result<(), LostError> {
         self.out.clear();
         if statement.put_close(&mut self.out) {
-            self.socket.send(&self.reactor, &self.out).await?;
+            self.begin_wait();
+            let sent = self.socket.send(&self.reactor, &self.out).await;
+            self.end_wait();
+            sent.map_err(|error| self.explain(error.into()))?;
         }
         Ok(())
     }
@@ -354,6 +403,21 @@ impl Conn {
     /// Sends what is in `out` and reads the reply.
     #[inline]
     async fn round_trip<S: Sink>(
+        &mut self,
+        format: RowFormat,
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
+        self.begin_wait();
+        let outcome = self.exchange(format, sink).await;
+        self.end_wait();
+        outcome.map_err(|error| match error {
+            StatementError::Lost(lost) => self.explain(lost).into(),
+            refused @ StatementError::Server(_) => refused,
+        })
+    }
+
+    #[inline]
+    async fn exchange<S: Sink>(
         &mut self,
         format: RowFormat,
         sink: &mut S,

@@ -29,6 +29,7 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod stand_in;
+pub mod statement_watch;
 pub mod tally;
 pub mod worker;
 pub mod workloads;

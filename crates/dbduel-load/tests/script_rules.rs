@@ -144,14 +144,21 @@ fn faults_are_told_with_file_line_and_calls() {
         failure("\nassert(false, 'no luck')").to_string(),
         "mine.lua:2: no luck"
     );
-    let (mut host, _) = host(
+    let (mut host, printed) = host(
         "function event()\n local x = nil\n return x.field\nend",
         "run",
     );
     let error = run(&mut host, one(1)).unwrap_err();
+    assert_eq!(
+        error,
+        "`thread_run' function failed: mine.lua:3: attempt to index local 'x' (a nil value)"
+    );
     assert!(
-        error.starts_with("mine.lua:3: attempt to index local 'x' (a nil value)\n"),
-        "{error}"
+        printed
+            .lock()
+            .unwrap()
+            .contains("mine.lua:3: in function 'event'"),
+        "{printed:?}"
     );
     let (mut host, _) = self::host("x = 1", "run");
     assert_eq!(

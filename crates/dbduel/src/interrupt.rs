@@ -26,7 +26,8 @@ extern "C" fn count(_: nix::libc::c_int) {
     });
 }
 
-/// Starts counting SIGINT, SIGTERM and SIGHUP in place of ending the process.
+/// Starts counting SIGINT, SIGTERM and SIGHUP in place of ending the process. A signal that the process was started to ignore,
+/// as `nohup` and background jobs of scripts do, stays ignored.
 ///
 /// # Errors
 /// When the system refuses the handler.
@@ -37,8 +38,13 @@ pub fn install() -> nix::Result<()> {
         SigSet::empty(),
     );
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        // SAFETY: the handler touches one atomic and nothing else, which is async-signal-safe.
-        unsafe { sigaction(signal, &action) }?;
+        // SAFETY: the handler touches one atomic and nothing else, which is async-signal-safe; what is put back was there.
+        unsafe {
+            let before = sigaction(signal, &action)?;
+            if matches!(before.handler(), SigHandler::SigIgn) {
+                sigaction(signal, &before)?;
+            }
+        }
     }
     Ok(())
 }

@@ -34,8 +34,8 @@ impl Connection {
         command::prepare(&mut self.out, sql.as_bytes());
         let prepared = self
             .receive_prepared()
-            .map_err(|failure| failure.explain(sql))?;
-        self.broken = false;
+            .map_err(|failure| self.explain(failure, sql))?;
+        self.complete();
         match prepared {
             Prepared::Done(Ok(statement)) => Ok(PreparedStatement {
                 statement,
@@ -58,8 +58,8 @@ impl Connection {
         command::close(&mut self.out, &statement);
         self.stream
             .send(&self.out)
-            .map_err(|error| Failure::Io(error).explain(&sql))?;
-        self.broken = false;
+            .map_err(|error| self.explain(Failure::Io(error), &sql))?;
+        self.complete();
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Connection {
         self.begin(sql)?;
         if let Err(source) = bulk_execute(&mut self.out, statement, kinds, rows) {
             // Nothing was sent.
-            self.broken = false;
+            self.complete();
             return Err(QueryError::Values {
                 sql: sql.clone(),
                 source,

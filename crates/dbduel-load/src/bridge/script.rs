@@ -90,7 +90,8 @@ impl Clients for OneThread {
         _executor: &mut Executor<Self::End>,
     ) -> Option<Token> {
         if let Err(error) = end {
-            self.gate.fail(error.told());
+            self.context.explain(&error);
+            self.gate.fail(error.line());
         }
         None
     }

@@ -18,6 +18,7 @@ use crate::conn::LostError;
 use crate::executor::{Executor, Token};
 use crate::order::OpenOrder;
 use crate::run::{Gate, IgnoredErrors, Ledger};
+use crate::statement_watch::StatementWatch;
 use crate::worker::{Crew, Group, Left, Opening, Rules, Seat};
 use crate::workloads::Workload;
 
@@ -43,6 +44,8 @@ pub struct WorkloadRun {
     pub reconnect_every: u64,
     /// Time in which a connection must be made again.
     pub reconnecting: Duration,
+    /// Ends statements that a server will never answer.
+    pub statement_watch: Option<StatementWatch>,
     /// Root of the random streams.
     pub seed: u64,
 }
@@ -66,6 +69,7 @@ pub fn start(
             ignored: run.ignored.clone(),
             reconnect_every: run.reconnect_every,
             reconnecting: run.reconnecting,
+            statement_watch: run.statement_watch.clone(),
             seed: run.seed,
         };
         let (gate, ledger) = (Arc::clone(&own_gate), Arc::clone(&ledger));
@@ -173,7 +177,8 @@ impl WorkloadClients {
             return Some(place);
         }
         let address = &self.run.addresses[state.client as usize % self.run.addresses.len()];
-        self.crew.gate.fail(explain(why, address));
+        let text = explain(why, address, state.is_ready);
+        self.crew.gate.fail(text);
         None
     }
 }
@@ -201,14 +206,15 @@ impl Clients for WorkloadClients {
     }
 }
 
-/// What went wrong with a connection, in words that begin as sysbench's do.
-fn explain(why: &LostError, address: &Address) -> String {
+/// What went wrong with a connection, in words that begin as sysbench's do; whether it was made before.
+fn explain(why: &LostError, address: &Address, was_made: bool) -> String {
     let place = match address {
         Address::Unix { path } => format!("on socket '{}'", path.display()),
         Address::Tcp { host, port } => format!("on host '{host}', port {port}"),
     };
     match why {
         LostError::Prepare(_) | LostError::Data { .. } | LostError::Command(_) => why.to_string(),
+        _ if was_made => format!("lost connection to MySQL server {place}: {why}"),
         _ => format!("unable to connect to MySQL server {place}, aborting: {why}"),
     }
 }

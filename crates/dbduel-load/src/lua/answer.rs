@@ -110,6 +110,14 @@ impl Words {
         matches!(self.0.get(index), Some(Value::Boolean(true)))
     }
 
+    /// The word at `index` of those that are left as text, if it is one.
+    pub(super) fn text_at(&self, index: usize) -> Option<String> {
+        match self.0.get(index)? {
+            Value::String(text) => Some(text.to_string_lossy()),
+            _ => None,
+        }
+    }
+
     /// The next word as text in Lua's own memory, if it is one.
     pub(super) fn raw_text(&mut self) -> Option<mlua::String> {
         match self.pop()? {

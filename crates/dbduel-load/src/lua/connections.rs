@@ -148,8 +148,11 @@ impl Connections {
             Err(error.into())
         });
         match opened {
-            Ok(conn) => {
+            Ok(mut conn) => {
                 self.lost = None;
+                if let Some(watch) = &settings.statement_watch {
+                    conn.watch(watch, address);
+                }
                 Ok(conn)
             }
             Err(lost) => {

@@ -49,10 +49,12 @@ pub enum ScriptError {
         message: String,
         /// Where in the script it came up.
         place: Option<Place>,
+        /// The function of the script that was called, under the name that sysbench has for it; none for its text.
+        function: Option<String>,
         /// The calls that led there, innermost first, one per line.
         trace: String,
         /// The server's error behind it, if it was one.
-        sql: Option<ServerError>,
+        sql: Option<Box<ServerError>>,
     },
     /// The script lacks a function.
     #[error("cannot find the {function}() function in {script}")]
@@ -103,6 +105,20 @@ impl ScriptError {
         }
     }
 
+    /// What went wrong in one line, as sysbench reports it.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let text = self.to_string();
+        let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        match self {
+            ScriptError::Raised {
+                function: Some(function),
+                ..
+            } => format!("`{function}' function failed: {text}"),
+            _ => text,
+        }
+    }
+
     /// What went wrong, and below it the calls that led there.
     #[must_use]
     pub fn told(&self) -> String {
@@ -126,6 +142,7 @@ impl From<mlua::Error> for ScriptError {
                 ScriptError::Raised {
                     message,
                     place: None,
+                    function: None,
                     trace,
                     sql: None,
                 }

@@ -149,18 +149,18 @@ impl Host {
         self.solo.session().state().defines(function)
     }
 
-    /// Runs a command; a parallel one once for each of so many clients, all at the same time. False when a function
-    /// returned false.
+    /// Runs a command; a parallel one once for each of so many clients, all at the same time, or in the global state for a
+    /// single one. False when a function returned false.
     ///
     /// # Errors
     /// What went wrong first.
     pub fn run_command(&mut self, name: &str, clients: u32) -> Result<bool, ScriptError> {
         match self.command(name) {
-            Some(CommandKind::Plain) => {
+            Some(CommandKind::Parallel) if clients > 1 => self.run_in_parallel(name, clients),
+            Some(_) => {
                 let answer = self.solo.call("run_command", name)?;
                 Ok(is_yes(&answer))
             }
-            Some(CommandKind::Parallel) => self.run_in_parallel(name, clients),
             None => Err(ScriptError::Lacks {
                 function: name.to_owned(),
                 script: self.clients.settings.script.name().to_owned(),

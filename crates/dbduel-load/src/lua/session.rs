@@ -309,7 +309,7 @@ impl Session {
     }
 
     fn raised(&self, words: &mut Words) -> ScriptError {
-        let by_server = words.is_true(4);
+        let (by_server, function) = (words.is_true(4), words.text_at(5));
         let message = words.text().unwrap_or_default();
         let trace = words.text().unwrap_or_default();
         let file = words.text();
@@ -318,11 +318,12 @@ impl Session {
         ScriptError::Raised {
             message,
             place: file.map(|file| Place { file, line }),
+            function,
             trace,
             sql: error
                 .as_ref()
                 .filter(|_| by_server)
-                .map(|(error, _)| error.clone()),
+                .map(|(error, _)| Box::new(error.clone())),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::address::Address;
 use crate::blocking::Tls;
 use crate::conn::Protocol;
 use crate::run::IgnoredErrors;
+use crate::statement_watch::StatementWatch;
 
 /// What a script is run with.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct Settings {
     pub servers: Servers,
     /// The distributions behind `sysbench.rand`.
     pub shapes: Shapes,
+    /// Whether LuaJIT may compile the script; otherwise it is interpreted.
+    pub is_compiled: bool,
     /// Root of the clients' random streams under load. Commands draw from a fixed one, so that data are the same every
     /// time.
     pub seed: u64,
@@ -38,6 +41,8 @@ pub struct Settings {
     pub ignored_errors: IgnoredErrors,
     /// How prepared statements travel.
     pub protocol: Protocol,
+    /// Ends statements that a server will never answer.
+    pub statement_watch: Option<StatementWatch>,
     /// Nothing is sent; every statement counts as other.
     pub dry_run: bool,
     /// Bounds.
@@ -99,6 +104,8 @@ pub enum Message<'a> {
     Fatal(&'a str),
     /// Wrong use of the API.
     Alert(&'a str),
+    /// Details about an error, for the author of the script.
+    Debug(&'a str),
 }
 
 /// Takes what is to be shown, from any thread.
@@ -111,7 +118,7 @@ impl Sink {
         Sink(Arc::new(show))
     }
 
-    pub(super) fn show(&self, message: Message<'_>) {
+    pub(crate) fn show(&self, message: Message<'_>) {
         (self.0)(message);
     }
 }

@@ -17,7 +17,7 @@ use super::fiber::Edge;
 use super::natives::{self, Shared};
 use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
-use super::settings::Settings;
+use super::settings::{Message, Settings};
 use super::watchdog::Watch;
 use crate::executor::pages;
 use crate::run::Meter;
@@ -91,6 +91,13 @@ impl Context {
         &self.settings.cancel
     }
 
+    /// Shows the calls that led to an error.
+    pub(crate) fn explain(&self, error: &ScriptError) {
+        if let Some(trace) = error.trace() {
+            self.settings.sink.show(Message::Debug(trace));
+        }
+    }
+
     /// Root of the clients' random streams.
     pub(crate) fn seed(&self) -> u64 {
         self.settings.seed
@@ -158,7 +165,7 @@ impl State {
         // takes them away from a script that is only looked at.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
         lua.set_memory_limit(settings.limits.memory_bytes)?;
-        if !compiled::is_interruptible() {
+        if !settings.is_compiled || !compiled::is_interruptible() {
             lua.load("require('jit').off()").exec()?;
         }
         // What a state begins with stays, so collecting meanwhile would be in vain.

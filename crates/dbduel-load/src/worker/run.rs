@@ -17,6 +17,7 @@ use super::{Begin, Client, Seat};
 use crate::conn::{Conn, Effects, LostError, StatementError, unless_over, within};
 use crate::executor::Token;
 use crate::run::{Counts, Entry, Gate, IgnoredErrors, Ledger, pause};
+use crate::statement_watch::StatementWatch;
 
 /// From one attempt to connect again to the next.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
@@ -32,6 +33,8 @@ pub(crate) struct Rules {
     pub(crate) reconnect_every: u64,
     /// Time in which a connection must be made again.
     pub(crate) reconnecting: Duration,
+    /// Ends statements that a server will never answer.
+    pub(crate) statement_watch: Option<StatementWatch>,
     /// Root of the random streams.
     pub(crate) seed: u64,
 }
@@ -125,6 +128,9 @@ async fn attempt<C: Client>(
     let Some((mut conn, mut client)) = open::<C>(crew, seat, options).await? else {
         return Ok(Left::ForGood);
     };
+    if let Some(watch) = &crew.rules.statement_watch {
+        conn.watch(watch, &seat.group.opening().order.address);
+    }
     let connections = crew
         .with_state(seat.client, |state| {
             if state.lost_at.take().is_some() {

@@ -45,6 +45,8 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
         seed: 7,
         ignored_errors: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
         protocol: Protocol::Prepared,
+        is_compiled: true,
+        statement_watch: None,
         dry_run: false,
         cancel: Cancel::default(),
         limits: Limits {
@@ -57,6 +59,7 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
                 Message::Print(bytes) => printed.push_str(&String::from_utf8_lossy(bytes)),
                 Message::Fatal(text) => printed.push_str(&format!("FATAL: {text}\n")),
                 Message::Alert(text) => printed.push_str(&format!("ALERT: {text}\n")),
+                Message::Debug(text) => printed.push_str(&format!("DEBUG: {text}\n")),
             }
         }),
     }

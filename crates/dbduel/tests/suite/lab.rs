@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -27,8 +28,20 @@ pub fn home() -> PathBuf {
     shared.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("home"))
 }
 
+/// Signals that the test runner ignores, as a background job of a script does, act on the programs of tests.
+fn reset_signals() -> std::io::Result<()> {
+    for ignored in [Signal::SIGINT, Signal::SIGHUP] {
+        let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+        // SAFETY: no handler is installed.
+        unsafe { sigaction(ignored, &action) }?;
+    }
+    Ok(())
+}
+
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbduel"));
+    // SAFETY: between fork and exec it calls sigaction alone, which is async-signal-safe.
+    unsafe { command.pre_exec(reset_signals) };
     command
         .arg("--home")
         .arg(home())

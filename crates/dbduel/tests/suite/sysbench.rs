@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use super::harness::skip;
 use super::lab::{program, signal};
 
+mod hostile;
+mod interface;
 mod native;
 mod scripts;
 
@@ -235,6 +237,39 @@ fn an_interrupted_run_says_what_it_did() {
             .unwrap();
         assert!(events > 0, "{test}: {rest:?}");
     }
+}
+
+#[test]
+fn signals_that_were_ignored_from_the_beginning_stay_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = program();
+    let mut process = Command::new("sh")
+        .args(["-c", "trap '' HUP INT; exec \"$@\"", "sh"])
+        .arg(ours.get_program())
+        .args(ours.get_args())
+        .args(["sysbench", "cpu", "--time=1", "run"])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "Threads started!"));
+    signal(&process, nix::sys::signal::Signal::SIGHUP);
+    signal(&process, nix::sys::signal::Signal::SIGINT);
+    assert!(lines.any(|line| line.unwrap() == "General statistics:"));
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_rate_that_cannot_be_kept_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["cpu", "--rate=2000000000", "--verbosity=1", "run"];
+    let output = same_shape(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        text(&output).starts_with("FATAL: The event queue is full."),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -39,6 +39,7 @@ impl Bench {
             ignored: IgnoredErrors::Codes(vec![1213, 1020, 1205]),
             reconnect_every: 0,
             reconnecting: Duration::from_secs(20),
+            statement_watch: None,
             seed: 1,
         }
     }

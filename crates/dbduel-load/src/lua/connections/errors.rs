@@ -31,10 +31,13 @@ pub(super) fn lost_error(lost: &LostError) -> ServerError {
         {
             (SERVER_GONE, "MySQL server has gone away".to_owned())
         }
-        LostError::Io(_) => (
-            SERVER_LOST,
-            "Lost connection to MySQL server during query".to_owned(),
-        ),
+        LostError::Io(error) => {
+            let mut message = "Lost connection to MySQL server during query".to_owned();
+            if error.kind() == ErrorKind::TimedOut {
+                message = format!("{message} ({error})");
+            }
+            (SERVER_LOST, message)
+        }
         other => (MALFORMED, other.to_string()),
     };
     ServerError {

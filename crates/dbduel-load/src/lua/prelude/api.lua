@@ -100,8 +100,10 @@ end
 
 function host.run_command(name)
    if cmdline.command_defined(name) then
+      host.running = "sysbench.cmdline.call_command"
       return cmdline.call_command(name)
    end
+   host.running = name
    return _G[name]() ~= false
 end
 
@@ -116,5 +118,6 @@ function host.command_kind(name)
 end
 
 function host.call_hook(name, argument)
+   host.running = name
    return sysbench.hooks[name](argument)
 end

@@ -69,7 +69,7 @@ local function finish(running, ok, ...)
       err = { dbduel_trace = "", text = string.format("SQL error, errno = %s, state = '%s': %s", tostring(err.sql_errno),
                                                       tostring(err.sql_state), tostring(err.sql_errmsg)) }
    end
-   return op.failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)
+   return op.failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text), host.running
 end
 
 -- What Rust makes a coroutine of.
@@ -127,7 +127,7 @@ function thread_run(thread_id)
          if hook then
             hook(err)
          end
-      elseif not ask(op.event_failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text)) then
+      elseif not ask(op.event_failed, err.text, err.dbduel_trace, err.file, err.line, by_server(err.text), host.running) then
          error(err.text, 0)
       end
       ok, err = xpcall(events, describe, thread_id, restarts)
@@ -148,14 +148,18 @@ function host.name_classes(names)
    end
 end
 
+-- `host.running` names the script's function that was called last, for errors.
 function host.thread_main(thread_id)
    if thread_init then
+      host.running = "thread_init"
       thread_init(thread_id)
    end
    ask(op.ready)
+   host.running = "thread_run"
    thread_run(thread_id)
    ask(op.finished)
    if thread_done then
+      host.running = "thread_done"
       thread_done(thread_id)
    end
 end
@@ -163,6 +167,7 @@ end
 function host.call_global(name, ...)
    local f = _G[name]
    if type(f) == "function" then
+      host.running = name
       return f(...)
    end
 end

@@ -57,7 +57,8 @@ function sql.driver(name)
       end
    end
    if name ~= "mysql" then
-      host.fatal("invalid database driver name: '" .. tostring(name) .. "'")
+      local hint = name == "pgsql" and "; dbduel speaks to MySQL and MariaDB only" or ""
+      host.fatal("invalid database driver name: '" .. tostring(name) .. "'" .. hint)
       error("failed to initialize the DB driver", 2)
    end
    host.driver_used()

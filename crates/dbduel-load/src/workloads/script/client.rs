@@ -202,7 +202,7 @@ impl ScriptClient {
         match error {
             ScriptError::Raised {
                 sql: Some(error), ..
-            } => error.into(),
+            } => (*error).into(),
             ScriptError::Lost(lost) => lost.into(),
             error => script(&error),
         }

@@ -115,6 +115,8 @@ pub(super) fn settings(
             "text" => Protocol::Text,
             _ => Protocol::Prepared,
         },
+        is_compiled: true,
+        statement_watch: None,
         dry_run: false,
         limits: match command {
             "run" => Limits {
@@ -142,6 +144,7 @@ fn to_standard_error(message: Message<'_>) {
         Message::Print(bytes) => out.write_all(bytes),
         Message::Fatal(text) => writeln!(out, "FATAL: {text}"),
         Message::Alert(text) => writeln!(out, "ALERT: {text}"),
+        Message::Debug(text) => writeln!(out, "DEBUG: {text}"),
     };
 }
 

@@ -20,10 +20,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Longest wait for running events when the user wants an end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Events that may wait for a worker at a rate, as in sysbench.
+const QUEUE_MAX: u64 = 131_072;
+/// sysbench's words for a rate that the workers cannot keep.
+const OVERLOADED: &str = "The event queue is full. This means the worker threads are unable to keep up with the specified event generation rate";
+
 /// Who prints the reports of a run.
 pub trait Reports {
     /// Which lines they have.
     fn style(&self) -> Style;
+
+    /// There are no more intermediate reports: what they have opened is closed, before anything else is printed.
+    fn end_intermediate(&mut self) {}
 
     /// Takes a report to print it in its own way; false when it is to be printed as always.
     ///
@@ -118,6 +126,10 @@ impl Course<'_> {
                 return self.interrupt();
             }
             let now = Instant::now();
+            if self.is_overloaded(now) {
+                self.load.stop();
+                return Err(Stop::Fatal(OVERLOADED.to_owned()));
+            }
             let is_due = |at: Option<Instant>| at.is_some_and(|at| now >= at);
             if is_due(shutdown) {
                 return self.force_end(now);
@@ -143,6 +155,11 @@ impl Course<'_> {
         }
         self.end(Instant::now(), None)?;
         Ok(0)
+    }
+
+    /// True when more events wait for a worker than sysbench has room for.
+    fn is_overloaded(&mut self, now: Instant) -> bool {
+        self.general.limits.per_second.is_some() && self.load.queue(now - self.began).0 >= QUEUE_MAX
     }
 
     /// Takes over what was counted since the last look.
@@ -212,6 +229,7 @@ impl Course<'_> {
 
     fn end(&mut self, now: Instant, unfinished: Option<u32>) -> Result<(), Stop> {
         self.general.voice.debug("Done.");
+        self.reports.end_intermediate();
         self.collect();
         if self.general.histogram {
             let text = page::histogram(&self.whole);

@@ -29,8 +29,8 @@ const MODES: &[(&str, Mode)] = &[
 /// What is wrong with the options or the files.
 pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = [table::FILE_IO];
-    let given = Given::read_all(&specs, rest)?;
     let voice = job.general.voice;
+    let given = Given::read_all(&specs, rest, voice)?;
     match command("fileio", job)? {
         "help" => Ok(test_help("fileio", &specs, voice)),
         "prepare" => prepare(job, &files(job, &given)?),

@@ -9,13 +9,14 @@ use dbduel_load::run::Limits;
 use super::Stop;
 use super::given::Given;
 use super::say::Voice;
+use crate::console;
 
 /// The most clients, as in the load process.
 const CLIENTS_MAX: u32 = 65_536;
 /// The most checkpoints, as in sysbench.
 const CHECKPOINTS_MAX: usize = 256;
 /// The longest time, seconds: a year.
-const SECONDS_MAX: u64 = 366 * 86_400;
+pub const SECONDS_MAX: u64 = 366 * 86_400;
 /// The smallest stack of a thread; the standard library asks for it.
 const STACK_BYTES_MIN: u64 = 64 << 10;
 
@@ -75,15 +76,17 @@ impl General {
             if given.number(old) == none {
                 return new.to_owned();
             }
-            voice.warning(&format!("--{old} is deprecated, use --{new} instead"));
+            Voice::ALWAYS.warning(&format!("--{old} is deprecated, use --{new} instead"));
             old.to_owned()
         };
         if given.is_written("test") {
-            voice.warning("the --test option is deprecated. You can pass a script name or path on the command line without any options.");
+            console::complain(
+                "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.",
+            );
         }
         let threads = given.positive(&renamed("num-threads", "threads", 1.0), CLIENTS_MAX)?;
-        let time_s = given.count(&renamed("max-time", "time", 0.0))?;
         let events = given.count(&renamed("max-requests", "events", 0.0))?;
+        let time_s = given.count(&renamed("max-time", "time", 0.0))?;
         let rate = given.count(&renamed("tx-rate", "rate", 0.0))?;
         let warm_up_s = given.count("warmup-time")?;
         for (name, value) in [("time", time_s), ("warmup-time", warm_up_s)] {
@@ -94,7 +97,8 @@ impl General {
             }
         }
         if time_s == 0 && events == 0 {
-            voice.warning("Both event and time limits are disabled, running an endless test");
+            Voice::ALWAYS
+                .warning("Both event and time limits are disabled, running an endless test");
         }
         let percentile = given.number("percentile");
         if !(0.0..=100.0).contains(&percentile) {

@@ -7,13 +7,80 @@ use std::fs;
 use dbduel_load::lua::{DeclaredOption, OptionValue};
 
 use super::Stop;
+use super::say::Voice;
 use super::table::{Section, Spec};
 
 /// The most configuration files that may name one another.
 const CONFIG_FILES_MAX: usize = 16;
 
-/// An option as it was written: its name without hyphens at the front, and the text behind `=`.
-pub type Written = (String, Option<String>);
+/// An option as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its name without hyphens at the front, with underscores.
+    pub name: String,
+    /// The text behind `=`.
+    pub value: Option<String>,
+    origin: Origin,
+}
+
+/// Where an option was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    /// On the command line, as this word.
+    Word(String),
+    /// In a configuration file, at this file and line.
+    File(String),
+}
+
+impl Written {
+    fn new(text: &str, origin: Origin) -> Self {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.trim().to_owned())),
+            None => (text, None),
+        };
+        Written {
+            name: key(name.trim()),
+            value,
+            origin,
+        }
+    }
+
+    /// True for an option of the command line, which must be known.
+    pub fn is_from_a_word(&self) -> bool {
+        matches!(self.origin, Origin::Word(_))
+    }
+
+    /// As it stands in messages.
+    fn shown(&self) -> String {
+        match &self.origin {
+            Origin::Word(word) => word.clone(),
+            Origin::File(place) => match &self.value {
+                Some(value) => format!("--{}={value} ({place})", self.name),
+                None => format!("--{} ({place})", self.name),
+            },
+        }
+    }
+
+    /// Says that nobody knows an option of a configuration file, which has no effect then.
+    pub fn ignore(&self, voice: Voice) {
+        let shown = self.shown();
+        voice.warning(&format!("unknown option {shown} is ignored"));
+    }
+
+    /// The error for an option that nobody knows; the nearest name is offered.
+    pub fn refuse_unknown(&self, nearest: Option<&str>) -> Stop {
+        let hint = nearest.map_or_else(String::new, |name| format!("; did you mean --{name}?"));
+        Stop::Usage(format!("invalid option: {}{hint}", self.shown()))
+    }
+
+    /// The error for a value that the option does not take.
+    pub fn refuse_value(&self, takes: &str) -> Stop {
+        Stop::Usage(format!(
+            "invalid option: {}; it takes {takes}",
+            self.shown()
+        ))
+    }
+}
 
 /// The words, sorted but not understood.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,12 +115,16 @@ impl Words {
                 *place = Some(word.clone());
                 continue;
             };
-            let written = split(option);
+            let written = Written::new(option, Origin::Word(word.clone()));
             sorted.put(written, &mut files)?;
         }
         // `--test=NAME run`: the only word is the command.
-        if let Some((_, Some(named))) = sorted.options.iter().rev().find(|(name, _)| name == "test")
-        {
+        let named = sorted
+            .options
+            .iter()
+            .rev()
+            .find(|option| option.name == "test");
+        if let Some(named) = named.and_then(|option| option.value.as_ref()) {
             if let Some(word) = sorted.test.take() {
                 if sorted.command.is_some() {
                     return Err(Stop::Usage(format!(
@@ -68,11 +139,11 @@ impl Words {
     }
 
     fn put(&mut self, written: Written, files: &mut usize) -> Result<(), Stop> {
-        if written.0 != "config_file" {
+        if written.name != "config_file" {
             self.options.push(written);
             return Ok(());
         }
-        let path = written.1.unwrap_or_default();
+        let path = written.value.unwrap_or_default();
         *files += 1;
         if *files > CONFIG_FILES_MAX {
             return Err(Stop::Fatal(format!(
@@ -82,25 +153,40 @@ impl Words {
         let text = fs::read_to_string(&path).map_err(|error| {
             Stop::Fatal(format!("could not read --config-file '{path}': {error}"))
         })?;
-        for line in text.lines() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if !line.is_empty() {
-                self.put(split(line.trim_start_matches("--")), files)?;
+        for (number, line) in (1..).zip(text.lines()) {
+            let place = format!("{path}:{number}");
+            let line = without_quotes(line).ok_or_else(|| {
+                Stop::Fatal(format!("{place}: a quotation mark has no counterpart"))
+            })?;
+            let line = line.trim();
+            // A line of a section, as option files of servers have them, says nothing to a client.
+            if !line.is_empty() && !line.starts_with('[') {
+                let text = line.trim_start_matches("--");
+                self.put(Written::new(text, Origin::File(place)), files)?;
             }
         }
         Ok(())
     }
 }
 
-/// Name and value, the name with underscores.
-fn split(option: &str) -> Written {
-    match option.split_once('=') {
-        Some((name, value)) => (key(name.trim()), Some(value.trim().to_owned())),
-        None => (key(option.trim()), None),
+/// A line of a configuration file without its comment, and without the quotation marks around values; none when one of them
+/// is not closed.
+fn without_quotes(line: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut quote = None;
+    for letter in line.chars() {
+        match (quote, letter) {
+            (None, '#') => break,
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            _ => text.push(letter),
+        }
     }
+    quote.is_none().then_some(text)
 }
 
-fn key(name: &str) -> String {
+/// The name under which an option is known, whichever way it is written.
+pub fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
@@ -120,28 +206,34 @@ impl Given {
         let specs = || sections.iter().flat_map(|section| section.options);
         let (known, unknown) = options
             .into_iter()
-            .partition(|(name, _)| specs().any(|spec| key(spec.name) == *name));
+            .partition(|option| specs().any(|spec| key(spec.name) == option.name));
         Ok((Self::of(specs(), known)?, unknown))
     }
 
-    /// Reads options of a test, which must all be known.
+    /// Reads options of a test, which must all be known, apart from those of configuration files.
     ///
     /// # Errors
     /// An option that is unknown, or a value of another type.
-    pub fn read_all(specs: &[&'static [Spec]], options: Vec<Written>) -> Result<Self, Stop> {
+    pub fn read_all(
+        specs: &[&'static [Spec]],
+        options: Vec<Written>,
+        voice: Voice,
+    ) -> Result<Self, Stop> {
         let all = || specs.iter().copied().flatten();
-        for (name, _) in &options {
-            if all().any(|spec| key(spec.name) == *name) {
+        for option in &options {
+            if all().any(|spec| key(spec.name) == option.name) {
                 continue;
             }
-            let shown = name.replace('_', "-");
+            if !option.is_from_a_word() {
+                option.ignore(voice);
+                continue;
+            }
+            let shown = option.name.replace('_', "-");
             let nearest = all()
                 .map(|spec| (strsim::jaro_winkler(spec.name, &shown), spec.name))
                 .filter(|(similarity, _)| *similarity > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            let hint =
-                nearest.map_or_else(String::new, |(_, name)| format!("; did you mean --{name}?"));
-            return Err(Stop::Usage(format!("invalid option: --{shown}{hint}")));
+            return Err(option.refuse_unknown(nearest.map(|(_, name)| name)));
         }
         Self::of(all(), options)
     }
@@ -150,9 +242,9 @@ impl Given {
         let mut values = BTreeMap::new();
         for spec in specs {
             let name = key(spec.name);
-            let last = written.iter().rev().find(|(written, _)| *written == name);
+            let last = written.iter().rev().find(|written| written.name == name);
             let text = match last {
-                Some((_, text)) => text.as_deref(),
+                Some(written) => written.value.as_deref(),
                 None => spec.default,
             };
             // An option without a default is off, 0 or empty; given bare, a switch is on.
@@ -160,13 +252,18 @@ impl Given {
                 (None, None, dbduel_load::lua::OptionKind::Bool) => Some("off"),
                 _ => text,
             };
-            let value = spec.kind.read(text).map_err(|takes| {
-                Stop::Usage(format!(
-                    "Invalid value for the '{}' option: '{}'; it takes {takes}",
-                    spec.name,
-                    text.unwrap_or_default()
-                ))
-            })?;
+            let value = spec
+                .kind
+                .read(text)
+                .map_err(|takes| match (spec.kind, last) {
+                    (dbduel_load::lua::OptionKind::Bool, Some(written)) => {
+                        written.refuse_value(takes)
+                    }
+                    _ => Stop::Usage(format!(
+                        "Invalid value for the '{name}' option: '{}'; it takes {takes}",
+                        text.unwrap_or_default()
+                    )),
+                })?;
             values.insert(name, value);
         }
         Ok(Given { values, written })
@@ -180,7 +277,7 @@ impl Given {
     /// True when the option was written, and not left to its default.
     pub fn is_written(&self, name: &str) -> bool {
         let name = key(name);
-        self.written.iter().any(|(written, _)| *written == name)
+        self.written.iter().any(|written| written.name == name)
     }
 
     /// A number; 0 for an option of another type, which the table's test rules out.
@@ -335,17 +432,21 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_refused_with_a_hint() {
-        let refuse = |name: &str| {
-            let written = vec![(name.to_owned(), Some("3".to_owned()))];
-            Given::read_all(&[table::OLTP], written)
+        let refuse = |word: &str| {
+            let written = Words::sort(&words(word)).unwrap().options;
+            Given::read_all(&[table::OLTP], written, Voice { verbosity: 0 })
                 .unwrap_err()
                 .to_string()
         };
         assert_eq!(
-            refuse("table_sise"),
-            "invalid option: --table-sise; did you mean --table-size?"
+            refuse("--table_sise=3"),
+            "invalid option: --table_sise=3; did you mean --table-size?"
         );
-        assert_eq!(refuse("foo"), "invalid option: --foo");
+        assert_eq!(refuse("--foo"), "invalid option: --foo");
+        assert_eq!(
+            refuse("--auto-inc=5"),
+            "invalid option: --auto-inc=5; it takes on or off"
+        );
     }
 
     #[test]
@@ -354,7 +455,7 @@ mod tests {
         let path = folder.path().join("options");
         fs::write(
             &path,
-            "# a comment\ntime = 7 # seconds\n\n--threads=5\nhistogram\n",
+            "# a comment\n[sysbench]\ntime = 7 # seconds\n\n--threads=5\nhistogram\nmysql-user='a # b'\nnobody=3\n",
         )
         .unwrap();
         let given = general(&format!(
@@ -364,6 +465,14 @@ mod tests {
         .unwrap();
         assert_eq!((given.number("threads"), given.number("time")), (5.0, 9.0));
         assert!(given.switch("histogram"));
+        assert_eq!(given.text("mysql-user"), "a # b");
+        let options = Words::sort(&words(&format!("--config-file={}", path.display())));
+        let (_, rest) = Given::read(table::GENERAL, options.unwrap().options).unwrap();
+        let rest = Given::read_all(&[table::OLTP], rest, Voice { verbosity: 0 });
+        assert!(rest.is_ok(), "an unknown option is left out");
+        fs::write(&path, "mysql-user='a").unwrap();
+        let error = general(&format!("--config-file={}", path.display())).unwrap_err();
+        assert!(error.to_string().contains("options:1: "), "{error}");
         fs::write(&path, format!("config-file={}", path.display())).unwrap();
         let error = general(&format!("--config-file={}", path.display())).unwrap_err();
         assert!(

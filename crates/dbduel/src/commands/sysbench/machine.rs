@@ -33,7 +33,7 @@ pub fn has(test: &str) -> bool {
 pub fn run(test: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = TESTS.iter().find(|(name, _)| *name == test);
     let (_, specs) = specs.ok_or_else(|| Stop::Fatal(format!("there is no test {test}")))?;
-    let given = Given::read_all(&[specs], rest)?;
+    let given = Given::read_all(&[specs], rest, job.general.voice)?;
     match command(test, job)? {
         "help" => Ok(test_help(test, &[specs], job.general.voice)),
         "run" => match test {

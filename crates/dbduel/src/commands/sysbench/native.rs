@@ -153,11 +153,11 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
         return Ok(test_help(name, &specs, job.general.voice));
     }
     let (rest, instead) = translate(rest, native.is_random_select());
-    let given = Given::read_all(&specs, rest)?;
+    let given = Given::read_all(&specs, rest, job.general.voice)?;
     let workload = instead
         .filter(|_| workload == "oltp-read-write")
         .unwrap_or(workload);
-    let servers = Servers::read(&job.given, job.general.voice)?;
+    let servers = Servers::with_driver(&job.given, job.general.voice)?;
     match command {
         "prepare" => tables::prepare(native, job, &given, &servers),
         "prewarm" => tables::warm_up(job, &given, &servers, "Prewarming"),
@@ -179,10 +179,11 @@ fn translate(options: Vec<Written>, is_random: bool) -> (Vec<Written>, Option<&'
     let mut workload = None;
     let is_on = |value: &Option<String>| !matches!(value.as_deref(), Some("off" | "false" | "0"));
     let mut translated = Vec::new();
-    for (name, value) in options {
-        let new = match name.as_str() {
+    for mut option in options {
+        let name = option.name.as_str();
+        let new = match name {
             "oltp_read_only" | "oltp_write_only" => {
-                if is_on(&value) {
+                if is_on(&option.value) {
                     let is_read = name == "oltp_read_only";
                     workload = Some(if is_read {
                         "oltp-read-only"
@@ -200,10 +201,11 @@ fn translate(options: Vec<Written>, is_random: bool) -> (Vec<Written>, Option<&'
             "random_ranges_delta" if is_random => "delta".to_owned(),
             _ => match name.strip_prefix("oltp_") {
                 Some(rest) => rest.to_owned(),
-                None => name,
+                None => name.to_owned(),
             },
         };
-        translated.push((new, value));
+        option.name = new;
+        translated.push(option);
     }
     (translated, workload)
 }
@@ -280,7 +282,7 @@ fn bulk_insert(job: &Job) -> Result<u8, Stop> {
     if !matches!(command, "prepare" | "run" | "cleanup") {
         return Err(no_command(name, command));
     }
-    let servers = Servers::read(&job.given, job.general.voice)?;
+    let servers = Servers::with_driver(&job.given, job.general.voice)?;
     let count = job.general.threads;
     match command {
         "prepare" => {
@@ -291,7 +293,7 @@ fn bulk_insert(job: &Job) -> Result<u8, Stop> {
                     .notice(&format!("Creating table 'sbtest{number}'..."));
                 connection
                     .execute(&bulk_insert::create_table(number))
-                    .map_err(|error| tables::fatal(&error))?;
+                    .map_err(tables::fatal)?;
             }
             Ok(0)
         }
@@ -313,6 +315,7 @@ fn drive(
         database,
         tls,
         ignored,
+        statement_watch,
         is_prepared: _,
         is_dry,
     } = servers;
@@ -327,6 +330,7 @@ fn drive(
         ignored,
         reconnect_every,
         reconnecting: RECONNECTING,
+        statement_watch,
         seed: job.general.seed,
     };
     // Stands in for the servers until the run is over.
@@ -346,6 +350,7 @@ fn drive(
 
 #[cfg(test)]
 mod tests {
+    use super::super::given::Words;
     use super::*;
 
     #[test]
@@ -374,24 +379,26 @@ mod tests {
 
     #[test]
     fn options_of_yesterday_are_translated() {
-        let written = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-        let (options, workload) = translate(
-            vec![
-                written("oltp_tables_count", "3"),
-                written("oltp_table_size", "500"),
-                written("mysql_table_engine", "myisam"),
-                written("oltp_read_only", "on"),
-                written("skip_trx", "on"),
-            ],
-            false,
-        );
+        let words = [
+            "--oltp-tables-count=3",
+            "--oltp_table_size=500",
+            "--mysql-table-engine=myisam",
+            "--oltp-read-only=on",
+            "--skip-trx=on",
+        ];
+        let written = Words::sort(&words.map(str::to_owned)).unwrap().options;
+        let (options, workload) = translate(written, false);
         let expected = [
             ("tables", "3"),
             ("table_size", "500"),
             ("mysql_storage_engine", "myisam"),
             ("skip_trx", "on"),
         ];
-        assert_eq!(options, expected.map(|(name, value)| written(name, value)));
+        let translated: Vec<(&str, &str)> = options
+            .iter()
+            .map(|option| (option.name.as_str(), option.value.as_deref().unwrap()))
+            .collect();
+        assert_eq!(translated, expected);
         assert_eq!(workload, Some("oltp-read-only"));
     }
 

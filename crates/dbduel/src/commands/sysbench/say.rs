@@ -11,6 +11,9 @@ pub struct Voice {
 }
 
 impl Voice {
+    /// For what sysbench says of its options before it looks at their verbosity.
+    pub const ALWAYS: Voice = Voice { verbosity: 2 };
+
     fn say(self, level: u64, text: &str) {
         if self.verbosity >= level {
             // A run goes on when nobody reads about it.

@@ -1,5 +1,6 @@
 //! Everything that is no built-in test: scripts, run by the Lua host.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,13 +8,13 @@ use std::sync::Arc;
 use dbduel_load::blocking::Tls;
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
-    self, Cancel, CommandKind, Host, Limits, Message, Script, ScriptError, Settings, Sink,
-    options_text,
+    self, Cancel, CommandKind, Host, Limits, Message, OptionError, Script, ScriptError, Settings,
+    Sink, options_text,
 };
 
 use super::course::{Report, Reports};
 use super::general::General;
-use super::given::Written;
+use super::given::{Written, key};
 use super::page::Style;
 use super::say::Voice;
 use super::server::Servers;
@@ -27,51 +28,84 @@ const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 /// # Errors
 /// What is wrong with the options or the script.
 pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
+    let voice = job.general.voice;
     let script = find(name)?;
-    let mut host = Host::load(settings(script, job)?).map_err(|error| told(&error))?;
-    host.set_options(rest)
-        .map_err(|error| Stop::Usage(error.to_string()))?;
+    let mut host = Host::load(settings(script, job)?).map_err(|error| fatal(voice, &error))?;
     let Some(command) = job.command.as_deref() else {
         // The script has been run once, and often that is all there is to do.
         return Ok(0);
     };
-    let voice = job.general.voice;
+    set_options(&mut host, rest, voice)?;
+    let threads = job.general.threads;
     match (host.command(command), command) {
         (Some(kind), _) => {
-            if kind == CommandKind::Parallel {
+            if kind == CommandKind::Parallel && threads > 1 {
                 voice.notice("Initializing worker threads...\n");
             }
             let is_done = host
-                .run_command(command, job.general.threads)
-                .map_err(|error| told(&error))?;
+                .run_command(command, threads)
+                .map_err(|error| fatal(voice, &error))?;
             Ok(u8::from(!is_done))
         }
         (None, "run") => drive(&mut host, &job.general),
         (None, "help") => match host.declared_options() {
             Some(declared) => {
-                let stem = Path::new(name).file_stem().unwrap_or_default();
                 let text = options_text(declared);
                 voice.notice(&format!(
                     "{} options:\n{}",
-                    stem.to_string_lossy(),
+                    file_name(name),
                     text.trim_end_matches('\n')
                 ));
                 voice.notice("");
                 Ok(0)
             }
-            None => Err(no_command(name, command)),
+            None => Err(no_command(&file_name(name), command)),
         },
-        (None, other) => Err(no_command(name, other)),
+        (None, other) => Err(no_command(&file_name(name), other)),
     }
+}
+
+/// The last part of a path, by which messages name a script.
+fn file_name(path: &str) -> Cow<'_, str> {
+    Path::new(path)
+        .file_name()
+        .map_or(Cow::Borrowed(path), |name| name.to_string_lossy())
+}
+
+/// Gives the script its options. What it does not know and a configuration file has is for other tests.
+fn set_options(host: &mut Host, rest: &[Written], voice: Voice) -> Result<(), Stop> {
+    let is_declared = |option: &&Written| {
+        host.declared_options()
+            .is_none_or(|all| all.iter().any(|known| key(&known.name) == option.name))
+    };
+    let (known, unknown): (Vec<&Written>, Vec<&Written>) = rest
+        .iter()
+        .partition(|option| option.is_from_a_word() || is_declared(option));
+    unknown.into_iter().for_each(|option| option.ignore(voice));
+    let pairs: Vec<(String, Option<String>)> = known
+        .into_iter()
+        .map(|option| (option.name.clone(), option.value.clone()))
+        .collect();
+    host.set_options(&pairs).map_err(|error| {
+        let (OptionError::Unknown { name, .. } | OptionError::Invalid { name, .. }) = &error;
+        let written = rest.iter().rev().find(|option| option.name == key(name));
+        match (&error, written) {
+            (OptionError::Unknown { nearest, .. }, Some(written)) => {
+                written.refuse_unknown(nearest.as_deref())
+            }
+            (OptionError::Invalid { takes, .. }, Some(written)) => written.refuse_value(takes),
+            (error, None) => Stop::Fatal(error.to_string()),
+        }
+    })
 }
 
 fn find(name: &str) -> Result<Script, Stop> {
     if name != "-" {
         return Script::find(name).map_err(|error| match error {
-            ScriptError::NotFound { searched, .. } => Stop::Fatal(format!(
-                "Cannot find benchmark '{name}': no such built-in test, file or module; modules were looked for in {searched}"
+            ScriptError::NotFound { .. } => Stop::Fatal(format!(
+                "Cannot find benchmark '{name}': no such built-in test, file or module"
             )),
-            other => told(&other),
+            other => Stop::Fatal(other.line()),
         });
     }
     let mut text = Vec::new();
@@ -85,28 +119,27 @@ fn find(name: &str) -> Result<Script, Stop> {
     Ok(Script::from_text("-", text))
 }
 
-/// An error with the calls that led to it.
-fn told(error: &ScriptError) -> Stop {
-    Stop::Fatal(error.told())
+/// An error in one line; the calls that led to it are for the curious.
+fn fatal(voice: Voice, error: &ScriptError) -> Stop {
+    if let Some(trace) = error.trace() {
+        voice.debug(trace);
+    }
+    Stop::Fatal(error.line())
 }
 
 fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
     let servers = Servers::read(&job.given, job.general.voice)?;
     let voice = job.general.voice;
     let mut argv = vec!["sysbench".to_owned()];
-    argv.extend(job.words.iter().map(|word| {
-        let is_password = word.replace('_', "-").starts_with("--mysql-password");
-        if is_password {
-            "--mysql-password=".to_owned()
-        } else {
-            word.clone()
-        }
-    }));
+    argv.extend(job.words.iter().cloned());
     Ok(Settings {
         script,
         argv,
         command: job.command.clone(),
         options: options(job),
+        is_compiled: job
+            .given
+            .choice("luajit-cmd", &[("", true), ("on", true), ("off", false)])?,
         servers: lua::Servers {
             addresses: servers.addresses,
             credentials: servers.credentials,
@@ -120,6 +153,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
             true => Protocol::Prepared,
             false => Protocol::Text,
         },
+        statement_watch: servers.statement_watch,
         dry_run: servers.is_dry,
         limits: Limits::default(),
         cancel: Cancel::default(),
@@ -130,8 +164,6 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
 /// What scripts see in `sysbench.opt` besides their own options.
 fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
     let mut options = job.given.values().clone();
-    // Scripts print what they like, and the password is none of it.
-    options.remove("mysql_password");
     let number = |value: u64| lua::OptionValue::Number(value as f64);
     let limits = &job.general.limits;
     // Old names count as the new ones.
@@ -151,20 +183,23 @@ fn show(voice: Voice, message: Message<'_>) {
         }
         Message::Fatal(text) => voice.fatal(text),
         Message::Alert(text) => voice.alert(text),
+        Message::Debug(text) => voice.debug(text),
     }
 }
 
 fn drive(host: &mut Host, general: &General) -> Result<u8, Stop> {
+    let voice = general.voice;
+    let clients = host.begin().map_err(|error| fatal(voice, &error))?;
     runs::announce(general);
-    general.voice.notice("Initializing worker threads...\n");
-    let clients = host.begin().map_err(|error| told(&error))?;
+    voice.notice("Initializing worker threads...\n");
     let mut reports = Hooks {
         host,
         reporter: None,
+        voice,
     };
     let code = runs::script(general, clients, &mut reports)?;
     if code == 0 {
-        reports.host.done().map_err(|error| told(&error))?;
+        reports.host.done().map_err(|error| fatal(voice, &error))?;
     }
     Ok(code)
 }
@@ -174,6 +209,7 @@ struct Hooks<'a> {
     host: &'a mut Host,
     /// The state that intermediate reports are printed by.
     reporter: Option<Host>,
+    voice: Voice,
 }
 
 impl Reports for Hooks<'_> {
@@ -182,6 +218,10 @@ impl Reports for Hooks<'_> {
             true => Style::Sql,
             false => Style::Events,
         }
+    }
+
+    fn end_intermediate(&mut self) {
+        self.reporter = None;
     }
 
     fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop> {
@@ -197,12 +237,15 @@ impl Reports for Hooks<'_> {
             Report::Intermediate | Report::Checkpoint => {
                 let reporter = match &mut self.reporter {
                     Some(reporter) => reporter,
-                    empty => empty.insert(self.host.reporter().map_err(|error| told(&error))?),
+                    empty => {
+                        let reporter = self.host.reporter();
+                        empty.insert(reporter.map_err(|error| fatal(self.voice, &error))?)
+                    }
                 };
                 reporter.call_report_hook(hook, stat)
             }
         };
-        outcome.map_err(|error| told(&error))?;
+        outcome.map_err(|error| fatal(self.voice, &error))?;
         Ok(true)
     }
 }

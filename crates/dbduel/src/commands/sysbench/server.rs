@@ -1,12 +1,15 @@
 //! The options of MySQL and MariaDB: where servers are and how they are spoken to.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::run::IgnoredErrors;
+use dbduel_load::statement_watch::StatementWatch;
 
 use super::Stop;
+use super::general::SECONDS_MAX;
 use super::given::Given;
 use super::say::Voice;
 
@@ -30,6 +33,8 @@ pub struct Servers {
     pub tls: TlsMode,
     /// Errors after which an event is begun again.
     pub ignored: IgnoredErrors,
+    /// Ends statements that a server will never answer; none when that is not wanted.
+    pub statement_watch: Option<StatementWatch>,
     /// Whether statements are prepared.
     pub is_prepared: bool,
     /// Nothing is to reach a server.
@@ -37,17 +42,11 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Reads the options, and warns of those that have no effect.
+    /// Reads the options, and warns of those that have no effect. The driver is not looked at: a script chooses its own.
     ///
     /// # Errors
-    /// A driver or value that there is not.
+    /// A value that there is not.
     pub fn read(given: &Given, voice: Voice) -> Result<Self, Stop> {
-        let driver = given.text("db-driver");
-        if driver != "mysql" {
-            return Err(Stop::Fatal(format!(
-                "invalid database driver name: '{driver}'; dbduel speaks to MySQL and MariaDB only"
-            )));
-        }
         let is_prepared = given.choice("db-ps-mode", &[("auto", true), ("disable", false)])?;
         for name in [
             "mysql-ssl-key",
@@ -66,15 +65,32 @@ impl Servers {
         } else {
             std::env::var("MYSQL_PWD").unwrap_or_default()
         };
+        let credentials = Credentials::new(given.text("mysql-user").to_owned(), password);
+        let tls = tls(given)?;
         Ok(Servers {
             addresses: addresses(given)?,
-            credentials: Credentials::new(given.text("mysql-user").to_owned(), password),
+            statement_watch: statement_watch(given, &credentials, &tls)?,
+            credentials,
             database: given.text("mysql-db").to_owned(),
-            tls: tls(given)?,
+            tls,
             ignored: ignored(given)?,
             is_prepared,
             is_dry: given.switch("mysql-dry-run"),
         })
+    }
+
+    /// As [`Servers::read`], for tests that have the driver of the options.
+    ///
+    /// # Errors
+    /// A driver or value that there is not.
+    pub fn with_driver(given: &Given, voice: Voice) -> Result<Self, Stop> {
+        let driver = given.text("db-driver");
+        if driver != "mysql" {
+            return Err(Stop::Fatal(format!(
+                "invalid database driver name: '{driver}'; dbduel speaks to MySQL and MariaDB only"
+            )));
+        }
+        Self::read(given, voice)
     }
 
     /// A connection for commands that measure nothing, to the next server by `number`.
@@ -88,12 +104,17 @@ impl Servers {
             ..options.clone()
         };
         let address = &self.addresses[number % self.addresses.len()];
-        Connection::connect(address, &self.credentials, &options).map_err(|error| {
+        let connection = Connection::connect(address, &self.credentials, &options);
+        let mut connection = connection.map_err(|error| {
             let error = anyhow::Error::from(error);
             Stop::Fatal(format!(
                 "unable to connect to MySQL server, aborting: {error:#}"
             ))
-        })
+        })?;
+        if let Some(watch) = &self.statement_watch {
+            connection.watch(watch, address);
+        }
+        Ok(connection)
     }
 }
 
@@ -165,6 +186,21 @@ fn tls(given: &Given) -> Result<TlsMode, Stop> {
     }
 }
 
+fn statement_watch(
+    given: &Given,
+    credentials: &Credentials,
+    tls: &TlsMode,
+) -> Result<Option<StatementWatch>, Stop> {
+    let seconds = given.count("db-statement-check")?.min(SECONDS_MAX);
+    if seconds == 0 {
+        return Ok(None);
+    }
+    let interval = Duration::from_secs(seconds);
+    StatementWatch::start(credentials.clone(), tls.clone(), interval)
+        .map(Some)
+        .map_err(|error| Stop::Fatal(format!("cannot start a thread: {error}")))
+}
+
 fn ignored(given: &Given) -> Result<IgnoredErrors, Stop> {
     let words = given.list("mysql-ignore-errors").iter().map(String::as_str);
     IgnoredErrors::read(words).map_err(|word| {
@@ -182,7 +218,7 @@ mod tests {
     fn read(text: &str) -> Result<Servers, Stop> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let (given, _) = Given::read(table::GENERAL, Words::sort(&words)?.options)?;
-        Servers::read(&given, Voice { verbosity: 0 })
+        Servers::with_driver(&given, Voice { verbosity: 0 })
     }
 
     fn places(text: &str) -> Vec<String> {

@@ -100,3 +100,29 @@ fn a_statement_without_a_result_set_returns_what_sysbench_returns() {
     let line = "true\ttrue\tfalse\ttrue\ttrue\t<sql_result>\n";
     assert_eq!(lines, format!("{line}{line}nil\n"));
 }
+
+#[test]
+fn an_array_of_intermediate_reports_ends_before_the_final_block() {
+    let script = Script::new(
+        "local ffi = require('ffi') ffi.cdef 'int usleep(unsigned)'
+         function event() ffi.C.usleep(10000) end
+         sysbench.hooks.report_intermediate = sysbench.report_json",
+    );
+    let said = text(&script.run("--time=2 --report-interval=1 --histogram run"));
+    let at = |part: &str| {
+        said.find(part)
+            .unwrap_or_else(|| panic!("no `{part}` in {said}"))
+    };
+    assert!(at("\n]\n") < at("Latency histogram"), "{said}");
+    let array = &said[at("[\n")..at("\n]\n") + 2];
+    let array: serde_json::Value = serde_json::from_str(array).unwrap();
+    assert_eq!(array[0]["threads"], 1, "{array}");
+}
+
+#[test]
+fn compilation_can_be_switched_off() {
+    let script = Script::new("print((require('jit').status()))");
+    assert!(text(&script.run("--luajit-cmd=off --verbosity=0")).starts_with("false"));
+    assert!(text(&script.run("--verbosity=0")).starts_with("true"));
+    assert_eq!(script.run("--luajit-cmd=nonsense").status.code(), Some(1));
+}

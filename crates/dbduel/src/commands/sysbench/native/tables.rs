@@ -14,7 +14,8 @@ use super::{Native, parameters_of};
 
 /// The seed of the content of tables: a prepared table is the same every time.
 const CONTENT_SEED: u64 = 1;
-/// Time for one statement of a command that measures nothing.
+/// Longest time for one statement of a command that measures nothing; the statement watch ends those that a server will never
+/// answer long before.
 const STATEMENT: Duration = Duration::from_secs(24 * 3600);
 /// Bytes that a temporary table may have in memory while a table is read in.
 const WARM_UP_BYTES: u64 = 2 << 30;
@@ -26,8 +27,9 @@ pub fn options() -> ConnectOptions {
     }
 }
 
-pub fn fatal(error: &dyn std::fmt::Display) -> Stop {
-    Stop::Fatal(error.to_string())
+/// The error with its causes.
+pub fn fatal(error: impl Into<anyhow::Error>) -> Stop {
+    Stop::Fatal(format!("{:#}", error.into()))
 }
 
 /// Does the work for all tables, each client every so many of them, as its number says. The first error ends it.
@@ -81,7 +83,7 @@ pub fn prepare(
 ) -> Result<u8, Stop> {
     // The scripts with one table prepare as many as they are told to.
     let workload = match native.is_random_select() {
-        true => workloads::find("oltp-read-only").map_err(|error| fatal(&error))?,
+        true => workloads::find("oltp-read-only").map_err(fatal)?,
         false => native.as_workload()?,
     };
     let parameters = parameters_of(workload, job, given, servers.is_prepared)?;
@@ -109,7 +111,7 @@ pub fn prepare(
             });
         };
         fill::fill_table(connection, &servers.database, table, CONTENT_SEED, on_stage)
-            .map_err(|error| fatal(&format!("{:#}", anyhow::Error::from(error))))
+            .map_err(fatal)
     })?;
     Ok(0)
 }
@@ -129,7 +131,7 @@ pub fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Resul
             format!("SET tmp_table_size = {WARM_UP_BYTES}"),
             format!("SET max_heap_table_size = {WARM_UP_BYTES}"),
         ] {
-            connection.execute(&sql).map_err(|error| fatal(&error))?;
+            connection.execute(&sql).map_err(fatal)?;
         }
         for sql in [
             format!("ANALYZE TABLE sbtest{number}"),
@@ -138,7 +140,7 @@ pub fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Resul
                 "SELECT COUNT(*) FROM (SELECT * FROM sbtest{number} WHERE k LIKE '%0%' LIMIT {rows}) t"
             ),
         ] {
-            connection.execute(&sql).map_err(|error| fatal(&error))?;
+            connection.execute(&sql).map_err(fatal)?;
         }
         Ok(())
     })?;
@@ -169,7 +171,7 @@ pub fn drop_tables(job: &Job, servers: &Servers, tables: u64) -> Result<u8, Stop
             .notice(&format!("Dropping table 'sbtest{number}'..."));
         connection
             .execute(&format!("DROP TABLE IF EXISTS sbtest{number}"))
-            .map_err(|error| fatal(&error))?;
+            .map_err(fatal)?;
     }
     Ok(0)
 }

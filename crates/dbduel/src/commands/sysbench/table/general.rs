@@ -92,7 +92,7 @@ pub const GENERAL: &[Section] = &[
                 "luajit-cmd",
                 Text,
                 "",
-                "accepted for the sake of scripts; nothing is compiled whatever it says",
+                "whether LuaJIT compiles scripts {on, off}",
             ),
         ],
     },
@@ -172,6 +172,22 @@ pub const GENERAL: &[Section] = &[
                 "off",
                 "say more about statements that fail",
             ),
+            spec(
+                "db-statement-check",
+                Int,
+                "60",
+                "seconds without an answer after which a statement is looked up in the server's process list; 0 for never",
+            ),
+        ],
+    },
+    Section {
+        title: "Options of PostgreSQL, which dbduel does not speak to; scripts see them in sysbench.opt:",
+        options: &[
+            spec("pgsql-host", Text, "localhost", "host of the server"),
+            spec("pgsql-port", Int, "5432", "port of the server"),
+            spec("pgsql-user", Text, "sbtest", "account"),
+            spec("pgsql-password", Text, "", "its password"),
+            spec("pgsql-db", Text, "sbtest", "database"),
         ],
     },
     Section {
