@@ -11,6 +11,7 @@ mod duel;
 mod evidence;
 pub mod explain;
 pub mod fairness;
+mod identical;
 pub mod levels;
 pub mod order_entry;
 pub mod records;
@@ -52,6 +53,7 @@ pub const IDENTITY: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("DBDUEL_
 pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
     let evidence = Evidence::of(record);
     let plan = &record.plan;
+    let differences = settings::differences(record);
     let mut summary = Summary {
         schema_version: SCHEMA_VERSION,
         judged_by: IDENTITY.to_owned(),
@@ -81,7 +83,8 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         objective: plan.objective,
         search: plan.search.clone(),
         objectives: objective::objectives(&evidence),
-        settings: settings::differences(record),
+        identical: identical::pairs(record, &differences),
+        settings: differences,
         timeline: timeline::timeline(&evidence),
         explanations: explain::explain(&evidence),
         storage: explain::amplification(&evidence),
@@ -116,6 +119,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
         let question = Question::against_baseline(plan, contender, level);
         comparison.quantities = quantities::compare(evidence, level, &question);
     }
+    let pairs = pairs::compare(evidence, level, &decision.comparisons);
     Duel {
         level,
         label: plan.levels[level].label(),
@@ -126,7 +130,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
             .map(|contender| measures::measure(evidence, level, contender))
             .collect(),
         comparisons: decision.comparisons,
-        pairs: pairs::compare(evidence, level),
+        pairs,
     }
 }
 

@@ -80,7 +80,7 @@ const OF_THE_BUILD: &[&str] = &[
 ];
 
 /// The name as the server lists it.
-fn variable_name(setting: &str) -> String {
+pub(super) fn variable_name(setting: &str) -> String {
     let name = setting
         .trim()
         .trim_start_matches("--")
@@ -90,7 +90,7 @@ fn variable_name(setting: &str) -> String {
 }
 
 /// True when two servers that show these values are set alike.
-fn is_same_value(one: &str, other: &str) -> bool {
+pub(super) fn is_same_value(one: &str, other: &str) -> bool {
     let (one, other) = (normalised(one), normalised(other));
     one == other || matches!((number(&one), number(&other)), (Some(a), Some(b)) if a == b)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::judge::records::history::{History, HistoryChange, HistorySeries};
 use crate::judge::summary::Figure;
 
-use super::words;
+use super::words::{self, RatioUnit};
 
 /// Width of the drawn part of a run's line.
 const SCALE: usize = 40;
@@ -74,6 +74,7 @@ fn runs(text: &mut String, history: &History, series: &HistorySeries) {
         let share = ((ratio / least).ln() / width).clamp(0.0, 1.0);
         (share * (SCALE - 1) as f64).round() as usize
     };
+    let unit = RatioUnit::of(series.points.iter().map(|point| &point.figure));
     for point in &series.points {
         let mut line = vec![' '; SCALE];
         if let Some((low, high)) = point.figure.interval() {
@@ -88,17 +89,17 @@ fn runs(text: &mut String, history: &History, series: &HistorySeries) {
             run.created,
             if starts { '>' } else { ' ' },
             line.into_iter().collect::<String>(),
-            ratio(&point.figure),
+            ratio(&point.figure, unit),
             run.place
         );
     }
 }
 
-/// A ratio and its interval, written alike.
-fn ratio(figure: &Figure) -> String {
-    let value = words::ratio_value(figure).unwrap_or_default();
+/// A ratio and its interval.
+fn ratio(figure: &Figure, unit: RatioUnit) -> String {
+    let value = unit.value(figure);
     match figure.interval() {
-        Some(_) => format!("{value} ({})", words::ratio_interval(figure)),
+        Some(_) => format!("{value} ({})", unit.interval(figure)),
         None => format!("{value} (no interval)"),
     }
 }

@@ -62,7 +62,7 @@ impl Format for Json {
             sentences: summary
                 .explanations
                 .iter()
-                .map(|one| explanation::sentences(summary, one))
+                .map(|one| explanation::sentences(summary, one).all())
                 .collect(),
         };
         let mut text = serde_json::to_string_pretty(&document)

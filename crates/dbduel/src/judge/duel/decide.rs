@@ -238,7 +238,7 @@ impl<'a> Question<'a> {
                 Method::WithinBudget => PaidBy::Budget,
                 Method::Reserve => PaidBy::Reserve,
             }),
-            ratio: ratio_figure(&decision, self.alpha, self.plan),
+            ratio: ratio_figure(&decision, &test, self.plan),
             restart_sd: None,
         })
     }
@@ -316,7 +316,25 @@ pub(in crate::judge) fn no_block() -> Figure {
     }
 }
 
-fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
+/// Why `blocks` leave an interval open at both ends.
+fn open_interval(blocks: usize, test: &SequentialPlan) -> String {
+    let confidence = percent::of(1.0 - test.alpha);
+    match test.first_possible_decision() {
+        Some(first) if blocks >= first => {
+            format!("its scatter leaves an interval of {confidence} confidence open at both ends")
+        }
+        Some(first) => {
+            format!("too few blocks for {confidence} confidence: {blocks} of at least {first}")
+        }
+        None => format!(
+            "too few blocks for {confidence} confidence: the {} planned can decide nothing",
+            test.n_max
+        ),
+    }
+}
+
+fn ratio_figure(decision: &Decision, test: &SequentialPlan, plan: &Plan) -> Figure {
+    let alpha = test.alpha;
     let value = decision.estimate.exp();
     let bare = |why: String| Figure::Bare {
         value,
@@ -337,11 +355,7 @@ fn ratio_figure(decision: &Decision, alpha: f64, plan: &Plan) -> Figure {
             "{} of at least {} blocks, too few for an interval",
             decision.n, plan.decision.blocks_min
         )),
-        Some(_) => bare(format!(
-            "the {} blocks of this run leave an interval of {} confidence open at both ends",
-            decision.n,
-            percent::of(1.0 - alpha)
-        )),
+        Some(_) => bare(open_interval(decision.n, test)),
         None => bare(NO_SINGLE_RATIO.to_owned()),
     }
 }

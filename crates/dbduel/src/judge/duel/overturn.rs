@@ -82,14 +82,22 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -
             .detectable_difference
             .map(|detectable| {
                 format!(
-                    "the planned number of blocks finds a difference of {} four times out of five at this noise; \
-                     for a smaller one, give more time or a quieter machine",
-                    percent::of(detectable)
+                    "the planned number of blocks finds {} four times out of five at this noise; for a smaller one, give \
+                     more time or a quieter machine",
+                    difference(detectable)
                 )
             })
             .into_iter()
             .collect(),
         Verdict::Void => Vec::new(),
+    }
+}
+
+/// A relative difference; beyond 100 % the ratio that it makes.
+fn difference(relative: f64) -> String {
+    match relative {
+        ..=1.0 => format!("a difference of {}", percent::of(relative)),
+        _ => format!("a ratio of {:.1}×", 1.0 + relative),
     }
 }
 

@@ -12,6 +12,7 @@ use dbduel_stats::sequential;
 
 use super::decide::{Question, no_block};
 use super::log_ratios::{differences, sample_deviation};
+use crate::counts;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Change, Figure, Quantity, QuantityComparison};
@@ -69,11 +70,12 @@ fn answer(
         return answer;
     }
     let rows = |who: usize| blocks.iter().flat_map(move |block| block.slices_of(who));
-    let both = rows(question.contender).chain(rows(question.reference));
-    if let Some(why) = both
-        .map(|row| value(evidence, quantity, row))
-        .find_map(Result::err)
-    {
+    let both = || rows(question.contender).chain(rows(question.reference));
+    let without_value = || {
+        let mut values = both().map(|row| value(evidence, quantity, row));
+        values.find_map(Result::err)
+    };
+    if let Some(why) = too_few_transactions(quantity, both()).or_else(without_value) {
         answer.ratio = Figure::NotMeasured { why };
         return answer;
     }
@@ -117,9 +119,9 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
     }
     let slice = slice_of(row);
     let found = match quantity {
-        Quantity::LatencyP50 => quantile(row, 0.5, row.latency_us_p50)?,
-        Quantity::LatencyP95 => quantile(row, 0.95, row.latency_us_p95)?,
-        Quantity::LatencyP99 => quantile(row, 0.99, row.latency_us_p99)?,
+        Quantity::LatencyP50 => row.latency_us_p50,
+        Quantity::LatencyP95 => row.latency_us_p95,
+        Quantity::LatencyP99 => row.latency_us_p99,
         Quantity::ServerCpuPerTransaction => evidence
             .cpu_s(slice, "server")
             .map(|seconds| seconds / row.ok as f64)
@@ -139,15 +141,27 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
     }
 }
 
-/// A slice's own quantile, when it has the transactions for one.
-fn quantile(row: &SliceRow, q: f64, value_us: f64) -> Result<f64, String> {
+/// Why slices have too few transactions for quantiles of their own; `None` where all have enough.
+fn too_few_transactions<'r>(
+    quantity: Quantity,
+    rows: impl Iterator<Item = &'r SliceRow>,
+) -> Option<String> {
+    let q = match quantity {
+        Quantity::LatencyP50 => 0.5,
+        Quantity::LatencyP95 => 0.95,
+        Quantity::LatencyP99 => 0.99,
+        Quantity::ServerCpuPerTransaction | Quantity::BytesWrittenPerTransaction => return None,
+    };
     // Rounding must not turn 10 / (1 − 0.99) into one more than 1000.
     let needed = (requests_per_slice(q) - 1e-6).ceil();
-    if (row.ok as f64) < needed {
-        return Err(format!(
-            "a slice of `{}` has {} transactions, its own quantile needs {needed:.0}; give longer slices",
-            row.contender, row.ok
-        ));
-    }
-    Ok(value_us)
+    let smallest = rows.min_by_key(|row| row.ok)?;
+    // A slice without a commit has a reason of its own.
+    let is_too_small = smallest.ok > 0 && (smallest.ok as f64) < needed;
+    is_too_small.then(|| {
+        format!(
+            "the smallest slice, of `{}`, has {}, its own quantile needs {needed:.0}; give longer slices",
+            smallest.contender,
+            counts::things(smallest.ok, "transaction")
+        )
+    })
 }

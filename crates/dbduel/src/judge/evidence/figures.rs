@@ -36,7 +36,7 @@ pub fn ratio_over_slices(numerators: &[f64], denominators: &[f64], alpha: f64, h
 
 /// The ratio of two sums, and a series whose mean is that ratio and whose spread is the ratio's own to
 /// first order (linearised ratio estimator, Cochran 1977).
-fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<(f64, Vec<f64>)> {
+pub fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<(f64, Vec<f64>)> {
     let total: f64 = denominators.iter().sum();
     let ratio = numerators.iter().sum::<f64>() / total;
     let mean_denominator = total / denominators.len() as f64;

@@ -2,7 +2,7 @@
 
 use dbduel_record::rows::SliceRow;
 
-use super::paired::Paired;
+use super::paired::{Paired, Taken};
 use super::resources::{Resource, Role, Unit};
 use super::rows_changed;
 use super::{Cost, Moved};
@@ -21,11 +21,14 @@ pub fn cost(
 ) -> Option<Cost> {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level].complete;
-    let of_side = |who: usize| -> Option<Vec<Used>> {
-        blocks
+    let of_side = |who: usize| -> Option<Taken> {
+        let blocks = blocks
             .iter()
-            .map(|block| used(evidence, block, who, resource))
-            .collect()
+            .map(|block| used(evidence, block, who, resource));
+        let blocks: Vec<Used> = blocks.collect::<Option<_>>()?;
+        Some(Taken::new(
+            blocks.iter().map(|block| (block.amount, block.by)),
+        ))
     };
     // Nothing is left of a side whose counter does not cover what was measured.
     let why_not = |who: usize| match resource.of.1.contains(&rows_changed::METRIC) {
@@ -34,15 +37,12 @@ pub fn cost(
     };
     let counted = |who: usize| of_side(who).filter(|_| why_not(who).is_none());
     let (baseline, other) = (counted(plan.baseline), counted(contender));
-    let is_idle = |side: &Option<Vec<Used>>| {
-        side.as_ref()
-            .is_none_or(|blocks| blocks.iter().all(|block| block.amount <= 0.0))
-    };
+    let is_idle = |side: &Option<Taken>| side.as_ref().is_none_or(Taken::is_none);
     if is_idle(&baseline) && is_idle(&other) {
         return None;
     }
     let confidence_alpha = 1.0 - plan.decision.confidence;
-    let figure = |who: usize, side: &Option<Vec<Used>>| match side {
+    let figure = |who: usize, side: &Option<Taken>| match side {
         None => Figure::NotMeasured {
             why: why_not(who)
                 .unwrap_or_else(|| format!("`{}` does not count it", plan.contenders[who].name)),
@@ -51,11 +51,10 @@ pub fn cost(
     };
     let (ratio, moved) = match (&baseline, &other) {
         (Some(baseline), Some(other)) => {
-            let (baseline, other) = (each(baseline), each(other));
-            let (ratio, moved) = compare(&baseline, &other, plan.decision.horizon, paired);
+            let (ratio, moved) = compare(baseline, other, plan.decision.horizon, paired);
             // Of a block or two nobody can say so: one value has none to differ from.
             let could_move = resource.role == Role::Level && blocks.len() >= paired.blocks_needed;
-            match could_move && stood_still(&baseline) && stood_still(&other) {
+            match could_move && stood_still(baseline) && stood_still(other) {
                 true => (without_interval(ratio), Moved::Still),
                 false => (ratio, moved),
             }
@@ -143,13 +142,10 @@ fn over_slices(
     ratio_over_slices(&amounts, &by, alpha, How::Readings)
 }
 
-fn each(blocks: &[Used]) -> Vec<f64> {
-    blocks.iter().map(|block| block.amount / block.by).collect()
-}
-
 /// True when all blocks have the same of it; so it is with a single block.
-fn stood_still(blocks: &[f64]) -> bool {
-    blocks.windows(2).all(|pair| pair[0] == pair[1])
+fn stood_still(side: &Taken) -> bool {
+    let mut next = side.each().skip(1);
+    side.each().zip(&mut next).all(|(one, next)| one == next)
 }
 
 /// The same value as a figure that claims no more: blocks without any spread have an interval without any width.
@@ -165,25 +161,20 @@ fn without_interval(ratio: Figure) -> Figure {
     }
 }
 
-/// The ratio within blocks and what it shows. Where some block has none of it there is no ratio, and
-/// the differences tell alone.
-fn compare(baseline: &[f64], contender: &[f64], horizon: f64, paired: Paired) -> (Figure, Moved) {
-    let is_positive = |values: &[f64]| values.iter().all(|value| *value > 0.0);
-    let pairs = || contender.iter().zip(baseline);
-    if !(is_positive(baseline) && is_positive(contender)) {
+/// The ratio and what it shows. Where one side has none of it there is no ratio, and the difference shows alone.
+fn compare(baseline: &Taken, contender: &Taken, horizon: f64, paired: Paired) -> (Figure, Moved) {
+    if baseline.is_none() || contender.is_none() {
         let ratio = Figure::NotMeasured {
-            why: "none of it in some blocks".to_owned(),
+            why: "none of it on one side".to_owned(),
         };
-        let differences: Vec<f64> = pairs().map(|(c, b)| c - b).collect();
-        let moved = match paired.figure(&differences, |value| value).interval() {
+        let moved = match paired.difference(baseline, contender).interval() {
             Some((_, high)) if high < 0.0 => Moved::Less,
             Some((low, _)) if low > 0.0 => Moved::More,
             _ => Moved::Unclear,
         };
         return (ratio, moved);
     }
-    let logarithms: Vec<f64> = pairs().map(|(c, b)| (c / b).ln()).collect();
-    let ratio = paired.figure(&logarithms, f64::exp);
+    let ratio = paired.ratio(baseline, contender);
     let moved = match ratio.interval() {
         Some((low, high)) if 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon => Moved::Same,
         Some((_, high)) if high < 1.0 => Moved::Less,
@@ -202,9 +193,15 @@ mod tests {
         blocks_needed: 6,
     };
 
+    /// Blocks of one transaction each.
+    fn taken(amounts: &[f64]) -> Taken {
+        Taken::new(amounts.iter().map(|amount| (*amount, 1.0)))
+    }
+
     #[track_caller]
     fn check(baseline: &[f64], contender: &[f64], expected: Moved) {
-        assert_eq!(compare(baseline, contender, 0.02, PAIRED).1, expected);
+        let compared = compare(&taken(baseline), &taken(contender), 0.02, PAIRED);
+        assert_eq!(compared.1, expected);
     }
 
     #[test]
@@ -224,8 +221,9 @@ mod tests {
 
     #[test]
     fn a_constant_has_no_interval() {
-        assert!(stood_still(&[435.0; 7]) && !stood_still(&[435.0, 436.0, 435.0]));
-        let (ratio, _) = compare(&[1.0; 7], &[435.0; 7], 0.02, PAIRED);
+        assert!(stood_still(&taken(&[435.0; 7])) && stood_still(&taken(&[435.0])));
+        assert!(!stood_still(&taken(&[435.0, 436.0, 435.0])));
+        let (ratio, _) = compare(&taken(&[1.0; 7]), &taken(&[435.0; 7]), 0.02, PAIRED);
         let ratio = without_interval(ratio);
         assert!(ratio.interval().is_none() && (ratio.value().unwrap() - 435.0).abs() < 1e-9);
     }
@@ -237,6 +235,20 @@ mod tests {
         check(&some, &none, Moved::Less);
         check(&none, &some, Moved::More);
         check(&none[..2], &some[..2], Moved::Unclear);
-        assert_eq!(compare(&some, &none, 0.02, PAIRED).0.value(), None);
+        assert_eq!(
+            compare(&taken(&some), &taken(&none), 0.02, PAIRED)
+                .0
+                .value(),
+            None
+        );
+    }
+
+    #[test]
+    fn what_only_some_blocks_have_is_compared_all_the_same() {
+        let many = [0.5, 0.51, 0.49, 0.5, 0.52, 0.5, 0.48, 0.5];
+        let few = [0.0, 0.0, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let (ratio, moved) = compare(&taken(&many), &taken(&few), 0.02, PAIRED);
+        assert_eq!(moved, Moved::Less);
+        assert!((ratio.value().unwrap() - 0.001 / 4.0).abs() < 1e-9);
     }
 }

@@ -11,7 +11,7 @@
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::SliceRow;
 
-use super::paired::Paired;
+use super::paired::{Paired, Taken};
 use super::{Division, Doing, Part};
 use crate::judge::evidence::figures::ratio_over_slices;
 use crate::judge::evidence::{Evidence, slice_of};
@@ -46,12 +46,10 @@ pub fn divide(
     let other = side(evidence, level, contender)?;
     let confidence_alpha = 1.0 - plan.decision.confidence;
     let compared = |pick: &dyn Fn(&Slice) -> f64| {
-        let (before, after) = (per_block(&baseline, pick), per_block(&other, pick));
-        let differences: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
         [
             per_transaction(&baseline, pick, confidence_alpha),
             per_transaction(&other, pick, confidence_alpha),
-            paired.figure(&differences, |us| us),
+            paired.difference(&taken(&baseline, pick), &taken(&other, pick)),
         ]
     };
     let [baseline_us, contender_us, difference_us] = compared(&|slice| slice.whole_s);
@@ -72,6 +70,26 @@ pub fn divide(
         identity_gap: [gap(&baseline), gap(&other)],
         parts: parts.collect(),
     })
+}
+
+/// The difference in the mean latency of committed transactions, contender − baseline, microseconds. It needs no division
+/// and no closed loop.
+pub fn difference(
+    evidence: &Evidence<'_>,
+    level: usize,
+    contender: usize,
+    paired: Paired,
+) -> Figure {
+    let of_side = |who: usize| {
+        let blocks = evidence.levels[level].complete.iter();
+        Taken::new(blocks.map(|block| {
+            let rows = || block.slices_of(who);
+            let sum_us: f64 = rows().map(|row| row.latency_us_sum).sum();
+            let ok: f64 = rows().map(|row| row.ok as f64).sum();
+            (sum_us, ok)
+        }))
+    };
+    paired.difference(&of_side(evidence.plan().baseline), &of_side(contender))
 }
 
 /// A slice with its clients' time divided.
@@ -210,16 +228,13 @@ fn side(evidence: &Evidence<'_>, level: usize, who: usize) -> Result<Vec<Vec<Sli
         .collect()
 }
 
-/// Microseconds per transaction in each block.
-fn per_block(blocks: &[Vec<Slice>], pick: &dyn Fn(&Slice) -> f64) -> Vec<f64> {
-    blocks
-        .iter()
-        .map(|slices| {
-            let seconds: f64 = slices.iter().map(pick).sum();
-            let ok: f64 = slices.iter().map(|slice| slice.ok).sum();
-            seconds * 1e6 / ok
-        })
-        .collect()
+/// Microseconds and transactions of each block.
+fn taken(blocks: &[Vec<Slice>], pick: &dyn Fn(&Slice) -> f64) -> Taken {
+    Taken::new(blocks.iter().map(|slices| {
+        let seconds: f64 = slices.iter().map(pick).sum();
+        let ok: f64 = slices.iter().map(|slice| slice.ok).sum();
+        (seconds * 1e6, ok)
+    }))
 }
 
 fn per_transaction(blocks: &[Vec<Slice>], pick: &dyn Fn(&Slice) -> f64, alpha: f64) -> Figure {

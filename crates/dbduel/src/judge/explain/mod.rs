@@ -45,8 +45,8 @@ pub struct Explanation {
     pub costs: Vec<Cost>,
     /// Where the time of one transaction went.
     pub latency: Latency,
-    /// Indices into `costs` of what differs beyond doubt and can tell something of the difference, the most
-    /// telling first.
+    /// Indices into `costs` of what differs beyond doubt and can tell something of the difference: what can be most of
+    /// the difference in time first, then what takes no time itself.
     pub moved: Vec<usize>,
     /// Indices into `costs` of main resources that are the same within the horizon.
     pub same: Vec<usize>,
@@ -262,7 +262,12 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
         Ok(division) => Latency::Divided(division),
         Err(why) => Latency::NotDivided { why },
     };
-    let (moved, same, unclear) = rank::rank(&costs);
+    let difference_us = latency::difference(evidence, level, contender, per_part);
+    let rank::Ranked {
+        moved,
+        same,
+        unclear,
+    } = rank::rank(&costs, &latency, &difference_us);
     Explanation {
         level,
         contender: plan.contenders[contender].name.clone(),

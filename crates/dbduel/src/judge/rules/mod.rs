@@ -54,6 +54,11 @@ pub const RULES: &[Rule] = &[
         check: lab::injected,
     },
     Rule {
+        id: "lab.identical-contenders",
+        why: "A server that differs from itself shows what chance and the lab add to every other difference.",
+        check: verdict::identical,
+    },
+    Rule {
         id: "load.nothing-committed",
         why: "Without committed transactions there is no throughput to compare.",
         check: load::nothing_committed,

@@ -137,6 +137,45 @@ fn drift(comparison: &Comparison) -> Option<Trend> {
     (linear_trend(&logs, DRIFT_ALPHA).ok()).filter(Trend::is_drifting)
 }
 
+/// Contenders that are one server under two names.
+pub(super) fn identical(case: &Case<'_>) -> Vec<Found> {
+    let of_pair = |[one, other]: &[String; 2]| {
+        let is_of_it = |name: &str| name == one || name == other;
+        let is_decided = |verdict: Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
+        let duels = case.summary.duels.iter();
+        let decided = duels.filter(|duel| {
+            let mut verdicts = duel.comparisons.iter();
+            let mut pairs = duel.pairs.iter();
+            verdicts.any(|verdict| {
+                is_of_it(&verdict.contender)
+                    && is_of_it(&case.summary.baseline)
+                    && is_decided(verdict.verdict)
+            }) || pairs.any(|pair| {
+                is_of_it(&pair.contender) && is_of_it(&pair.against) && is_decided(pair.verdict)
+            })
+        });
+        let decided: Vec<&str> = decided.map(|duel| duel.label.as_str()).collect();
+        let mut claim = format!(
+            "`{one}` and `{other}` are identical: the same server program, settings and tables. A difference between them \
+             is chance or the lab's fault"
+        );
+        let severity = match decided.as_slice() {
+            [] => Severity::Note,
+            labels => {
+                claim.push_str(&format!("; one is shown at {}", labels.join(", ")));
+                Severity::Doubt
+            }
+        };
+        let remedy = format!(
+            "Repeat the duel: chance shows a difference in up to {} of the duels of equals. If it appears again, look for \
+             what treats the two differently.",
+            percent::of(1.0 - case.summary.rule.confidence)
+        );
+        finding(severity, &[one, other], format!("{claim}."), &remedy)
+    };
+    case.summary.identical.iter().map(of_pair).collect()
+}
+
 pub(super) fn uneven_stalls(case: &Case<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for duel in &case.summary.duels {

@@ -84,6 +84,8 @@ pub enum How {
     PairedBlocks,
     /// Mean of the differences, or of the log ratios, of mirrored blocks.
     PairedMean,
+    /// Difference or ratio of the totals per transaction, linearised over mirrored blocks.
+    PairedTotals,
     /// Ratio within mirrored blocks, averaged over every start of the servers.
     Epochs,
     /// Mean of the second half of a series ÷ that of the first.
@@ -125,6 +127,10 @@ impl How {
             }
             Self::Halves => {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"
+            }
+            Self::PairedTotals => {
+                "difference or ratio of what all blocks took per transaction; interval over the blocks in their order \
+                 (linearised, Cochran 1977), the correlation of neighbours allowed for, widened for the number of statements"
             }
             Self::PairedMean => {
                 "mean within mirrored blocks; interval over the blocks in their order, the correlation of neighbours allowed \

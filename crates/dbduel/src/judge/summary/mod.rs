@@ -94,6 +94,10 @@ pub struct Summary {
     /// Which load levels meet it, per contender; empty when there is none.
     #[serde(default)]
     pub objectives: Vec<ContenderObjective>,
+    /// Every two contenders that are one server program set alike, by name: a difference between them is chance or the
+    /// lab's fault.
+    #[serde(default)]
+    pub identical: Vec<[String; 2]>,
     /// Effective settings that are not the same on all contenders.
     pub settings: Vec<SettingDifference>,
     /// Throughput over time and who ran when, thinned to a bounded size.
@@ -255,6 +259,17 @@ pub struct Outcomes {
     pub unfinished: u64,
     /// Additional attempts.
     pub retries: u64,
+}
+
+impl Summary {
+    /// True when a contender is the baseline under another name.
+    #[must_use]
+    pub fn is_identical_to_baseline(&self, contender: &str) -> bool {
+        self.identical.iter().any(|[one, other]| {
+            (*one == self.baseline && other == contender)
+                || (*other == self.baseline && one == contender)
+        })
+    }
 }
 
 impl Outcomes {

@@ -117,7 +117,8 @@ pub struct PairComparison {
     pub verdict: Verdict,
     /// Throughput, contender ÷ the other, within blocks.
     pub ratio: Figure,
-    /// Probability that anything said here is wrong; over all pairs it adds up to the level's.
+    /// Probability that anything said here is wrong: that of the verdict where the other is the baseline; over the other
+    /// pairs it adds up to the level's.
     pub alpha: f64,
     /// Why the verdict is void, or why it is undecided when more blocks would not help.
     pub because: Option<String>,

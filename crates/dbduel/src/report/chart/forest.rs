@@ -173,7 +173,10 @@ impl<'a> Forest<'a> {
             class,
             &fitted(name, label_width),
         );
-        let (sign, result) = (words::sign(comparison.verdict), result(comparison));
+        let (sign, result) = (
+            words::sign(comparison.verdict),
+            result(self.summary, comparison),
+        );
         if self.is_narrow {
             let result = format!("{sign} {result}");
             svg.text((plot.right, text), Anchor::End, "small halo", &result);
@@ -207,7 +210,7 @@ impl<'a> Forest<'a> {
             "{} at {}: {}, {} after {}",
             comparison.contender,
             duel.label,
-            result(comparison),
+            result(self.summary, comparison),
             comparison.verdict.word(),
             words::things(comparison.blocks.len() as u64, "block")
         );
@@ -228,11 +231,13 @@ fn gutter(summary: &Summary) -> f64 {
 }
 
 /// The ratio and its interval in words.
-fn result(comparison: &Comparison) -> String {
-    let Some(value) = words::ratio_value(&comparison.ratio) else {
+fn result(summary: &Summary, comparison: &Comparison) -> String {
+    let unit = words::verdict_unit(summary);
+    if comparison.ratio.value().is_none() {
         return words::NOT_MEASURED.to_owned();
-    };
-    match words::ratio_interval(&comparison.ratio) {
+    }
+    let value = unit.value(&comparison.ratio);
+    match unit.interval(&comparison.ratio) {
         interval if interval.is_empty() => format!("{value}, no interval"),
         interval => format!("{value} ({interval})"),
     }

@@ -9,7 +9,7 @@ mod spoken;
 
 use serde::Serialize;
 
-use super::words;
+use super::words::{self, RatioUnit};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
 use crate::judge::summary::Figure;
@@ -97,23 +97,33 @@ fn value(unit: Unit, figure: &Figure) -> String {
     })
 }
 
+/// The unit of the changes of costs that stand together.
+#[must_use]
+pub fn unit_of<'c>(costs: impl IntoIterator<Item = &'c Cost>) -> RatioUnit {
+    let ratios = costs.into_iter().map(|cost| &cost.ratio);
+    RatioUnit::of(ratios.filter(|ratio| ratio.interval().is_some()))
+}
+
 /// The change of a cost with its interval: `−47 % [−50 %, −44 %]`; without one it is not stated.
 #[must_use]
-pub fn change(cost: &Cost) -> String {
+pub fn change(cost: &Cost, unit: RatioUnit) -> String {
     // Said of a constant zero as well, to which there is no ratio.
     if cost.moved == Moved::Still {
         return "stood still".to_owned();
     }
-    let Some(text) = words::ratio_value(&cost.ratio) else {
+    if cost.ratio.value().is_none() {
         return match cost.moved {
             Moved::Less => "less".to_owned(),
             Moved::More => "more".to_owned(),
             _ => "–".to_owned(),
         };
-    };
-    match words::ratio_interval(&cost.ratio) {
+    }
+    match unit.interval(&cost.ratio) {
         interval if interval.is_empty() => "–".to_owned(),
-        interval => format!("{text} [{}]", interval.replace(" to ", ", ")),
+        interval => {
+            let interval = interval.replace(" to ", ", ");
+            format!("{} [{interval}]", unit.value(&cost.ratio))
+        }
     }
 }
 
@@ -128,6 +138,7 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
         Latency::NotDivided { .. } => Vec::new(),
     };
     let mut last = "";
+    let unit = unit_of(&explanation.costs);
     let costs = explanation.costs.iter().map(|cost| {
         let name = cost.group.name();
         let group = if name == last { "" } else { name };
@@ -141,7 +152,7 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
             },
             baseline: value(cost.unit, &cost.baseline),
             contender: value(cost.unit, &cost.contender),
-            change: change(cost),
+            change: change(cost, unit),
             moved: moved(cost.moved),
         }
     });
@@ -154,7 +165,7 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
             .position(|facts| facts.name == explanation.contender)
             .unwrap_or(0),
         baseline: summary.baseline.clone(),
-        sentences: sentences(summary, explanation),
+        sentences: sentences(summary, explanation).all(),
         parts,
         costs: costs.collect(),
     }

@@ -101,7 +101,7 @@ pub(super) const SAYINGS: &[(&str, &str, &str, bool)] = &[
         "time of the load process in the run queue",
         false,
     ),
-    ("disk-flushes", "makes", "flushes of the disk's cache", true),
+    ("disk-flushes", "issues", "disk cache flushes", true),
     ("read-ahead", "reads", "pages ahead", true),
     ("free-page-waits", "waits", "times for a free page", true),
     ("rows-changed", "changes", "rows", true),

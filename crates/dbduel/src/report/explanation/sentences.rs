@@ -1,8 +1,8 @@
 //! The sentences: how much of what, more or less, and never why.
 
 use super::sayings::SAYINGS;
-use super::spoken::{is_trifle, spoken_of};
-use super::{change, difference, is_certain, value};
+use super::spoken::{SpokenCost, is_trifle, spoken_of};
+use super::{change, difference, is_certain, unit_of, value};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
 use crate::judge::summary::{Figure, Verdict};
@@ -12,10 +12,32 @@ use crate::report::words;
 const PARTS: usize = 3;
 
 /// The sentences of one explanation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sentences {
+    /// What comes first: reservations and the time of a transaction.
+    pub lead: Vec<String>,
+    /// One for each cost that is spoken of, the most telling first.
+    pub costs: Vec<String>,
+    /// What is the same, and what is open.
+    pub rest: Vec<String>,
+}
+
+impl Sentences {
+    /// All of them in the order of reading.
+    #[must_use]
+    pub fn all(self) -> Vec<String> {
+        [self.lead, self.costs, self.rest].concat()
+    }
+}
+
+/// The sentences of one explanation.
 #[must_use]
-pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
+pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     if !explanation.has_enough_blocks() {
-        return vec![too_few_blocks(explanation)];
+        return Sentences {
+            lead: vec![too_few_blocks(explanation)],
+            ..Sentences::default()
+        };
     }
     let mut sentences = Vec::new();
     let (contender, baseline) = (&explanation.contender, &summary.baseline);
@@ -36,18 +58,17 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
     if !explanation.costs.iter().any(has_moved) {
         sentences.push("None of the resources that were observed differs beyond doubt.".to_owned());
     }
-    sentences.extend(
-        spoken
-            .into_iter()
-            .map(|cost| of_cost(cost, contender, baseline)),
-    );
+    let costs = spoken.iter().map(|one| of_fact(one, contender, baseline));
+    let costs = costs.collect();
+    let mut rest = Vec::new();
     let named = |indices: &[usize]| -> Vec<String> {
-        indices
-            .iter()
-            .map(|&index| &explanation.costs[index])
-            .filter(|cost| !is_trifle(cost))
+        let costs = indices.iter().map(|&index| &explanation.costs[index]);
+        let costs: Vec<&Cost> = costs.filter(|cost| !is_trifle(cost)).collect();
+        let unit = unit_of(costs.iter().copied());
+        let costs = costs.into_iter();
+        costs
             .map(|cost| match cost.ratio.interval() {
-                Some(_) => format!("{} ({})", cost.name, change(cost)),
+                Some(_) => format!("{} ({})", cost.name, change(cost, unit)),
                 None => cost.name.clone(),
             })
             .collect()
@@ -56,13 +77,17 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Vec<String> {
     if !same.is_empty() {
         let within = words::share(summary.rule.horizon);
         let what = words::joined_texts(&same);
-        sentences.push(format!("The same within {within} per transaction: {what}."));
+        rest.push(format!("The same within {within} per transaction: {what}."));
     }
     if !unclear.is_empty() {
         let what = words::joined_texts(&unclear);
-        sentences.push(format!("Not told apart by these blocks: {what}."));
+        rest.push(format!("Not told apart by these blocks: {what}."));
     }
-    sentences
+    Sentences {
+        lead: sentences,
+        costs,
+        rest,
+    }
 }
 
 /// What is said instead of an explanation.
@@ -155,6 +180,27 @@ fn amount(difference: &Figure) -> String {
     }
 }
 
+/// A cost, with those that are one fact with it.
+fn of_fact(spoken: &SpokenCost<'_>, contender: &str, baseline: &str) -> String {
+    let sentence = of_cost(spoken.cost, contender, baseline);
+    let joined = spoken.joined.iter().map(|cost| {
+        let (ours, theirs) = (
+            value(cost.unit, &cost.contender),
+            value(cost.unit, &cost.baseline),
+        );
+        format!("{} ({ours} against {theirs})", cost.name)
+    });
+    let joined: Vec<String> = joined.collect();
+    match joined.is_empty() {
+        true => sentence,
+        false => format!(
+            "{}; with them {}.",
+            sentence.trim_end_matches('.'),
+            words::joined_texts(&joined)
+        ),
+    }
+}
+
 fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
     let saying = SAYINGS.iter().find(|(id, ..)| *id == cost.resource);
     let is_countable = saying.map_or(cost.unit != Unit::Microseconds, |saying| saying.3);
@@ -180,17 +226,9 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
             Unit::Bytes => object.strip_prefix("bytes ").unwrap_or(object),
             Unit::Microseconds | Unit::Count => object,
         };
-        let (contender_value, baseline_value) = (cost.contender.value(), cost.baseline.value());
-        return match (contender_value, baseline_value) {
-            (Some(0.0), _) => {
-                format!("`{contender}` {verb} no {object}{per}; `{baseline}` {theirs}.")
-            }
-            (_, Some(0.0)) => {
-                format!("`{contender}` {verb} {ours} {amount_of}{per}; `{baseline}` none.")
-            }
-            _ => format!(
-                "`{contender}` {verb} {how_much} {object}{per}: {ours} against {theirs}, none in some blocks."
-            ),
+        return match cost.contender.value() {
+            Some(0.0) => format!("`{contender}` {verb} no {object}{per}; `{baseline}` {theirs}."),
+            _ => format!("`{contender}` {verb} {ours} {amount_of}{per}; `{baseline}` none."),
         };
     };
     if cost.is_level {
@@ -203,10 +241,12 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
         return format!(
             "{first}{}: {ours} with `{contender}`, {theirs} with `{baseline}` ({}).",
             letters.as_str(),
-            change(cost)
+            change(cost, unit_of([cost]))
         );
     }
-    let size = if (0.1..2.0).contains(&ratio) {
+    // Beyond twice as much, or a tenth, a factor says more than a percentage.
+    let most = cost.ratio.interval().map_or(ratio, |(_, high)| high);
+    let size = if 0.1 <= ratio && ratio.max(most) < 2.0 {
         // Whole percents, unless all of the interval would become the same number.
         let is_narrow = cost
             .ratio
@@ -247,7 +287,9 @@ mod tests {
             .observed(Observation::doublewrite())
             .record();
         let (summary, _) = summarise(&record);
-        let text = sentences(&summary, &summary.explanations[0]).join("\n");
+        let text = sentences(&summary, &summary.explanations[0])
+            .all()
+            .join("\n");
         insta::assert_snapshot!("explanation_sentences", text);
         for word in ["because", "due to", "caused", "thanks to", "therefore"] {
             assert!(!text.contains(word), "`{word}` claims a cause: {text}");
@@ -274,7 +316,7 @@ mod tests {
             add_level(&mut record, [1.0, 435.0]);
             let (summary, _) = summarise(&record);
             for explanation in &summary.explanations {
-                assert_eq!(sentences(&summary, explanation), [said]);
+                assert_eq!(sentences(&summary, explanation).all(), [said]);
                 assert!(explanation.moved.is_empty() && explanation.same.is_empty());
             }
             let view = &crate::report::explanation::views(&summary)[0];
@@ -313,7 +355,7 @@ mod tests {
             let (summary, _) = summarise(&record);
             let mut costs = summary.explanations[0].costs.iter();
             let level = costs.find(|cost| cost.resource == "dirty-pages").unwrap();
-            assert_eq!(change(level), "stood still", "{level:?}");
+            assert_eq!(change(level, unit_of([level])), "stood still", "{level:?}");
         }
     }
 
@@ -332,7 +374,9 @@ mod tests {
                 cost.moved = Moved::Unclear;
             }
             explanation.costs[0].moved = moved;
-            sentences(&summary, &explanation).contains(&NOTHING.to_owned())
+            sentences(&summary, &explanation)
+                .lead
+                .contains(&NOTHING.to_owned())
         };
         assert!(says_nothing(Moved::Unclear) && says_nothing(Moved::Same));
         assert!(!says_nothing(Moved::Less) && !says_nothing(Moved::More));

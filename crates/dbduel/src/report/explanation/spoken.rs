@@ -31,6 +31,10 @@ const SAME_TALE: &[(&str, &str)] = &[
     ("row-lock-waits", "row-lock-time"),
 ];
 
+/// Costs that are one fact seen from several places: a sync of a file makes the disk flush its cache. They share a sentence
+/// where they moved in one direction.
+const ONE_FACT: &[&[&str]] = &[&["redo-syncs", "data-syncs", "disk-flushes"]];
+
 /// Costs that a part of the latency tells already, when that part got certainly shorter or longer with them.
 const IN_LATENCY: &[(&str, Doing)] = &[
     ("connection-cpu", Doing::Running),
@@ -43,9 +47,15 @@ const IN_LATENCY: &[(&str, Doing)] = &[
 /// Counts of waits, which are never too rare to be told.
 const WAITS: &[&str] = &["free-page-waits", "redo-waits", "row-lock-waits"];
 
+/// A cost that has a sentence, and those that share it.
+pub(super) struct SpokenCost<'e> {
+    pub(super) cost: &'e Cost,
+    pub(super) joined: Vec<&'e Cost>,
+}
+
 /// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
 /// details of one group mostly repeat each other.
-pub(super) fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
+pub(super) fn spoken_of(explanation: &Explanation) -> Vec<SpokenCost<'_>> {
     let said_by_latency = |cost: &Cost| match &explanation.latency {
         Latency::Divided(division) => IN_LATENCY
             .iter()
@@ -58,12 +68,42 @@ pub(super) fn spoken_of(explanation: &Explanation) -> Vec<&Cost> {
         .map(|&index| &explanation.costs[index])
         .filter(|cost| !is_trifle(cost) && !said_by_latency(cost))
         .collect();
+    let (heads, joined) = joined(candidates);
     let mut spoken = Spoken::default();
-    for cost in &candidates {
-        spoken.add(cost, &candidates);
+    for cost in &heads {
+        spoken.add(cost, &heads);
     }
     let is_spoken_of = |cost: &&Cost| spoken.has(cost);
-    candidates.iter().copied().filter(is_spoken_of).collect()
+    let spoken_of = heads.into_iter().filter(is_spoken_of);
+    spoken_of
+        .map(|cost| {
+            let with_it = joined
+                .iter()
+                .filter(|(head, _)| head.resource == cost.resource);
+            SpokenCost {
+                cost,
+                joined: with_it.map(|(_, other)| *other).collect(),
+            }
+        })
+        .collect()
+}
+
+/// The costs without those that are one fact with an earlier one, and these with that earlier one.
+fn joined(candidates: Vec<&Cost>) -> (Vec<&Cost>, Vec<(&Cost, &Cost)>) {
+    let mut heads: Vec<&Cost> = Vec::new();
+    let mut joined = Vec::new();
+    for cost in candidates {
+        let is_one_fact = |head: &&&Cost| {
+            let has = |fact: &[&str], one: &Cost| fact.contains(&one.resource.as_str());
+            let mut facts = ONE_FACT.iter();
+            head.moved == cost.moved && facts.any(|fact| has(fact, head) && has(fact, cost))
+        };
+        match heads.iter().find(is_one_fact).copied() {
+            Some(head) => joined.push((head, cost)),
+            None => heads.push(cost),
+        }
+    }
+    (heads, joined)
 }
 
 /// The costs that have their sentence.
@@ -172,7 +212,7 @@ mod tests {
         record.readings.extend(of_disk);
         let (summary, _) = summarise(&record);
         let spoken = spoken_of(&summary.explanations[0]);
-        spoken.iter().map(|cost| cost.resource.clone()).collect()
+        spoken.iter().map(|one| one.cost.resource.clone()).collect()
     }
 
     #[test]
@@ -194,6 +234,7 @@ mod tests {
     fn every_name_is_that_of_a_resource() {
         let named = SAME_TALE.iter().flat_map(|(one, other)| [*one, *other]);
         let named = named.chain(IN_LATENCY.iter().map(|(id, _)| *id));
+        let named = named.chain(ONE_FACT.iter().copied().flatten().copied());
         for id in named.chain(WAITS.iter().copied()) {
             assert!(resources::all().any(|one| one.id == id), "`{id}`");
         }
@@ -210,6 +251,39 @@ mod tests {
             }
             assert_eq!(tellers, Vec::<&str>::new(), "`{start}`");
         }
+    }
+
+    #[test]
+    fn syncs_and_flushes_share_a_sentence_where_they_moved_alike() {
+        let record = Scenario::duel()
+            .observed(Observation::doublewrite())
+            .record();
+        let (summary, _) = summarise(&record);
+        let mut explanation = summary.explanations[0].clone();
+        let template = explanation.costs[explanation.moved[0]].clone();
+        let of = |id: &str, group: Group, moved: Moved| Cost {
+            resource: id.to_owned(),
+            group,
+            moved,
+            ..template.clone()
+        };
+        let mut joined_with = |flushes: Moved| -> Vec<(String, usize)> {
+            explanation.costs = vec![
+                of("redo-syncs", Group::Log, Moved::Less),
+                of("disk-flushes", Group::Disk, flushes),
+                of("data-syncs", Group::Log, Moved::Less),
+            ];
+            explanation.moved = vec![0, 1, 2];
+            let spoken = spoken_of(&explanation).into_iter();
+            spoken
+                .map(|one| (one.cost.resource.clone(), one.joined.len()))
+                .collect()
+        };
+        assert_eq!(joined_with(Moved::Less), [("redo-syncs".to_owned(), 2)]);
+        assert_eq!(
+            joined_with(Moved::More),
+            [("redo-syncs".to_owned(), 1), ("disk-flushes".to_owned(), 0)]
+        );
     }
 
     #[test]
@@ -233,7 +307,7 @@ mod tests {
             explanation.moved = (0..costs.len()).collect();
             explanation.costs = costs;
             let spoken = spoken_of(&explanation);
-            spoken.iter().map(|cost| cost.resource.clone()).collect()
+            spoken.iter().map(|one| one.cost.resource.clone()).collect()
         };
         let (written, disk) = (
             of("server-written", Group::Storage),

@@ -6,9 +6,9 @@ use crate::judge::records::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
     SweptExtension,
 };
-use crate::judge::summary::{Figure, Verdict};
+use crate::judge::summary::Verdict;
 use crate::report::scaling::sides;
-use crate::report::words;
+use crate::report::words::{self, RatioUnit};
 
 /// What every format says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -118,8 +118,12 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
         "verdict",
     ];
     let levels = factor.levels.iter().zip(&curve.cells);
-    let rows = levels
-        .flat_map(|(level, &cell)| level_rows(&level.label, &summary.cells[cell], curve.duel));
+    let duels = curve.cells.iter();
+    let duels = duels.filter_map(|&cell| summary.cells[cell].duels.get(curve.duel));
+    let unit = RatioUnit::of(duels.flat_map(|duel| duel.comparisons.iter().map(|one| &one.ratio)));
+    let rows = levels.flat_map(|(level, &cell)| {
+        level_rows(&level.label, &summary.cells[cell], curve.duel, unit)
+    });
     let baseline = summary.baseline.as_deref().unwrap_or_default();
     CurveView {
         title,
@@ -133,7 +137,7 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
     }
 }
 
-fn level_rows(label: &str, cell: &SweptCell, duel: usize) -> Vec<Vec<String>> {
+fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Vec<Vec<String>> {
     let Some(duel) = cell.duels.get(duel) else {
         let mut row = vec![label.to_owned(), state(cell.state).to_owned()];
         row.resize(8, String::new());
@@ -147,11 +151,8 @@ fn level_rows(label: &str, cell: &SweptCell, duel: usize) -> Vec<Vec<String>> {
         let [ratio, interval, verdict] = match compared {
             None => ["1", "", "baseline"].map(str::to_owned),
             Some(comparison) => [
-                words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
-                match &comparison.ratio {
-                    Figure::Estimated { .. } => words::ratio_interval(&comparison.ratio),
-                    Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
-                },
+                unit.value(&comparison.ratio),
+                unit.doubt(&comparison.ratio),
                 format!(
                     "{} {}",
                     words::sign(comparison.verdict),

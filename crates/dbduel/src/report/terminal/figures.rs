@@ -43,6 +43,7 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         .collect();
     let head = page.inked(Ink::Dim, &format!("{:name_width$}{heads}", ""));
     page.line(&head);
+    let is_wide = wide_columns(summary);
     for duel in &summary.duels {
         let label = page.inked(Ink::Bold, &duel.label);
         page.line(&label);
@@ -63,7 +64,8 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
             page.line(&format!("  {name:<space$}{values}", space = name_width - 2));
             let doubts: Vec<String> = COLUMNS[..shown]
                 .iter()
-                .map(|(_, figure, _)| half_width(figure(measures)))
+                .zip(is_wide)
+                .map(|((_, figure, _), is_wide)| doubt(figure(measures), is_wide))
                 .collect();
             if doubts.iter().any(|doubt| !doubt.is_empty()) {
                 let doubts: String = doubts
@@ -76,9 +78,14 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         }
     }
     let note = format!(
-        "±: half width of the {} interval of a single contender, for runs as long as this one; ±?: it has no upper end, or the \
+        "±: half width of the {} interval of a single contender, for runs as long as this one{}; ±?: it has no upper end, or the \
          figure is zero; no ±: no interval could be given. Compare contenders by the ratio above.",
-        words::share(summary.rule.confidence)
+        words::share(summary.rule.confidence),
+        match is_wide[..shown].contains(&true) {
+            true =>
+                ", or where one of a column is beyond 100 %, how many times the figure its upper end is",
+            false => "",
+        }
     );
     let courses = words::courses(summary)
         .filter(|_| words::is_unsettled(summary))
@@ -89,14 +96,65 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// The larger half of the interval as a share of the value.
-fn half_width(figure: &Figure) -> String {
-    let Some((value, (low, high))) = figure.value().zip(figure.interval()) else {
+/// Columns in which half an interval is larger than its value.
+fn wide_columns(summary: &Summary) -> [bool; COLUMNS.len()] {
+    COLUMNS.map(|(_, figure, _)| {
+        let mut measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
+        measures.any(|measures| half_width(figure(measures)).is_some_and(|half| half > 1.0))
+    })
+}
+
+/// The larger half of the interval as a share of the value, or where that is unwieldy in one of a column, its upper end as a
+/// multiple of the value in all of the column.
+fn doubt(figure: &Figure, is_wide: bool) -> String {
+    let Some((value, (_, high))) = figure.value().zip(figure.interval()) else {
         return String::new();
     };
-    if value <= 0.0 || !high.is_finite() {
-        return "±?".to_owned();
+    match half_width(figure) {
+        None => "±?".to_owned(),
+        Some(_) if is_wide => format!("to {}×", words::number(high / value)),
+        Some(half) => format!("±{:.1} %", 100.0 * half),
     }
-    let half = (high - value).max(value - low) / value;
-    format!("±{:.1} %", 100.0 * half)
+}
+
+/// The larger half of the interval as a share of the value; `None` where there is none.
+fn half_width(figure: &Figure) -> Option<f64> {
+    let (value, (low, high)) = figure.value().zip(figure.interval())?;
+    (value > 0.0 && high.is_finite()).then(|| (high - value).max(value - low) / value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::summarise;
+    use crate::judge::summary::How;
+    use crate::judge::synthetic::Scenario;
+    use crate::report::Options;
+
+    #[test]
+    fn a_half_width_beyond_the_figure_turns_its_column_into_factors() {
+        let (mut summary, _) = summarise(&Scenario::duel().record());
+        let p99 = &mut summary.duels[0].contenders[1].latency_us_p99;
+        *p99 = Figure::Estimated {
+            value: 5_000.0,
+            low: 4_000.0,
+            high: Some(510_000.0),
+            confidence: 0.95,
+            n: 14,
+            how: How::MergedHistograms,
+        };
+        let mut page = Page::new(&Options {
+            width: 100,
+            colour: false,
+        });
+        figures(&mut page, &summary);
+        assert!(page.text.contains("to 102×"), "{}", page.text);
+        assert!(!page.text.contains("±10"), "{}", page.text);
+        let p99_of_others = page
+            .text
+            .lines()
+            .filter(|line| line.contains("to 1."))
+            .count();
+        assert_eq!(p99_of_others, 5, "{}", page.text);
+    }
 }

@@ -73,8 +73,8 @@ impl Format for Terminal {
     }
 }
 
-/// Sentences per explanation on a terminal; the page has all of them.
-const SENTENCES: usize = 5;
+/// Costs per explanation that are spoken of on a terminal; the page has all of them.
+const COSTS_SHOWN: usize = 5;
 
 fn explanations(page: &mut Page, summary: &Summary) {
     let telling = summary
@@ -94,11 +94,12 @@ fn explanations(page: &mut Page, summary: &Summary) {
             let line = page.inked(Ink::Bold, &line);
             page.line(&line);
         }
-        for sentence in sentences.iter().take(SENTENCES) {
+        let costs = sentences.costs.iter().take(COSTS_SHOWN);
+        for sentence in sentences.lead.iter().chain(costs) {
             page.item(sentence);
         }
-        if sentences.len() > SENTENCES {
-            let more = sentences.len() - SENTENCES;
+        let more = sentences.costs.len().saturating_sub(COSTS_SHOWN) + sentences.rest.len();
+        if more > 0 {
             page.item(&format!("and {more} more on the page"));
         }
     }

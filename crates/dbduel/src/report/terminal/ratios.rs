@@ -2,19 +2,17 @@
 
 use super::page::{Ink, Page, clean};
 use crate::judge::Summary;
-use crate::judge::summary::{
-    Change, Comparison, Figure, PairComparison, QuantityComparison, Verdict,
-};
-use crate::report::words;
+use crate::judge::summary::{Change, Duel, Figure, PairComparison, QuantityComparison, Verdict};
+use crate::report::words::{self, RatioUnit};
 
-/// What is decided about latency and cost, with its interval; the rest is named.
+/// What is decided about latency and cost, with its interval; the rest is named with the reason.
 pub(super) fn quantities(page: &mut Page, summary: &Summary) {
     let comparisons = || {
         let duels = summary.duels.iter();
         duels.flat_map(|duel| duel.comparisons.iter().map(move |one| (duel, one)))
     };
-    let is_measured = |quantity: &QuantityComparison| quantity.ratio.value().is_some();
-    if !comparisons().any(|(_, comparison)| comparison.quantities.iter().any(is_measured)) {
+    let quantities = || comparisons().flat_map(|(_, comparison)| &comparison.quantities);
+    if quantities().all(|quantity| quantity.ratio.value().is_none()) {
         return;
     }
     page.blank();
@@ -23,69 +21,92 @@ pub(super) fn quantities(page: &mut Page, summary: &Summary) {
         &format!("latency and cost against {}", clean(&summary.baseline)),
     );
     page.line(&title);
+    let shown = quantities().filter(|one| is_decided(one));
+    let unit = RatioUnit::of(shown.map(|one| &one.ratio));
     for (duel, comparison) in comparisons() {
         if comparison.verdict == Verdict::Void {
             continue;
         }
         let label = format!("{}, {}: ", clean(&comparison.contender), duel.label);
-        page.wrapped(&format!("{label}{}", answers(comparison)));
+        page.wrapped(&format!("{label}{}", answers(&comparison.quantities, unit)));
     }
     note(page, &words::quantities_note(summary));
 }
 
-fn answers(comparison: &Comparison) -> String {
-    let mut answers: Vec<String> = Vec::new();
-    let named = |change: Change| -> Vec<&str> {
-        let of_it = comparison.quantities.iter();
-        let of_it = of_it.filter(|quantity| quantity.change == change);
-        of_it.map(|quantity| quantity.quantity.label()).collect()
-    };
-    for quantity in &comparison.quantities {
-        if matches!(quantity.change, Change::Undecided | Change::NotCompared) {
-            continue;
-        }
-        answers.push(format!(
-            "{} {} {} {} ({})",
-            quantity.quantity.label(),
-            words::change_sign(quantity.change),
-            quantity.change.word(),
-            words::ratio_value(&quantity.ratio).unwrap_or_default(),
-            words::ratio_interval(&quantity.ratio)
-        ));
-    }
-    for change in [Change::Undecided, Change::NotCompared] {
-        let names = named(change);
-        if !names.is_empty() {
-            answers.push(format!("{} {}", change.word(), names.join(", ")));
+/// The quantities in the order of how much is said of them: decided, open, without an interval.
+fn answers(quantities: &[QuantityComparison], unit: RatioUnit) -> String {
+    let mut answers = decided(quantities, unit);
+    // Those that share a reason are named together.
+    let mut others: Vec<(String, Vec<&str>)> = Vec::new();
+    let is_open = |one: &&QuantityComparison| !is_decided(one);
+    for one in quantities.iter().filter(is_open) {
+        let said = match &one.ratio {
+            Figure::Bare { why, .. } => format!("{}, {why}", one.change.word()),
+            // The page says why something was not compared.
+            Figure::Estimated { .. } | Figure::NotMeasured { .. } => one.change.word().to_owned(),
+        };
+        match others.iter_mut().find(|(other, _)| *other == said) {
+            Some((_, names)) => names.push(one.quantity.label()),
+            None => others.push((said, vec![one.quantity.label()])),
         }
     }
+    let others = others.into_iter();
+    answers.extend(others.map(|(said, names)| format!("{}: {said}", names.join(", "))));
     answers.join("; ")
 }
 
-/// Every two contenders of a duel of three or more.
+fn is_decided(one: &QuantityComparison) -> bool {
+    !matches!(one.change, Change::Undecided | Change::NotCompared)
+}
+
+/// The decided quantities, each with its interval.
+fn decided(quantities: &[QuantityComparison], unit: RatioUnit) -> Vec<String> {
+    let decided = quantities.iter().filter(|one| is_decided(one));
+    let decided = decided.map(|one| {
+        format!(
+            "{} {} {} {} ({})",
+            one.quantity.label(),
+            words::change_sign(one.change),
+            one.change.word(),
+            unit.value(&one.ratio),
+            unit.doubt(&one.ratio)
+        )
+    });
+    decided.collect()
+}
+
+/// Every two contenders of a duel of three or more, without those that have a verdict above.
 pub(super) fn pairs(page: &mut Page, summary: &Summary) {
-    if summary.duels.iter().all(|duel| duel.pairs.is_empty()) {
+    let baseline = summary.baseline.as_str();
+    let all = || {
+        let duels = summary.duels.iter();
+        duels.flat_map(|duel| without(baseline, duel))
+    };
+    if all().next().is_none() {
         return;
     }
     page.blank();
-    let title = page.inked(Ink::Bold, "every two contenders");
+    let title = format!("pairs without {}", clean(baseline));
+    let title = page.inked(Ink::Bold, &title);
     page.line(&title);
+    let unit = RatioUnit::of(all().flat_map(|pair| {
+        let decided = pair.quantities.iter().filter(|one| is_decided(one));
+        std::iter::once(&pair.ratio).chain(decided.map(|one| &one.ratio))
+    }));
     for duel in &summary.duels {
-        for pair in &duel.pairs {
-            let doubt = match &pair.ratio {
-                ratio @ Figure::Estimated { .. } => words::ratio_interval(ratio),
-                Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
-            };
-            page.wrapped(&format!(
-                "{}: {} against {} {} {} {} ({doubt}){}",
+        for pair in without(baseline, duel) {
+            let mut said = vec![format!(
+                "{}: {} against {} {} {} {} ({})",
                 duel.label,
                 clean(&pair.contender),
                 clean(&pair.against),
                 words::sign(pair.verdict),
                 pair.verdict.word(),
-                words::ratio_value(&pair.ratio).unwrap_or_else(|| "–".to_owned()),
-                decided_beside(pair),
-            ));
+                unit.value(&pair.ratio),
+                unit.doubt(&pair.ratio),
+            )];
+            said.extend(decided(&pair.quantities, unit));
+            page.wrapped(&said.join("; "));
         }
         for line in words::ranking(duel) {
             page.wrapped(&format!("  {}: {}", duel.label, clean(&line)));
@@ -94,24 +115,10 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
     note(page, &words::pairs_note(summary));
 }
 
-/// What is decided of a pair beside throughput.
-fn decided_beside(pair: &PairComparison) -> String {
-    let decided = pair.quantities.iter().filter_map(|one| {
-        let ratio = words::ratio_value(&one.ratio)?;
-        let is_decided = !matches!(one.change, Change::Undecided | Change::NotCompared);
-        is_decided.then(|| {
-            let (sign, interval) = (
-                words::change_sign(one.change),
-                words::ratio_interval(&one.ratio),
-            );
-            format!("{} {sign} {ratio} ({interval})", one.quantity.label())
-        })
-    });
-    let decided: Vec<String> = decided.collect();
-    match decided.is_empty() {
-        true => String::new(),
-        false => format!("; {}", decided.join(", ")),
-    }
+/// The pairs of a duel of which neither is the baseline.
+fn without<'s>(baseline: &str, duel: &'s Duel) -> impl Iterator<Item = &'s PairComparison> {
+    let pairs = duel.pairs.iter();
+    pairs.filter(move |pair| pair.contender != baseline && pair.against != baseline)
 }
 
 fn note(page: &mut Page, text: &str) {

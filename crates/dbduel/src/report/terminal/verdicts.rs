@@ -6,8 +6,8 @@ use super::page::{Ink, Page, clean, wrap};
 use crate::judge::Summary;
 use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Verdict};
-use crate::report::view::{fairness_line, interval};
-use crate::report::words;
+use crate::report::view::fairness_line;
+use crate::report::words::{self, RatioUnit};
 
 /// The question, the answer, and whether it was fair.
 pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Finding]) {
@@ -96,7 +96,8 @@ struct Row {
     ratio: String,
     interval: String,
     blocks: String,
-    because: Option<String>,
+    /// The reason for the verdict, and what must be said beside it.
+    remarks: Vec<String>,
 }
 
 impl Row {
@@ -119,14 +120,15 @@ impl Row {
             lines.extend(indented(&rest));
             lines
         };
-        if let Some(because) = &self.because {
-            lines.extend(indented(&clean(because)));
+        for remark in &self.remarks {
+            lines.extend(indented(&clean(remark)));
         }
         lines
     }
 }
 
 fn verdict_rows(summary: &Summary) -> Vec<Row> {
+    let unit = words::verdict_unit(summary);
     let several = summary.contenders.len() > 2;
     let mut rows: Vec<Row> = Vec::new();
     for duel in &summary.duels {
@@ -136,7 +138,10 @@ fn verdict_rows(summary: &Summary) -> Vec<Row> {
             } else {
                 duel.label.clone()
             };
-            rows.push(row(clean(&label), comparison, duel.blocks_complete));
+            let mut row = row(clean(&label), comparison, duel.blocks_complete, unit);
+            let identical = words::identical(summary, &comparison.contender);
+            row.remarks.extend(identical.map(str::to_owned));
+            rows.push(row);
         }
     }
     let label_width = rows
@@ -150,7 +155,7 @@ fn verdict_rows(summary: &Summary) -> Vec<Row> {
     rows
 }
 
-fn row(label: String, comparison: &Comparison, blocks: u32) -> Row {
+fn row(label: String, comparison: &Comparison, blocks: u32, unit: RatioUnit) -> Row {
     Row {
         label,
         label_width: 0,
@@ -160,13 +165,13 @@ fn row(label: String, comparison: &Comparison, blocks: u32) -> Row {
             words::sign(comparison.verdict),
             comparison.verdict.word()
         ),
-        ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
+        ratio: unit.value(&comparison.ratio),
         interval: match &comparison.ratio {
-            ratio @ Figure::Estimated { .. } => interval(ratio),
+            ratio @ Figure::Estimated { .. } => unit.doubt(ratio),
             Figure::Bare { .. } => "no interval".to_owned(),
             Figure::NotMeasured { .. } => words::NOT_MEASURED.to_owned(),
         },
         blocks: words::things(blocks.into(), "block"),
-        because: comparison.because.clone(),
+        remarks: comparison.because.iter().cloned().collect(),
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::judge::Summary;
 use crate::judge::summary::{Duel, Measures};
-use crate::report::words;
+use crate::report::words::{self, RatioUnit};
 
 /// Headings of the table.
 pub const HEADS: [&str; 8] = [
@@ -40,6 +40,7 @@ pub(super) fn by_clients(summary: &Summary) -> Vec<ByClientsView> {
         return Vec::new();
     }
     let mut rows = Vec::new();
+    let unit = unit(summary);
     let mut before: Option<&Duel> = None;
     for duel in &summary.duels {
         for (number, measures) in duel.contenders.iter().enumerate() {
@@ -48,7 +49,7 @@ pub(super) fn by_clients(summary: &Summary) -> Vec<ByClientsView> {
                 contender: measures.contender.clone(),
                 number,
                 is_first: number == 0,
-                cells: cells(duel, before, number, measures),
+                cells: cells(duel, before, number, measures, unit),
             });
         }
         before = Some(duel);
@@ -56,11 +57,41 @@ pub(super) fn by_clients(summary: &Summary) -> Vec<ByClientsView> {
     rows
 }
 
-fn cells(duel: &Duel, before: Option<&Duel>, number: usize, measures: &Measures) -> Vec<String> {
+/// The unit of all changes and ratios of the table.
+fn unit(summary: &Summary) -> RatioUnit {
+    let duels = &summary.duels;
+    let ratios = duels.iter().flat_map(|duel| &duel.comparisons);
+    let ratios = ratios.flat_map(|one| words::ratio_values(&one.ratio));
+    let changes = duels.iter().enumerate().flat_map(|(at, duel)| {
+        let before = at.checked_sub(1).map(|before| &duels[before]);
+        let measures = duel.contenders.iter().enumerate();
+        measures.flat_map(move |(number, measures)| {
+            let others = [
+                before.and_then(|duel| duel.contenders.get(number)),
+                duel.contenders.first(),
+            ];
+            others.map(|other| change(measures, other))
+        })
+    });
+    RatioUnit::of_values(ratios.chain(changes.flatten()))
+}
+
+/// Throughput ÷ that of another.
+fn change(measures: &Measures, other: Option<&Measures>) -> Option<f64> {
     let rate = |measures: &Measures| measures.throughput_per_s.value().filter(|rate| *rate > 0.0);
+    Some(rate(measures)? / rate(other?)?)
+}
+
+fn cells(
+    duel: &Duel,
+    before: Option<&Duel>,
+    number: usize,
+    measures: &Measures,
+    unit: RatioUnit,
+) -> Vec<String> {
     let change = |other: Option<&Measures>| {
-        let ratio = rate(measures).zip(other.and_then(rate));
-        ratio.map_or_else(|| "–".to_owned(), |(own, other)| words::ratio(own / other))
+        let change = change(measures, other);
+        change.map_or_else(|| "–".to_owned(), |change| unit.write(change))
     };
     let comparison = duel
         .comparisons
@@ -69,8 +100,8 @@ fn cells(duel: &Duel, before: Option<&Duel>, number: usize, measures: &Measures)
     let ratio = comparison.map_or_else(
         || "–".to_owned(),
         |one| {
-            let value = words::ratio_value(&one.ratio).unwrap_or_else(|| "–".to_owned());
-            match words::ratio_interval(&one.ratio) {
+            let value = unit.value(&one.ratio);
+            match unit.interval(&one.ratio) {
                 interval if interval.is_empty() => value,
                 interval => format!("{value} ({interval})"),
             }

@@ -30,7 +30,7 @@ pub use findings::{FindingView, audit_doubts_left, caveats, severity};
 pub use orders::{CLASS_COLUMNS, OrdersView};
 pub use pairs::PairsView;
 pub use ratios::RatioView;
-pub use verdicts::{VerdictView, interval};
+pub use verdicts::VerdictView;
 
 use by_clients::by_clients;
 use disclosure::{disclosed, disclosure};
@@ -40,7 +40,7 @@ use figures::level;
 use findings::finding;
 use storage::storage;
 pub use storage::{HEADS as STORAGE_HEADS, StorageView};
-use verdicts::verdict;
+use verdicts::verdicts;
 
 /// Differing settings that are shown at once; the rest is one click away.
 const SETTINGS_SHOWN: usize = 24;
@@ -150,15 +150,7 @@ impl View {
             confidence: words::share(summary.rule.confidence),
             when: when(summary),
             workload: summary.workload.name.clone(),
-            verdicts: summary
-                .duels
-                .iter()
-                .flat_map(|duel| {
-                    duel.comparisons
-                        .iter()
-                        .map(|comparison| verdict(summary, duel, comparison))
-                })
-                .collect(),
+            verdicts: verdicts(summary),
             quantities,
             quantities_note,
             pairs: pairs::pairs(summary),

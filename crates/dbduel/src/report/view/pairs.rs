@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::ratios::{NOT_COMPARED, number_of};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Duel, Figure, PairComparison, Quantity, QuantityComparison};
-use crate::report::words;
+use crate::report::words::{self, RatioUnit};
 
 /// Pairs that are named where several share a reason; more are counted.
 const NAMED: usize = 3;
@@ -136,64 +136,68 @@ fn head(quantity: Quantity) -> &'static str {
 }
 
 fn level(summary: &Summary, duel: &Duel) -> PairLevelView {
+    let figures = duel.pairs.iter().flat_map(|pair| {
+        let quantities = pair.quantities.iter().map(|one| &one.ratio);
+        std::iter::once(&pair.ratio).chain(quantities)
+    });
+    let unit = RatioUnit::of(figures);
+    let rows = duel.pairs.iter().map(|pair| row(summary, pair, unit));
     PairLevelView {
         label: duel.label.clone(),
-        rows: duel.pairs.iter().map(|pair| row(summary, pair)).collect(),
+        rows: rows.collect(),
         ranking: words::ranking(duel),
     }
 }
 
-fn row(summary: &Summary, pair: &PairComparison) -> PairView {
+fn row(summary: &Summary, pair: &PairComparison, unit: RatioUnit) -> PairView {
     // A record judged by a version that knew throughput only has no quantities.
     let quantities = Quantity::ALL.into_iter().map(|quantity| {
         let mut own = pair.quantities.iter();
         own.find(|one| one.quantity == quantity)
-            .map_or_else(PairCellView::absent, quantity_cell)
+            .map_or_else(PairCellView::absent, |one| quantity_cell(one, unit))
     });
     PairView {
         contender: pair.contender.clone(),
         number: number_of(summary, &pair.contender),
         against: pair.against.clone(),
         against_number: number_of(summary, &pair.against),
-        cells: std::iter::once(throughput_cell(pair))
+        cells: std::iter::once(throughput_cell(pair, unit))
             .chain(quantities)
             .collect(),
     }
 }
 
-fn throughput_cell(pair: &PairComparison) -> PairCellView {
-    let ratio = words::ratio_value(&pair.ratio);
+fn throughput_cell(pair: &PairComparison, unit: RatioUnit) -> PairCellView {
     PairCellView {
         answer: pair.verdict.word(),
-        ratio: format!(
-            "{} {}",
-            words::sign(pair.verdict),
-            ratio.as_deref().unwrap_or("–")
-        ),
+        ratio: format!("{} {}", words::sign(pair.verdict), unit.value(&pair.ratio)),
         interval: match pair.because {
             Some(_) => pair.verdict.word().to_owned(),
-            None => doubt(&pair.ratio),
+            None => doubt(&pair.ratio, unit),
         },
         how: how(
             pair.verdict.word(),
-            pair.because.clone().or_else(|| why_bare(&pair.ratio)),
+            pair.because.clone().or_else(|| remark(&pair.ratio)),
         ),
     }
 }
 
-fn quantity_cell(one: &QuantityComparison) -> PairCellView {
+fn quantity_cell(one: &QuantityComparison, unit: RatioUnit) -> PairCellView {
     if one.change == Change::NotCompared {
         return PairCellView {
             how: how(one.change.word(), why_bare(&one.ratio)),
             ..PairCellView::absent()
         };
     }
-    let ratio = words::ratio_value(&one.ratio).unwrap_or_else(|| "–".to_owned());
     PairCellView {
         answer: one.change.word(),
-        ratio: format!("{} {ratio}", words::change_sign(one.change)),
-        interval: doubt(&one.ratio),
-        how: how(one.change.word(), why_bare(&one.ratio)),
+        ratio: format!(
+            "{} {}",
+            words::change_sign(one.change),
+            unit.value(&one.ratio)
+        ),
+        interval: doubt(&one.ratio, unit),
+        how: how(one.change.word(), remark(&one.ratio)),
     }
 }
 
@@ -204,10 +208,15 @@ fn how(answer: &str, why: Option<String>) -> String {
     }
 }
 
+/// Why a ratio has no interval, or is near an end of it.
+fn remark(ratio: &Figure) -> Option<String> {
+    why_bare(ratio).or_else(|| words::off_centre(ratio).map(str::to_owned))
+}
+
 /// The interval in the width of a cell.
-fn doubt(ratio: &Figure) -> String {
+fn doubt(ratio: &Figure, unit: RatioUnit) -> String {
     match ratio {
-        Figure::Estimated { .. } => words::ratio_interval(ratio),
+        Figure::Estimated { .. } => unit.interval(ratio),
         Figure::Bare { .. } => "no interval".to_owned(),
         Figure::NotMeasured { .. } => String::new(),
     }

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::interval;
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
-use crate::report::words;
+use crate::report::words::{self, RatioUnit};
 
 /// The class of looks of what was not compared.
 pub(super) const NOT_COMPARED: &str = "not-compared";
@@ -53,8 +52,9 @@ pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
     let shared = reasons
         .first()
         .filter(|first| reasons.len() > 1 && reasons.iter().all(|reason| reason == *first));
+    let unit = RatioUnit::of(compared().map(|(_, _, quantity)| &quantity.ratio));
     let rows = compared().map(|(duel, comparison, quantity)| {
-        let mut row = quantity_row(summary, duel, comparison, quantity);
+        let mut row = quantity_row(summary, duel, comparison, quantity, unit);
         if shared.is_some_and(|reason| row.interval == **reason) {
             "none".clone_into(&mut row.interval);
         }
@@ -73,6 +73,7 @@ fn quantity_row(
     duel: &Duel,
     comparison: &Comparison,
     quantity: &QuantityComparison,
+    unit: RatioUnit,
 ) -> RatioView {
     RatioView {
         level: duel.label.clone(),
@@ -88,9 +89,12 @@ fn quantity_row(
             words::change_sign(quantity.change),
             quantity.change.word()
         ),
-        ratio: words::ratio_value(&quantity.ratio).unwrap_or_else(|| "–".to_owned()),
-        interval: interval(&quantity.ratio),
-        block_sd: quantity.block_sd.map(words::share).unwrap_or_default(),
+        ratio: unit.value(&quantity.ratio),
+        interval: unit.doubt(&quantity.ratio),
+        block_sd: quantity
+            .block_sd
+            .map(|sd| unit.deviation(sd))
+            .unwrap_or_default(),
     }
 }
 

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::judge::Summary;
-use crate::judge::summary::{Comparison, Duel, Figure, PaidBy, Verdict};
-use crate::report::words;
+use crate::judge::summary::{Comparison, Duel, PaidBy, Verdict};
+use crate::report::words::{self, RatioUnit};
 
 /// One verdict.
 #[derive(Debug, Clone, Serialize)]
@@ -35,7 +35,22 @@ pub struct VerdictView {
     pub overturned_by: Vec<String>,
 }
 
-pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -> VerdictView {
+/// All verdicts, level by level, with ratios in one unit.
+pub(super) fn verdicts(summary: &Summary) -> Vec<VerdictView> {
+    let unit = words::verdict_unit(summary);
+    let compared = summary.duels.iter().flat_map(|duel| {
+        let comparisons = duel.comparisons.iter();
+        comparisons.map(move |comparison| verdict(summary, duel, comparison, unit))
+    });
+    compared.collect()
+}
+
+fn verdict(
+    summary: &Summary,
+    duel: &Duel,
+    comparison: &Comparison,
+    unit: RatioUnit,
+) -> VerdictView {
     let number = summary
         .contenders
         .iter()
@@ -48,21 +63,15 @@ pub(super) fn verdict(summary: &Summary, duel: &Duel, comparison: &Comparison) -
         verdict: comparison.verdict.word(),
         phrase: words::verdict(comparison),
         sign: words::sign(comparison.verdict),
-        ratio: words::ratio_value(&comparison.ratio).unwrap_or_else(|| "–".to_owned()),
-        interval: interval(&comparison.ratio),
+        ratio: unit.value(&comparison.ratio),
+        interval: unit.doubt(&comparison.ratio),
         blocks: words::things(duel.blocks_complete.into(), "block"),
-        how: how_decided(summary, duel, comparison),
-        checks: checks(comparison),
+        how: match words::identical(summary, &comparison.contender) {
+            Some(identical) => format!("{}; {identical}", how_decided(summary, duel, comparison)),
+            None => how_decided(summary, duel, comparison),
+        },
+        checks: checks(comparison, unit),
         overturned_by: comparison.overturned_by.clone(),
-    }
-}
-
-/// The interval of a ratio, or why there is none.
-#[must_use]
-pub fn interval(ratio: &Figure) -> String {
-    match ratio {
-        Figure::Estimated { .. } => words::ratio_interval(ratio),
-        Figure::Bare { why, .. } | Figure::NotMeasured { why } => why.clone(),
     }
 }
 
@@ -85,29 +94,57 @@ fn how_decided(summary: &Summary, duel: &Duel, comparison: &Comparison) -> Strin
         (Verdict::Undecided, ..) if duel.blocks_complete < summary.rule.blocks_min => {
             format!("no verdict before block {}", summary.rule.blocks_min)
         }
-        _ => format!(
-            "undecided after {} of at most {} blocks",
-            duel.blocks_complete, summary.rule.blocks_max
-        ),
+        _ => undecided_after(duel.blocks_complete, summary.rule.blocks_max),
     }
 }
 
-fn checks(comparison: &Comparison) -> String {
+/// After how many blocks it is undecided; an extended run has more than were planned.
+fn undecided_after(blocks: u32, planned: u32) -> String {
+    match blocks.checked_sub(planned) {
+        None | Some(0) => format!("undecided after {blocks} of at most {planned} blocks"),
+        Some(more) => {
+            format!("undecided after {blocks} blocks, {more} more than the {planned} planned")
+        }
+    }
+}
+
+fn checks(comparison: &Comparison, unit: RatioUnit) -> String {
     let mut checks = Vec::new();
     if let Some(ratio) = comparison.ratio_hodges_lehmann {
-        checks.push(format!("Hodges–Lehmann {}", words::ratio(ratio)));
+        checks.push(format!("Hodges–Lehmann {}", unit.write(ratio)));
     }
     if let Some(ratio) = comparison.ratio_total_work {
-        checks.push(format!("total work {}", words::ratio(ratio)));
+        checks.push(format!("total work {}", unit.write(ratio)));
     }
     if let Some(sd) = comparison.block_sd {
-        checks.push(format!("SD of a block {}", words::share(sd)));
+        checks.push(format!("SD of a block {}", unit.deviation(sd)));
     }
     if let Some(sd) = comparison.restart_sd {
-        checks.push(format!("two starts differ by ±{} (SD)", words::share(sd)));
+        checks.push(format!("SD of a start {}", unit.deviation(sd)));
     }
     if let Some(detectable) = comparison.detectable_difference {
-        checks.push(format!("detectable {}", words::share(detectable)));
+        let detectable = match unit {
+            RatioUnit::Percent => words::share(detectable),
+            RatioUnit::Factor => unit.write(1.0 + detectable),
+        };
+        checks.push(format!("detectable {detectable}"));
     }
     checks.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extended_run_has_more_blocks_than_were_planned() {
+        assert_eq!(
+            undecided_after(11, 11),
+            "undecided after 11 of at most 11 blocks"
+        );
+        assert_eq!(
+            undecided_after(14, 11),
+            "undecided after 14 blocks, 3 more than the 11 planned"
+        );
+    }
 }

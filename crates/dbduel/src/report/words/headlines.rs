@@ -2,9 +2,8 @@
 //!
 //! What is decided comes first, with its size; what is not is said last and never hidden.
 
-use super::figures::is_near_one;
-use super::numbers::{NEAR_ONE, multiple, ratio};
-use super::{clients, joined, ratio_interval, share};
+use super::numbers::{multiple, ratio};
+use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 
@@ -59,6 +58,11 @@ fn headline(summary: &Summary, contender: &str) -> String {
             _ => ", and ",
         });
         text.push_str(&outcome.phrase(None, horizon));
+    }
+    let differs =
+        |outcome: &Outcome<'_>| matches!(outcome.verdict, Verdict::Faster | Verdict::Slower);
+    if summary.is_identical_to_baseline(contender) && outcomes.iter().any(differs) {
+        text.push_str(", although the two are identical");
     }
     if !is_open.is_empty() {
         text.push_str(&format!("; the duel is {}", is_open.join(" and ")));
@@ -151,11 +155,11 @@ impl Outcome<'_> {
             .collect();
         values.sort_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()));
         let (first, last) = (*values.first()?, *values.last()?);
-        let is_near = match self.duels.as_slice() {
-            [(_, comparison)] => is_near_one(&comparison.ratio),
-            _ => values.iter().all(|value| NEAR_ONE.contains(value)),
+        let unit = match self.duels.as_slice() {
+            [(_, comparison)] => RatioUnit::of([&comparison.ratio]),
+            _ => RatioUnit::of_values(values.iter().copied()),
         };
-        Some(if is_near {
+        Some(if unit == RatioUnit::Percent {
             let number = |value: f64| {
                 let text = ratio(value);
                 text.trim_start_matches(['+', '−', '±'])
@@ -395,7 +399,7 @@ mod tests {
         );
         assert_eq!(
             estimated(1.474, 1.05, 2.004),
-            ["new is faster than old at 16 clients, with 1.47× its throughput (1.05× to 2.00×)"]
+            ["new is faster than old at 16 clients, with 1.47× its throughput (1.050× to 2.00×)"]
         );
     }
 
@@ -407,6 +411,20 @@ mod tests {
             headlines(&summary),
             ["new is 1.2 % faster than old at 16 clients, which is less than the horizon of 2 %"]
         );
+    }
+
+    #[test]
+    fn a_difference_between_identical_contenders_is_called_one() {
+        let headline = |verdict| {
+            let mut summary = contest(&[(16, verdict, 1.36)]);
+            summary.identical = vec![["old", "new"].map(str::to_owned)];
+            headlines(&summary).swap_remove(0)
+        };
+        assert_eq!(
+            headline(Faster),
+            "new is 36.0 % faster than old at 16 clients, although the two are identical"
+        );
+        assert!(!headline(Equivalent).contains("identical"));
     }
 
     #[test]

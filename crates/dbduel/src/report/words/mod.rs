@@ -12,7 +12,8 @@ pub use crate::counts::{of as count, things};
 pub use crate::percent::of as share;
 pub use course::{course, courses, is_unsettled};
 pub use figures::{
-    NOT_MEASURED, doubt, latency_doubt, rate_doubt, ratio_interval, ratio_value, value,
+    NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,
+    ratio_value, ratio_values, value,
 };
 pub use headlines::headlines;
 pub use numbers::{
@@ -20,7 +21,8 @@ pub use numbers::{
     latency_unit, number, ratio, trimmed, trimmed_fine, units_kept,
 };
 pub use verdicts::{
-    change_sign, own_resolution, pairs_note, quantities_note, ranking, scope, sign, verdict,
+    change_sign, identical, own_resolution, pairs_note, quantities_note, ranking, scope, sign,
+    verdict, verdict_unit,
 };
 
 /// Texts with commas and an "and".

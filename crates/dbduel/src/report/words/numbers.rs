@@ -5,6 +5,9 @@ use crate::{counts, percent};
 /// Ratios that are written as percentages.
 pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
 
+/// Multiples with three decimals: with fewer, differences of a percent would look like none.
+const DISTINCT: std::ops::Range<f64> = 0.9..1.1;
+
 /// A number with about three significant digits and separated thousands.
 #[must_use]
 pub fn number(value: f64) -> String {
@@ -109,12 +112,17 @@ pub fn units_kept(text: &str) -> String {
     kept
 }
 
-/// A stretch of time in seconds: `45 s`, `12 min`, `3 h 20 min`.
+/// A stretch of time in seconds: `230 ms`, `2.5 s`, `45 s`, `12 min`, `3 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
     match whole {
-        0..120 => format!("{whole} s"),
+        _ if 0.0 < seconds && seconds < 1.0 => latency(1e6 * seconds),
+        0..10 => {
+            let tenths = format!("{:.1}", seconds.max(0.0));
+            format!("{} s", tenths.trim_end_matches(".0"))
+        }
+        10..120 => format!("{whole} s"),
         120..7200 => format!("{} min", (whole + 30) / 60),
         _ => {
             let minutes = (whole + 30) / 60;
@@ -176,9 +184,12 @@ pub fn ratio(ratio: f64) -> String {
     percent::signed(ratio - 1.0)
 }
 
-/// A ratio as a multiple: `2.41×`.
+/// A ratio as a multiple: `2.41×`, near one with the digits of a percentage: `0.995×`.
 pub(super) fn multiple(ratio: f64) -> String {
-    format!("{}×", number(ratio))
+    match DISTINCT.contains(&ratio) {
+        true => format!("{ratio:.3}×"),
+        false => format!("{}×", number(ratio)),
+    }
 }
 
 #[cfg(test)]
@@ -212,6 +223,7 @@ mod tests {
             (1.0, "±0.00 %"),
             (2.41, "2.41×"),
             (0.25, "0.250×"),
+            (0.005, "0.005×"),
             (0.5, "−50.0 %"),
         ] {
             assert_eq!(ratio(value), expected);
@@ -229,6 +241,11 @@ mod tests {
     #[test]
     fn durations_and_latencies_choose_their_unit() {
         assert_eq!(duration(45.2), "45 s");
+        assert_eq!(duration(0.23), "230 ms");
+        assert_eq!(
+            [2.0, 2.54, 0.0, 9.96].map(duration),
+            ["2 s", "2.5 s", "0 s", "10 s"]
+        );
         assert_eq!(duration(750.0), "13 min");
         assert_eq!(duration(12_000.0), "3 h 20 min");
         assert_eq!(latency(830.0), "830 µs");

@@ -1,7 +1,7 @@
 //! Verdicts, what they are about, and how sure the tables beside them are.
 
 use super::numbers::latency;
-use super::{clients, joined, share};
+use super::{RatioUnit, clients, joined, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope, Verdict};
 
@@ -16,6 +16,14 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
 }
 
+/// What must be said beside every verdict on a contender that is the baseline under another name.
+#[must_use]
+pub fn identical(summary: &Summary, contender: &str) -> Option<&'static str> {
+    summary
+        .is_identical_to_baseline(contender)
+        .then_some("identical contenders: a difference here is chance or the lab's fault")
+}
+
 /// A sign that carries the verdict without colour.
 #[must_use]
 pub fn sign(verdict: Verdict) -> &'static str {
@@ -26,6 +34,13 @@ pub fn sign(verdict: Verdict) -> &'static str {
         Verdict::Undecided => "?",
         Verdict::Void => "✕",
     }
+}
+
+/// The unit of the ratios of all verdicts.
+#[must_use]
+pub fn verdict_unit(summary: &Summary) -> RatioUnit {
+    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    RatioUnit::of(comparisons.map(|comparison| &comparison.ratio))
 }
 
 /// What the verdicts are about.
@@ -72,16 +87,16 @@ pub fn quantities_note(summary: &Summary) -> String {
 /// How sure the table of all pairs is.
 #[must_use]
 pub fn pairs_note(summary: &Summary) -> String {
-    let pairs = summary.duels.iter().map(|duel| duel.pairs.len());
-    let pairs = pairs.max().unwrap_or(0).max(1);
+    let others = summary.contenders.len().saturating_sub(1);
+    let pairs = (others * others.saturating_sub(1) / 2).max(1);
     let alpha = 1.0 - summary.rule.confidence;
     let quantities = Quantity::ALL.len();
     format!(
-        "Ratios within blocks, with intervals. All statements about the throughput of the {pairs} pairs of a level are \
-         right together with {} confidence ({} error probability each), and so are those about the {} latencies and \
-         costs beside it ({} each). A pair with the baseline has a smaller share of the error probability here than in the \
-         verdicts, so it may be decided there and open here. Latency: the quantile of a typical slice. CPU and bytes \
-         are per transaction.",
+        "Ratios within blocks, with intervals. A pair with {} is the verdict above, with its error probability. All \
+         statements about the throughput of the other pairs of a level ({pairs}) are right together with {} confidence ({} \
+         error probability each), and so are those about their {} latencies and costs ({} each). Latency: the quantile of \
+         a typical slice. CPU and bytes are per transaction.",
+        summary.baseline,
         share(summary.rule.confidence),
         share(alpha / pairs as f64),
         pairs * quantities,

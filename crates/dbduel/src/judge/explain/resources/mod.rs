@@ -5,10 +5,13 @@ mod client;
 mod engine;
 mod formats;
 mod server;
+mod time;
 mod waits;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use time::carries;
 
 /// What a resource belongs to; a report lists resources by it.
 #[derive(

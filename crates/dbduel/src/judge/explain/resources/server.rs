@@ -146,7 +146,7 @@ pub(super) const SERVER: &[Resource] = &[
     resource(
         Detail,
         "disk-flushes",
-        "flushes of the disk's cache",
+        "disk cache flushes",
         Count,
         Disk,
         ("host", &["disk_flushes_count"]),
