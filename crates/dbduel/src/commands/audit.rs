@@ -2,6 +2,7 @@
 //! and experiments, whose servers are started for it. Without any load.
 
 mod fix;
+mod several;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -120,10 +121,23 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) 
             value["of"] = contest.title.as_str().into();
             value["audit"] = serde_json::to_value(audit)?;
         } else {
-            let of = |(contest, audit): (&Gathered, &Audit)| serde_json::json!({"of": contest.title, "audit": audit});
+            let of = |(contest, audit): (&Gathered, &Audit)| {
+                serde_json::json!({
+                    "of": contest.title,
+                    "runs": contest.runs,
+                    "contests_alike": contest.alike,
+                    "audit": audit,
+                })
+            };
             value["audits"] = contests.iter().zip(&audits).map(of).collect();
         }
+        if several::is_summed_up(contests) {
+            value["findings"] = serde_json::to_value(several::common(contests, &audits))?;
+        }
         console::print_json(&value)?;
+    } else if several::is_summed_up(contests) && !arguments.all {
+        console::print(&several::render(contests, &audits, console::width()))?;
+        console::print(&text::left_out(left_out, console::width()))?;
     } else {
         for (index, (contest, audit)) in contests.iter().zip(&audits).enumerate() {
             if contests.len() > 1 {
@@ -181,6 +195,8 @@ fn single(
         title: target.to_owned(),
         case,
         origin,
+        runs: Vec::new(),
+        alike: 0,
     };
     Ok((vec![only], Vec::new()))
 }

@@ -194,24 +194,80 @@ fn check_error(arguments: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn values_that_no_server_takes_are_errors_with_their_place() {
+fn an_option_file_that_its_server_does_not_take_is_void_with_that_reason_first() {
     let directory = tempfile::tempdir().unwrap();
     let option_file = directory.path().join("my.cnf");
     let dump = data("mariadb-10.1.8.tsv");
     let sides = ["--product-a", "mysql", "--version-a", "5.6.24"];
-    for (line, place) in [
+    for (line, place, why) in [
         (
             "innodb_buffer_pool_size=banana",
-            "my.cnf`, line 2, column 25: ",
+            "2:25",
+            "the server expects a number",
         ),
-        ("innodb_log_file_size = 8Q", "my.cnf`, line 2, column 24: "),
-        ("innodb_flush_method=O_DIRCT", "line 2, column 21: "),
-        ("innodb_file_per_table=maybe", "line 2, column 23: "),
+        ("innodb_log_file_size = 8Q", "2:24", "the server expects"),
+        ("innodb_flush_method=O_DIRCT", "2:21", "the server expects"),
+        (
+            "innodb_file_per_table=maybe",
+            "2:23",
+            "the server expects ON or OFF",
+        ),
+        (
+            "innodb_use_mtflush=1",
+            "2:20",
+            "one for MariaDB: `innodb_use_mtflush` is an option of MariaDB",
+        ),
+        (
+            "innodb_io_capacty=9",
+            "2:19",
+            "did you mean `innodb_io_capacity`?",
+        ),
+        (
+            "innodb_io=9",
+            "2:11",
+            "may stand for innodb_io_capacity or innodb_io_capacity_max",
+        ),
     ] {
         fs::write(&option_file, format!("[mysqld]\n{line}\n")).unwrap();
-        let arguments = [&[text(&option_file), text(&dump)][..], &sides].concat();
-        check_error(&arguments, &[place, "the server expects"]);
+        let report = json(
+            &[&[text(&option_file), text(&dump)][..], &sides].concat(),
+            4,
+        );
+        let first = &report["audit"]["findings"][0];
+        assert_eq!(
+            (&first["rule"], &first["severity"]),
+            (&"R46".into(), &"void".into()),
+            "{line}"
+        );
+        let claim = first["claim"].as_str().unwrap();
+        assert!(
+            claim.contains("does not take its option file") && claim.contains(why),
+            "{claim}"
+        );
+        let name = first["evidence"][0]["from"][0]["name"].as_str().unwrap();
+        assert!(name.ends_with(&format!("my.cnf:{place}")), "{name}");
     }
+    fs::write(
+        &option_file,
+        "[mysqld]\nloose-innodb_use_mtflush=1\nskip-name\n!includedir gone.d\n",
+    )
+    .unwrap();
+    let report = json(
+        &[&[text(&option_file), text(&dump)][..], &sides].concat(),
+        0,
+    );
+    assert!(!rules(&report).contains(&"R46"), "{report:#}");
+    let findings = report["audit"]["findings"].as_array().unwrap();
+    let missing = findings.iter().find(|one| one["rule"] == "R47").unwrap();
+    assert!(
+        missing["claim"].as_str().unwrap().contains("`gone.d`"),
+        "{missing:#}"
+    );
+}
+
+#[test]
+fn settings_of_an_experiment_that_its_server_does_not_take_are_errors_with_their_place() {
+    let directory = tempfile::tempdir().unwrap();
     let experiment = directory.path().join("duel.toml");
     let lines = "[contenders.a]\nserver = \"mysql-5.6.24\"\n[contenders.b]\nlike = \"a\"\n\
                  [contenders.b.settings]\ninnodb_flush_method = \"O_DIRCT\"\n\
@@ -220,6 +276,99 @@ fn values_that_no_server_takes_are_errors_with_their_place() {
     check_error(
         &[text(&experiment), "--dry"],
         &["duel.toml:6:1: ", "contender `b`", "O_DIRECT_NO_FSYNC"],
+    );
+    let lines = lines.replace(
+        "innodb_flush_method = \"O_DIRCT\"",
+        "innodb_redo_log_capacity = \"1G\"",
+    );
+    fs::write(&experiment, lines).unwrap();
+    check_error(
+        &[text(&experiment), "--dry"],
+        &[
+            "duel.toml:6:1: ",
+            "`innodb_redo_log_capacity` is an option of MySQL 8.0 to 9.7",
+        ],
+    );
+}
+
+/// Thirty-six runs of a published comparison; all but one archive the option file of MariaDB.
+#[test]
+fn published_results_are_one_line_for_each_finding_with_its_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mariadb = "[mysqld]\ninnodb_buffer_pool_size=SIZE\naria_pagecache_buffer_size=64M\nport=PORT\n\
+                   socket=/tmp/PORT.sock\ndatadir=/data/PORT\n!includedir /etc/mysql/conf.d/\n";
+    let mysql = mariadb.replace("aria_pagecache_buffer_size=64M\n", "");
+    let mut port = 3306;
+    for server in ["mysql-8.4.8", "mariadb-11.8.2", "percona-8.0.33"] {
+        for (tier, size) in [
+            ("tier2", "2G"),
+            ("tier12", "12G"),
+            ("tier32", "32G"),
+            ("tier64", "64G"),
+        ] {
+            for threads in [1, 16, 128] {
+                let folder = directory
+                    .path()
+                    .join(server)
+                    .join(format!("{tier}_{threads}th"));
+                fs::create_dir_all(&folder).unwrap();
+                let is_right = server == "mysql-8.4.8" && (tier, threads) == ("tier64", 128);
+                let file = if is_right { &mysql } else { mariadb };
+                port += 1;
+                let file = file
+                    .replace("PORT", &port.to_string())
+                    .replace("SIZE", size);
+                fs::write(folder.join("my.cnf"), file).unwrap();
+                fs::write(
+                    folder.join("sysbench.txt"),
+                    "transactions: 12345 (205.75 per sec.)\n",
+                )
+                .unwrap();
+            }
+        }
+    }
+    let output = audit(&[text(directory.path())]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(
+        said.starts_with("Was it fair? not comparable: 36 runs of 3 servers in 12 contests\n"),
+        "{said}"
+    );
+    assert!(said.contains("mysql-8.4.8: MySQL 8.4.8, 12 runs"), "{said}");
+    let first = said.lines().find(|line| line.starts_with("void")).unwrap();
+    assert!(
+        first.starts_with(
+            "void   12 of 36 runs  I R46  `percona-8.0.33` (Percona Server 8.0.33) does not"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("which is one for MariaDB"), "{said}");
+    assert!(said.contains("doubt  12 of 36 runs  I R47"), "{said}");
+    for line in said
+        .lines()
+        .filter(|line| line.starts_with("void") || line.starts_with("doubt"))
+    {
+        assert!(
+            !["socket", "datadir", "`port`"]
+                .iter()
+                .any(|name| line.contains(name)),
+            "{line}"
+        );
+    }
+    assert!(said.len() < 4000, "{} bytes:\n{said}", said.len());
+    let report = json(&[text(directory.path())], 4);
+    let refused: Vec<u64> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["rule"] == "R46")
+        .map(|one| one["runs"].as_u64().unwrap())
+        .collect();
+    assert_eq!(refused, [12, 11]);
+    assert_eq!(
+        report["audits"].as_array().unwrap().len(),
+        5,
+        "one for each tier, and the run with another file"
     );
 }
 

@@ -9,9 +9,9 @@ use crate::judge::audit::{Audit, AuditFinding};
 use crate::report;
 
 /// Narrowest text that is wrapped, columns.
-const WIDTH_MIN: usize = 60;
+pub(super) const WIDTH_MIN: usize = 60;
 /// Where the text of a finding begins, columns.
-const INDENT: usize = 7;
+pub(super) const INDENT: usize = 7;
 /// Values of a side that are printed; all are in the JSON.
 const READS_PRINTED: usize = 6;
 

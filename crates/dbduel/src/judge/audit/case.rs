@@ -137,7 +137,7 @@ impl Case {
             .iter()
             .flat_map(|contender| contender.asked.keys());
         // Contenders must differ in their places and ports, whatever the contest is about.
-        let names = names.filter(|name| table().why_ignored(name).is_none());
+        let names = names.filter(|name| !table().is_of_the_instance(name));
         let mut names: Vec<&String> = names.collect();
         names.sort();
         names.dedup();

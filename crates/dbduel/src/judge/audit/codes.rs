@@ -129,7 +129,10 @@ fn check(name: &str, kinds: &str, variables: &[String]) -> Result<(), String> {
 }
 
 /// The name that was probably meant.
-fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub(super) fn nearest<'c>(
+    name: &str,
+    candidates: impl Iterator<Item = &'c str>,
+) -> Option<&'c str> {
     let name = name.trim().to_ascii_lowercase();
     candidates
         .map(|candidate| {

@@ -57,6 +57,10 @@ pub struct ServerEvidence {
     pub session: Texts,
     /// Settings as they were asked for.
     pub asked: Texts,
+    /// What its option file asks for and the server does not take.
+    pub refused: Vec<RefusedOption>,
+    /// Files that its option file includes and that are not at hand.
+    pub missing_includes: Vec<MissingInclude>,
     /// Measured on the running server: `buffer_pools`, how many there really are.
     pub probe: Texts,
     /// How the load talks to the server.
@@ -77,6 +81,26 @@ pub struct ServerEvidence {
     pub data_bytes: Option<u64>,
     /// Seconds that the server was at work during the run. Its own uptime also counts while it is frozen.
     pub active_s: Option<f64>,
+}
+
+/// A line of an option file that its server does not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedOption {
+    /// Its file, line and column: `my.cnf:3:1`.
+    pub place: String,
+    /// Name of the option as written.
+    pub option: String,
+    /// What is wrong, a sentence without its end.
+    pub why: String,
+}
+
+/// A file or directory that an option file includes and that is not at hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingInclude {
+    /// File and line of the directive: `my.cnf:3`.
+    pub place: String,
+    /// What is included.
+    pub target: String,
 }
 
 /// How the load talks to a server.
@@ -128,6 +152,8 @@ impl ServerEvidence {
             stints_lost: 0,
             session: Texts::new(),
             asked: Texts::new(),
+            refused: Vec::new(),
+            missing_includes: Vec::new(),
             probe: Texts::new(),
             connection: Connection::default(),
             plugins: Vec::new(),

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::Read;
+use super::rules::REFUSED_OPTION_FILE;
 
 /// What kind of statement a finding makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +54,7 @@ impl Side {
 }
 
 /// The first `most` of some texts; the others are only counted.
-pub(super) fn at_most(most: usize, texts: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+pub fn at_most(most: usize, texts: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = texts.len().saturating_sub(most);
     let mut listed: Vec<String> = texts.take(most).collect();
     if more > 0 {
@@ -103,6 +104,12 @@ pub struct AuditFinding {
 }
 
 impl AuditFinding {
+    /// True when nothing else that is said of its contender is certain: the server did not run with these settings.
+    #[must_use]
+    pub fn makes_others_moot(&self) -> bool {
+        self.rule == REFUSED_OPTION_FILE && self.severity == Severity::Void
+    }
+
     /// The finding as a record and a report keep it.
     #[must_use]
     pub fn to_finding(&self) -> Finding {

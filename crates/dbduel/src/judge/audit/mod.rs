@@ -16,6 +16,7 @@ mod expression;
 mod finding;
 mod fix;
 mod of_record;
+mod options;
 mod predict;
 mod promise;
 mod reading;
@@ -42,16 +43,17 @@ pub use compare::{Comparison, Outcome};
 #[cfg(test)]
 pub use defaults::Defaults;
 pub use defaults::{Machine, expected};
-pub use evidence::{ServerEvidence, Texts};
-use finding::at_most;
+pub use evidence::{MissingInclude, RefusedOption, ServerEvidence, Texts};
+pub use finding::at_most;
 pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
+pub use options::{OptionFate, option_fate};
+#[cfg(test)]
 pub use predict::predict;
+pub use predict::set_option;
 pub use rules::{NotTaken, not_taken};
 pub use server::{Product, Version};
-pub use takes::check_value;
-pub use value::variable_name;
 
 /// Which server a contender is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,6 +174,12 @@ impl Audit {
     }
 }
 
+/// True when a variable names an instance, a place or a moment, and so differs between any two servers.
+#[must_use]
+pub fn is_of_the_instance(variable: &str) -> bool {
+    table::table().is_of_the_instance(variable)
+}
+
 /// Audits a case. Never fails: what is missing is a finding.
 #[must_use]
 pub fn audit(case: &Case) -> Audit {
@@ -192,8 +200,11 @@ pub fn audit(case: &Case) -> Audit {
     findings.extend(subject::without_difference(case));
     findings.extend(rules::check_all(case));
     let used = waive(&mut findings, &case.waivers);
-    // Stable: findings of one weight stay in the order of their classes.
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    // Stable: findings of one weight stay in the order of their classes, after those that make the others moot.
+    findings.sort_by_key(|finding| {
+        let severity = std::cmp::Reverse(finding.severity);
+        (severity, !finding.makes_others_moot())
+    });
     Audit {
         contenders: (0..case.contenders.len())
             .map(|index| identity(case, index))

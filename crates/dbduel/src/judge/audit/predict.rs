@@ -5,8 +5,10 @@
 
 use super::defaults::following;
 use super::evidence::ServerEvidence;
+use super::options::{OptionFate, OptionForm, option_fate};
 use super::server::Servers;
 use super::table::table;
+use super::takes::check_value;
 use super::value::{Value, option_value, variable_name};
 
 /// What a server does with a setting.
@@ -22,36 +24,52 @@ pub enum Taken {
     Refused,
 }
 
-/// Variables that MariaDB accepts without effect since 10.6.
-const IGNORED_BY_MARIADB: &[&str] = &[
-    "innodb_buffer_pool_instances",
-    "innodb_page_cleaners",
-    "innodb_log_files_in_group",
-    "innodb_thread_concurrency",
-    "innodb_commit_concurrency",
-    "innodb_sync_array_size",
-    "innodb_file_format",
-    "innodb_log_optimize_ddl",
-];
+/// Applies a setting of an option file, unless the server does not take it.
+///
+/// # Errors
+/// Why not, a sentence without its end.
+pub fn set_option(evidence: &mut ServerEvidence, name: &str, value: &str) -> Result<(), String> {
+    let checked = match option_fate(evidence.product, evidence.version, name) {
+        OptionFate::Refused(why) => return Err(format!("`{}` {why}", name.trim())),
+        OptionFate::Taken {
+            name,
+            form: OptionForm::Plain,
+        } => check_value(evidence, &name, value),
+        _ => Ok(()),
+    };
+    checked?;
+    predict(evidence, name, value);
+    Ok(())
+}
 
 /// Applies a setting to predicted variables, and keeps that it was asked for.
-pub fn predict(evidence: &mut ServerEvidence, name: &str, written: &str) -> Taken {
-    let mut name = variable_name(name);
-    let mut value = option_value(written.trim().trim_matches(['"', '\'']));
+pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
+    let mut name = variable_name(written);
+    let mut value = option_value(value.trim().trim_matches(['"', '\'']));
     evidence.ask(&name, &value);
-    let variable = variable_of(evidence, &name);
-    if name.strip_prefix("skip_") == Some(variable) {
-        value = if Value::read(&value).switch() == Some(false) {
-            "ON"
-        } else {
-            "OFF"
-        }
-        .to_owned();
-    }
     let is_log_by_name = name == "log_bin";
-    name = variable.to_owned();
     if !may_exist(evidence, &name) {
-        return without_variable(evidence, &name);
+        let (whole, form) = match option_fate(evidence.product, evidence.version, written) {
+            OptionFate::Taken { name, form } => (name, form),
+            OptionFate::Ignored => return Taken::Ignored,
+            OptionFate::Refused(_) => return Taken::Refused,
+            OptionFate::Unknown => return Taken::NoVariable,
+        };
+        let is_off = Value::read(&value).switch() == Some(false);
+        match form {
+            OptionForm::Plain => {}
+            OptionForm::On => value = if is_off { "OFF" } else { "ON" }.to_owned(),
+            OptionForm::Off => value = if is_off { "ON" } else { "OFF" }.to_owned(),
+            OptionForm::Bound => return Taken::NoVariable,
+        }
+        name = whole;
+    }
+    if name == "transaction_isolation" && !evidence.variables.contains_key("transaction_isolation")
+    {
+        "tx_isolation".clone_into(&mut name);
+    }
+    if !may_exist(evidence, &name) {
+        return Taken::NoVariable;
     }
     if is_left_to_the_server(&name, &value) {
         return Taken::Yes;
@@ -74,30 +92,23 @@ pub fn predict(evidence: &mut ServerEvidence, name: &str, written: &str) -> Take
     Taken::Yes
 }
 
-/// The variable that an option sets: it may have another name, or mean the opposite.
-fn variable_of<'n>(evidence: &ServerEvidence, name: &'n str) -> &'n str {
-    let bare = name
-        .strip_prefix("skip_")
-        .filter(|bare| evidence.variables.contains_key(*bare));
-    match bare {
-        Some(bare) => bare,
-        None if name == "transaction_isolation" && !evidence.variables.contains_key(name) => {
-            "tx_isolation"
-        }
-        None => name,
-    }
-}
-
 fn may_exist(evidence: &ServerEvidence, variable: &str) -> bool {
     evidence.variables.contains_key(variable)
         || evidence.basis.undetermined.contains(variable)
         || evidence.basis.inferred.contains(variable)
 }
 
-/// True when the server has a variable that this option sets, as far as is known.
+/// True when the server takes this option, as far as is known.
 #[must_use]
 pub fn has_option(evidence: &ServerEvidence, name: &str) -> bool {
-    may_exist(evidence, variable_of(evidence, name)) || table().is_unrecorded(name)
+    match option_fate(evidence.product, evidence.version, name) {
+        OptionFate::Taken { .. } => true,
+        OptionFate::Unknown => {
+            let name = variable_name(name);
+            may_exist(evidence, &name) || table().is_unrecorded(&name)
+        }
+        OptionFate::Ignored | OptionFate::Refused(_) => false,
+    }
 }
 
 /// True for a value by which a variable is left to the server, as if it were not set.
@@ -151,30 +162,6 @@ fn put(evidence: &mut ServerEvidence, name: &str, value: String) {
             }
             _ => {}
         }
-    }
-}
-
-fn without_variable(evidence: &ServerEvidence, name: &str) -> Taken {
-    let is_ignored = is(evidence, "mariadb 10.6..") && IGNORED_BY_MARIADB.contains(&name)
-        || is(evidence, "mariadb 11.0..") && name == "innodb_change_buffering"
-        || is(evidence, "mariadb") && name == "default_authentication_plugin";
-    let no_variable = [
-        "plugin_load",
-        "plugin_load_add",
-        "early_plugin_load",
-        "user",
-        "console",
-        "symbolic_links",
-    ];
-    if is_ignored {
-        Taken::Ignored
-    } else if no_variable.contains(&name)
-        || name.starts_with("skip_")
-        || table().is_unrecorded(name)
-    {
-        Taken::NoVariable
-    } else {
-        Taken::Refused
     }
 }
 

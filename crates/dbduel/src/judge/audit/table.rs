@@ -140,6 +140,9 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{rounded} {unit}")
 }
 
+/// Why variables are not compared that differ between any two servers.
+const OF_THE_INSTANCE: &str = "name of an instance, a place or a moment";
+
 /// The tables.
 #[derive(Debug)]
 pub struct Table {
@@ -174,6 +177,12 @@ impl Table {
     pub fn is_unrecorded(&self, variable: &str) -> bool {
         let mut patterns = self.unrecorded.iter();
         patterns.any(|pattern| matches(pattern, variable))
+    }
+
+    /// True when a variable names an instance, a place or a moment, and so differs between any two servers.
+    #[must_use]
+    pub fn is_of_the_instance(&self, variable: &str) -> bool {
+        self.why_ignored(variable) == Some(OF_THE_INSTANCE)
     }
 
     /// True when a fact follows from this variable, on whatever server.

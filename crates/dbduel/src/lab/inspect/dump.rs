@@ -5,6 +5,7 @@
 use dbduel_record::tsv::unescape;
 use std::path::Path;
 
+use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
 use crate::judge::audit::Texts;
 
@@ -26,6 +27,8 @@ pub enum Content {
     ErrorLog(String),
     /// An option file.
     OptionFile,
+    /// What a server's program says of its version.
+    Version(ProgramVersion),
     /// Something else.
     Other,
 }
@@ -40,6 +43,7 @@ impl Content {
             Content::Schema(_) => "definitions of tables",
             Content::ErrorLog(_) => "a server's log",
             Content::OptionFile => "an option file",
+            Content::Version(_) => "a version",
             Content::Other => "nothing that an audit understands",
         }
     }
@@ -75,11 +79,15 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if has(&["CREATE TABLE"]) {
         return Ok(Content::Schema(lines.join("\n")));
     }
-    if start.iter().any(|line| is_section(line)) {
+    if is_option_file(start) {
         return Ok(Content::OptionFile);
     }
     if has(&["ready for connections", "[Note] InnoDB:", "[System] [MY-"]) {
         return Ok(Content::ErrorLog(lines.join("\n")));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(version) = ProgramVersion::read(&name, start) {
+        return Ok(Content::Version(version));
     }
     let Some(texts) = pairs(path, &lines)? else {
         return Ok(Content::Other);
@@ -90,6 +98,16 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
         (false, true) => Content::Status(texts),
         (false, false) => Content::Other,
     })
+}
+
+/// True for groups of settings, one of them of a program of these servers. A page that quotes such a file begins with
+/// something else.
+fn is_option_file(lines: &[String]) -> bool {
+    let is_content =
+        |line: &&String| !line.trim().is_empty() && !line.trim().starts_with(['#', ';', '!']);
+    let first = lines.iter().find(is_content);
+    first.is_some_and(|line| line.trim().starts_with('['))
+        && lines.iter().any(|line| is_section(line))
 }
 
 fn is_section(line: &str) -> bool {
@@ -326,6 +344,10 @@ mod tests {
             (
                 "2014 [Note] mysqld: ready for connections.\n",
                 "a server's log",
+            ),
+            (
+                "/usr/sbin/mysqld  Ver 8.4.8 for Linux on x86_64 (MySQL Community Server - GPL)\n",
+                "a version",
             ),
             (
                 "threads\ttps\n1\t500\n",

@@ -8,6 +8,7 @@ pub mod dump;
 pub mod live;
 pub mod option_file;
 pub mod planned;
+mod program_version;
 pub mod published;
 pub mod text;
 
@@ -52,6 +53,10 @@ pub struct Gathered {
     pub case: Case,
     /// Where an equalised experiment would start from.
     pub origin: Origin,
+    /// Of published results, how many runs each contender stands for; empty for anything else.
+    pub runs: Vec<usize>,
+    /// Further published contests with the same servers and settings.
+    pub alike: usize,
 }
 
 /// What an experiment in which the contenders are equal starts from.
@@ -83,6 +88,8 @@ impl Gathered {
             title,
             case,
             origin,
+            runs: Vec::new(),
+            alike: 0,
         }
     }
 }
@@ -126,6 +133,8 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
         title: String::new(),
         case,
         origin: Origin::Servers(addresses.collect()),
+        runs: Vec::new(),
+        alike: 0,
     })
 }
 
@@ -163,13 +172,16 @@ pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
         refused,
     } = published::read(path)?;
     if contests.is_empty() {
-        let found = if left_out.is_empty() {
-            "no server's variables or settings".to_owned()
-        } else {
-            format!("no two servers: {}", left_out.join("; "))
+        let found = match left_out.len() {
+            0 => "no server's variables or settings",
+            _ => "no two servers to compare",
         };
+        let reasons: String = left_out
+            .iter()
+            .map(|reason| format!("\n  {reason}"))
+            .collect();
         bail!(
-            "found {found} in `{}`; put the files of each server into a directory of its own, or name both{}",
+            "found {found} in `{}`; put the files of each server into a directory of its own, or name both{}{reasons}",
             path.display(),
             published::besides(&refused)
         );
@@ -202,7 +214,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
                 )
             })?,
         Content::OptionFile => {
-            let settings = option_file::read(path, subject.product, subject.version)?;
+            let settings = option_file::read(path, subject.product, subject.version, None)?;
             let Subject {
                 name,
                 product,

@@ -8,20 +8,23 @@ use anyhow::{Context as _, Result, bail};
 
 use super::text::{self, TextError};
 use crate::judge::audit::{
-    Machine, Product, ServerEvidence, Version, check_value, expected, predict, variable_name,
+    Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, at_most,
+    expected, option_fate, set_option,
 };
 
 /// Includes nested deeper than this are refused, as servers do.
 const DEPTH_MAX: usize = 10;
 /// Most files of one configuration.
 const FILES_MAX: usize = 200;
+/// Files of a configuration that its source names.
+const FILES_NAMED: usize = 3;
 /// Most settings of one configuration.
 const SETTINGS_MAX: usize = 10_000;
 
 /// A setting and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Name in the form of variables.
+    /// Name as written, with dashes or underscores.
     pub name: String,
     /// Value as written; empty for an option without one.
     pub value: String,
@@ -40,10 +43,28 @@ pub struct Settings {
     pub settings: Vec<Setting>,
     /// The files, the given one first.
     pub files: Vec<PathBuf>,
+    /// What they include and is not at hand.
+    pub missing: Vec<MissingInclude>,
 }
 
-/// Reads an option file with everything that it includes. Sections for other products or versions are
-/// left out; without a product every server section counts.
+impl Settings {
+    /// Adds what they ask for to evidence of a server that shows its variables.
+    pub fn asked_of(&self, evidence: &mut ServerEvidence) {
+        for setting in &self.settings {
+            match option_fate(evidence.product, evidence.version, &setting.name) {
+                OptionFate::Refused(why) => {
+                    let why = format!("`{}` {why}", setting.name);
+                    evidence.refused.push(setting.refused(why));
+                }
+                _ => evidence.ask(&setting.name, &setting.value),
+            }
+        }
+    }
+}
+
+/// Reads an option file with everything that it includes. Groups for other products or versions are left out; without
+/// a product every group of a server counts. What an option file in the directory `archive` includes is looked for in
+/// that directory, since its paths are those of another machine.
 ///
 /// # Errors
 /// When a file cannot be read or understood, or includes form a circle.
@@ -51,10 +72,12 @@ pub fn read(
     path: &Path,
     product: Option<Product>,
     version: Option<Version>,
+    archive: Option<&Path>,
 ) -> Result<Settings, TextError> {
     let mut reader = Reader {
         product,
         version,
+        archive: archive.and_then(|archive| fs::canonicalize(archive).ok()),
         found: Settings::default(),
         open: Vec::new(),
         seen: BTreeSet::new(),
@@ -63,11 +86,11 @@ pub fn read(
     Ok(reader.found)
 }
 
-/// Evidence of a server with these settings on this machine: the defaults of its version, then each setting.
+/// Evidence of a server with these settings on this machine: the defaults of its version, then each setting that the
+/// server takes; the others are kept as refused.
 ///
 /// # Errors
-/// When product or version are not given, no defaults are recorded for the product, or a value is none
-/// that the server takes.
+/// When product or version are not given, or no defaults are recorded for the product.
 pub fn evidence(
     name: &str,
     settings: &Settings,
@@ -82,27 +105,35 @@ pub fn evidence(
     };
     let mut evidence = expected(name, product, version, machine)
         .context("no defaults are recorded for this product")?;
-    let files: Vec<String> = settings
-        .files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
+    let files = settings.files.iter();
+    let files = at_most(FILES_NAMED, files.map(|file| file.display().to_string()));
     evidence.source = format!("{} over {}", files.join(", "), evidence.source);
+    evidence.missing_includes.clone_from(&settings.missing);
     for setting in &settings.settings {
-        check_value(&evidence, &setting.name, &setting.value).map_err(|why| TextError::Value {
-            path: setting.path.clone(),
-            line: setting.line,
-            column: setting.column,
-            why,
-        })?;
-        predict(&mut evidence, &setting.name, &setting.value);
+        if let Err(why) = set_option(&mut evidence, &setting.name, &setting.value) {
+            evidence.refused.push(setting.refused(why));
+        }
     }
     Ok(evidence)
+}
+
+impl Setting {
+    /// The setting as one that a server does not take.
+    #[must_use]
+    pub fn refused(&self, why: String) -> RefusedOption {
+        RefusedOption {
+            place: format!("{}:{}:{}", self.path.display(), self.line, self.column),
+            option: self.name.clone(),
+            why,
+        }
+    }
 }
 
 struct Reader {
     product: Option<Product>,
     version: Option<Version>,
+    /// The directory of published results that the file is in.
+    archive: Option<PathBuf>,
     found: Settings,
     /// Files being read, each included by the one before it.
     open: Vec<PathBuf>,
@@ -185,45 +216,63 @@ impl Reader {
     }
 
     fn include(&mut self, path: &Path, number: usize, directive: &str) -> Result<(), TextError> {
-        let (word, target) = directive
+        let (word, written) = directive
             .split_once(char::is_whitespace)
             .unwrap_or((directive, ""));
-        let target = Path::new(target.trim());
-        let target = match path.parent() {
-            Some(parent) if target.is_relative() => parent.join(target),
-            _ => target.to_owned(),
-        };
-        match word {
-            "include" => self.file(&target, Some((path, number))),
-            "includedir" => {
-                let unreadable = |error: std::io::Error| {
-                    TextError::at(
-                        path,
-                        number,
-                        format!("`{}` cannot be included: {error}", target.display()),
-                    )
-                };
-                let mut files: Vec<PathBuf> = Vec::new();
-                for entry in fs::read_dir(&target)
-                    .map_err(unreadable)?
-                    .take(FILES_MAX * 10)
-                {
-                    let file = entry.map_err(unreadable)?.path();
-                    if file.extension().is_some_and(|extension| extension == "cnf") {
-                        files.push(file);
-                    }
-                }
-                files.sort();
-                files
-                    .iter()
-                    .try_for_each(|file| self.file(file, Some((path, number))))
-            }
-            _ => Err(TextError::at(
+        let written = written.trim();
+        if !matches!(word, "include" | "includedir") {
+            let why = format!("`!{word}` is neither !include nor !includedir");
+            return Err(TextError::at(path, number, why));
+        }
+        if written.is_empty() {
+            return Err(TextError::at(
                 path,
                 number,
-                format!("`!{word}` is neither !include nor !includedir"),
-            )),
+                format!("`!{word}` names nothing"),
+            ));
         }
+        let Some(target) = self.at_hand(path, Path::new(written)) else {
+            self.found.missing.push(MissingInclude {
+                place: format!("{}:{number}", path.display()),
+                target: written.to_owned(),
+            });
+            return Ok(());
+        };
+        if word == "include" {
+            return self.file(&target, Some((path, number)));
+        }
+        let unreadable = |error: std::io::Error| {
+            let why = format!("`{}` cannot be included: {error}", target.display());
+            TextError::at(path, number, why)
+        };
+        let mut files: Vec<PathBuf> = Vec::new();
+        let entries = fs::read_dir(&target).map_err(unreadable)?;
+        for entry in entries.take(FILES_MAX * 10) {
+            let file = entry.map_err(unreadable)?.path();
+            if file.extension().is_some_and(|extension| extension == "cnf") {
+                files.push(file);
+            }
+        }
+        files.sort();
+        files
+            .iter()
+            .try_for_each(|file| self.file(file, Some((path, number))))
+    }
+
+    /// Where an included file or directory is; `None` when it is not at hand.
+    fn at_hand(&self, path: &Path, target: &Path) -> Option<PathBuf> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let Some(archive) = &self.archive else {
+            // An absolute target takes the place of the folder.
+            let target = folder.join(target);
+            return target.exists().then_some(target);
+        };
+        let names: Vec<_> = target.components().filter(is_name).collect();
+        let endings = (0..names.len()).map(|start| names[start..].iter().collect::<PathBuf>());
+        let places = endings.flat_map(|ending| [folder.join(&ending), archive.join(&ending)]);
+        let mut found = places
+            .filter(|place| fs::canonicalize(place).is_ok_and(|place| place.starts_with(archive)));
+        found.next()
     }
 
     fn setting(&mut self, path: &Path, number: usize, written: &str) -> Result<(), TextError> {
@@ -232,7 +281,7 @@ impl Reader {
             Some((name, value)) => (name, plain(value)),
             None => (line.split('#').next().unwrap_or_default(), String::new()),
         };
-        let name = variable_name(name);
+        let name = name.trim().to_owned();
         if name.is_empty() || name.contains(char::is_whitespace) {
             let shown: String = name.chars().take(40).collect();
             return Err(TextError::at(
@@ -258,30 +307,40 @@ impl Reader {
         Ok(())
     }
 
-    /// `[mysqld]`, `[server]`, `[mariadb-10.1]` … as far as this server reads them.
-    fn is_for_this_server(&self, section: &str) -> bool {
-        let (word, version) = match section.split_once('-') {
-            Some((word, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
-                (word, Some(version))
-            }
-            _ => (section, None),
-        };
-        let is_word = match word {
-            "mysqld" | "server" => true,
-            "mariadb" | "mariadbd" | "client-server" | "galera" => self
-                .product
-                .is_none_or(|product| product == Product::MariaDb),
+    /// Whether this server reads a group: `[mysqld]`, `[server]`, `[mysqld-8.0]`; MariaDB `[mariadb]`, `[mariadb-10.11]`,
+    /// `[mariadbd]` since 10.4.6, `[client-server]` and `[galera]` too (`--help --verbose` of both products).
+    fn is_for_this_server(&self, group: &str) -> bool {
+        let is_mariadb = self
+            .product
+            .is_none_or(|product| product == Product::MariaDb);
+        let has_mariadbd = is_mariadb
+            && self
+                .version
+                .is_none_or(|version| (version.major, version.minor, version.patch) >= (10, 4, 6));
+        let is_program = |word: &str| match word {
+            "mysqld" => true,
+            "mariadb" => is_mariadb,
+            "mariadbd" => has_mariadbd,
             _ => false,
         };
-        let is_version = match (version, self.version) {
-            (None, _) => true,
-            (Some(written), Some(version)) => {
-                written == format!("{}.{}", version.major, version.minor)
+        match group.split_once('-') {
+            Some((word, series)) if series.starts_with(|first: char| first.is_ascii_digit()) => {
+                let own = self
+                    .version
+                    .map(|version| format!("{}.{}", version.major, version.minor));
+                is_program(word) && own.as_deref() == Some(series)
             }
-            (Some(_), None) => false,
-        };
-        is_word && is_version
+            _ => {
+                is_program(group)
+                    || group == "server"
+                    || is_mariadb && matches!(group, "client-server" | "galera")
+            }
+        }
     }
+}
+
+fn is_name(component: &std::path::Component<'_>) -> bool {
+    matches!(component, std::path::Component::Normal(_))
 }
 
 /// Where the value of a line begins, in characters from 1; the name, where there is no value.

@@ -7,31 +7,29 @@ use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use super::live;
-use crate::judge::audit::{
-    Case, Machine, Product, ServerEvidence, Version, check_value, expected, predict,
-};
+use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::host;
 use crate::lab::server::{Home, Meaning, ServerName, install};
 
-/// A setting has a value that its server refuses.
+/// A setting that its server does not take.
 #[derive(Debug, thiserror::Error)]
 #[error("contender `{contender}`: {why}")]
-pub struct NotAValue {
+pub struct RefusedByServer {
     /// Whose setting it is.
     pub contender: String,
     /// Its name.
     pub setting: String,
-    /// What is wrong with the value.
+    /// Why not.
     pub why: String,
 }
 
 /// The case that a plan makes on a machine.
 ///
 /// # Errors
-/// When a contender's version cannot be told without starting it, a value is none that its server takes
-/// ([`NotAValue`]), or a running server does not answer.
+/// When a contender's version shows only when it is started, a setting is none that its server takes
+/// ([`RefusedByServer`]), or a running server does not answer.
 pub fn case(plan: &Plan, machine: Machine) -> Result<Case> {
     let machine = for_servers(plan, machine);
     let contenders = plan.contenders.iter();
@@ -56,7 +54,7 @@ fn for_servers(plan: &Plan, machine: Machine) -> Machine {
 /// which nothing is known yet are left out; `None` when fewer than two remain.
 ///
 /// # Errors
-/// When a value is none that its server takes ([`NotAValue`]).
+/// When a setting is none that its server takes ([`RefusedByServer`]).
 pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     let machine = for_servers(plan, Machine::of(&host::read(home.root())));
     let mut contenders = Vec::new();
@@ -97,10 +95,10 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     Ok(Some(case))
 }
 
-/// An error about a value, with the place of the setting in the experiment.
+/// The error with the place of the setting in the experiment, when it is about one.
 #[must_use]
 pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::Error {
-    let place = error.downcast_ref::<NotAValue>().and_then(|wrong| {
+    let place = error.downcast_ref::<RefusedByServer>().and_then(|wrong| {
         file.experiment
             .setting_span(&wrong.contender, &wrong.setting)
     });
@@ -192,12 +190,13 @@ fn predicted(
         .context("no defaults are recorded for this product")?;
     evidence.source = format!("settings of the experiment over {}", evidence.source);
     for setting in &contender.settings {
-        check_value(&evidence, &setting.name, &setting.value).map_err(|why| NotAValue {
-            contender: contender.name.clone(),
-            setting: setting.name.clone(),
-            why,
+        set_option(&mut evidence, &setting.name, &setting.value).map_err(|why| {
+            RefusedByServer {
+                contender: contender.name.clone(),
+                setting: setting.name.clone(),
+                why,
+            }
         })?;
-        predict(&mut evidence, &setting.name, &setting.value);
     }
     Ok(evidence)
 }

@@ -37,18 +37,6 @@ pub enum TextError {
         /// What is wrong, and what to do.
         why: String,
     },
-    /// Something is wrong with a value.
-    #[error("`{path}`, line {line}, column {column}: {why}")]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Where the value begins, in characters, from 1.
-        column: usize,
-        /// What is wrong, and what to do.
-        why: String,
-    },
 }
 
 impl TextError {

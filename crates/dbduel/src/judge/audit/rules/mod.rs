@@ -14,6 +14,7 @@ mod disclosure;
 mod engine;
 mod explain;
 mod memory;
+mod option_file;
 mod server;
 mod taken;
 #[cfg(test)]
@@ -163,6 +164,9 @@ const fn facts(id: &'static str, class: &'static str, why: &'static str) -> Rule
 
 use Weight::{Durability, Performance};
 
+/// The rule about option files that their servers do not take. What else is said of such a server is moot.
+pub(super) const REFUSED_OPTION_FILE: &str = "R46";
+
 /// Every rule.
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
@@ -208,6 +212,8 @@ pub const RULES: &[Rule] = &[
     contender("R45", "I", Performance, "Counters begin anew with a server; what was not read before it ended is lost.", server::counters_lost),
     contender("R43", "P13", Performance, "An audit plugin writes or counts every statement.", server::watching_plugins),
     contender("R44", "D3", Durability, "Switching it off without atomic writes is for tests only.", device::no_doublewrite),
+    contest(REFUSED_OPTION_FILE, "I", "A server that does not start with its option file did not run with it.", option_file::refused),
+    contest("R47", "I", "What an option file includes may set anything.", option_file::incomplete),
     contest("R42", "P23", "Whether statements were prepared can move point reads by a fifth.", client::protocol_unknown),
 ];
 

@@ -8,6 +8,7 @@ mod meaning;
 
 use super::{Hit, Look};
 use crate::judge::audit::evidence::ServerEvidence;
+use crate::judge::audit::options::{OptionFate, OptionForm, option_fate};
 use crate::judge::audit::table::table;
 use crate::judge::audit::value::Value;
 use meaning::is_taken;
@@ -117,14 +118,13 @@ fn effective<'a>(server: &'a ServerEvidence, name: &str) -> Effective<'a> {
     if is_no_variable(server, name) || server.is_predicted && table().is_unrecorded(name) {
         return Effective::NoVariable;
     }
-    // Servers take the beginning of an option's name while it is unambiguous.
-    let mut longer = server
-        .variables
-        .range(name.to_owned()..)
-        .take_while(|(variable, _)| variable.starts_with(name));
-    match (longer.next(), longer.next()) {
-        (Some((_, only)), None) => Effective::Shown(only),
-        _ => Effective::NotThere,
+    match option_fate(server.product, server.version, name) {
+        OptionFate::Taken { name, form } => match (value(&name), form) {
+            (Some(shown), OptionForm::Off) => Effective::Opposite(shown),
+            (Some(shown), OptionForm::Plain | OptionForm::On) => Effective::Shown(shown),
+            (_, OptionForm::Bound) | (None, _) => Effective::NoVariable,
+        },
+        OptionFate::Ignored | OptionFate::Refused(_) | OptionFate::Unknown => Effective::NotThere,
     }
 }
 

@@ -21,6 +21,7 @@ fn check(product: Product, wanted: &str, content: &str, expected: &[(&str, &str)
         &directory.path().join("my.cnf"),
         Some(product),
         version(wanted),
+        None,
     )
     .unwrap();
     let settings: Vec<(&str, &str)> = read
@@ -33,7 +34,9 @@ fn check(product: Product, wanted: &str, content: &str, expected: &[(&str, &str)
 
 #[test]
 fn sections_of_the_server_and_its_version_count() {
-    let content = "[client]\nport=1\n[mysqld]\na=1\n[mysqld-5.6]\nb=2\n[mysqld-5.7]\nc=3\n[mariadb]\nd=4\n[server]\ne=5\n[mysqldump]\nf=6\n[mariadb-10.1]\ng=7\n";
+    let content = "[client]\nport=1\n[mysqld]\na=1\n[mysqld-5.6]\nb=2\n[mysqld-5.7]\nc=3\n[mariadb]\nd=4\n[server]\ne=5\n\
+                   [mysqldump]\nf=6\n[mariadb-10.1]\ng=7\n[server-5.6]\nh=8\n[mariadbd]\ni=9\n[client-server]\nj=10\n\
+                   [galera]\nk=11\n[mysqld_safe]\nl=12\n[galera-10.1]\nm=13\n";
     check(
         Product::MySql,
         "5.6.24",
@@ -44,18 +47,34 @@ fn sections_of_the_server_and_its_version_count() {
         Product::MariaDb,
         "10.1.8",
         content,
-        &[("a", "1"), ("d", "4"), ("e", "5"), ("g", "7")],
+        &[
+            ("a", "1"),
+            ("d", "4"),
+            ("e", "5"),
+            ("g", "7"),
+            ("j", "10"),
+            ("k", "11"),
+        ],
     );
+    let expected = [
+        ("a", "1"),
+        ("d", "4"),
+        ("e", "5"),
+        ("i", "9"),
+        ("j", "10"),
+        ("k", "11"),
+    ];
+    check(Product::MariaDb, "10.11.6", content, &expected);
 }
 
 #[test]
 fn values_lose_quotes_and_comments() {
     let content = "[mysqld]\n# note\n; note\ninnodb-log-file-size = 8G # large\nskip-log-bin\nsql_mode=\"A,B\" # c\nloose-x='a b'\ninit_connect=SET\\sx\nempty=\n";
     let expected = [
-        ("innodb_log_file_size", "8G"),
-        ("skip_log_bin", ""),
+        ("innodb-log-file-size", "8G"),
+        ("skip-log-bin", ""),
         ("sql_mode", "A,B"),
-        ("x", "a b"),
+        ("loose-x", "a b"),
         ("init_connect", "SET x"),
         ("empty", ""),
     ];
@@ -74,7 +93,7 @@ fn included_files_take_effect_where_they_stand() {
         ("conf.d/10.cnf", "[mysqld]\na=3\n"),
         ("conf.d/notes.txt", "nonsense"),
     ]);
-    let read = read(&directory.path().join("my.cnf"), None, None).unwrap();
+    let read = read(&directory.path().join("my.cnf"), None, None, None).unwrap();
     let values: Vec<&str> = read
         .settings
         .iter()
@@ -87,7 +106,7 @@ fn included_files_take_effect_where_they_stand() {
 #[track_caller]
 fn check_error(contents: &[(&str, &str)], expected: &str) {
     let directory = files(contents);
-    let error = read(&directory.path().join("my.cnf"), None, None)
+    let error = read(&directory.path().join("my.cnf"), None, None, None)
         .unwrap_err()
         .to_string();
     assert!(error.contains(expected), "{error}");
@@ -104,7 +123,10 @@ fn broken_configurations_are_errors_with_a_line() {
     );
     check_error(&[("my.cnf", "[mysqld]\n!include my.cnf\n")], "in a circle");
     check_error(&[("my.cnf", "[mysqld]\n!includedir .\n")], "in a circle");
-    check_error(&[("my.cnf", "[mysqld]\n!include gone.cnf\n")], "line 2: `");
+    check_error(
+        &[("my.cnf", "[mysqld]\n!include\n")],
+        "line 2: `!include` names nothing",
+    );
     check_error(&[("my.cnf", "a=1\n")], "line 1: a setting before");
     check_error(&[("my.cnf", "[mysqld\n")], "line 1: the name of a section");
     check_error(&[("my.cnf", "[mysqld]\n!source x\n")], "line 2: `!source`");
@@ -136,6 +158,7 @@ fn a_configuration_becomes_a_prediction_of_its_server() {
         &directory.path().join("my.cnf"),
         Some(Product::MySql),
         version("8.0.33"),
+        None,
     )
     .unwrap();
     let server = evidence(
@@ -158,7 +181,7 @@ fn a_configuration_becomes_a_prediction_of_its_server() {
 }
 
 #[test]
-fn a_value_that_no_server_takes_is_an_error_with_its_place() {
+fn what_no_server_takes_is_kept_with_its_place() {
     for (line, column, expected) in [
         ("innodb_buffer_pool_size=banana", 25, "a number"),
         (
@@ -167,16 +190,107 @@ fn a_value_that_no_server_takes_is_an_error_with_its_place() {
             "O_DIRECT_NO_FSYNC",
         ),
         ("innodb_io_capacity", 1, "a number"),
+        (
+            "aria_block_size=8192",
+            17,
+            "an option of MariaDB 10.1 to 11.8",
+        ),
+        ("innodb_warp_factor = 9", 22, "is no option of it"),
+        (
+            "innodb_redo_log_capacity=1G",
+            26,
+            "an option of MySQL 8.0 to 9.7",
+        ),
     ] {
         let directory = files(&[
             ("my.cnf", "[mysqld]\n!include more.cnf\n"),
-            ("more.cnf", &format!("[mysqld]\n\n{line}\n")),
+            ("more.cnf", &format!("[mysqld]\n\n{line}\nback_log=7\n")),
         ]);
         let (product, version) = (Some(Product::MySql), version("5.6.24"));
-        let settings = read(&directory.path().join("my.cnf"), product, version).unwrap();
-        let error = evidence("a", &settings, product, version, Machine::default()).unwrap_err();
-        let said = error.to_string();
-        let place = format!("more.cnf`, line 3, column {column}: ");
-        assert!(said.contains(&place) && said.contains(expected), "{said}");
+        let settings = read(&directory.path().join("my.cnf"), product, version, None).unwrap();
+        let server = evidence("a", &settings, product, version, Machine::default()).unwrap();
+        let [refused] = server.refused.as_slice() else {
+            panic!("{line}: {:?}", server.refused);
+        };
+        let place = format!("more.cnf:3:{column}");
+        assert!(refused.place.ends_with(&place), "{refused:?}");
+        assert!(refused.why.contains(expected), "{refused:?}");
+        assert_eq!(server.asked.len(), 1, "what is not taken was not asked for");
     }
+}
+
+#[test]
+fn forms_of_names_are_understood() {
+    for (line, variable, value) in [
+        ("loose-innodb_io_capacity=900", "innodb_io_capacity", "900"),
+        ("innodb-doublewrit=0", "innodb_doublewrite", "OFF"),
+        ("skip-innodb-doublewrite", "innodb_doublewrite", "OFF"),
+        ("skip-innodb-doublewrite=0", "innodb_doublewrite", "ON"),
+        (
+            "disable-innodb_file_per_table",
+            "innodb_file_per_table",
+            "OFF",
+        ),
+        ("enable-general-log", "general_log", "ON"),
+        ("loose-skip-innodb-doublewrite", "innodb_doublewrite", "OFF"),
+        ("maximum-sort-buffer-size=1M", "sort_buffer_size", "262144"),
+        ("loose-nonsense=1", "innodb_doublewrite", "ON"),
+    ] {
+        let directory = files(&[("my.cnf", &format!("[mysqld]\n{line}\n"))]);
+        let (product, version) = (Some(Product::MySql), version("5.6.24"));
+        let settings = read(&directory.path().join("my.cnf"), product, version, None).unwrap();
+        let server = evidence("a", &settings, product, version, Machine::default()).unwrap();
+        assert_eq!(server.variables[variable], value, "{line}");
+        assert!(server.refused.is_empty(), "{line}: {:?}", server.refused);
+    }
+}
+
+#[test]
+fn what_is_included_and_not_there_is_named() {
+    let directory = files(&[(
+        "my.cnf",
+        "[mysqld]\nport=1\n!include gone.cnf\n!includedir /etc/no-such-place.d/\n",
+    )]);
+    let (product, version) = (Some(Product::MySql), version("5.6.24"));
+    let settings = read(&directory.path().join("my.cnf"), product, version, None).unwrap();
+    let server = evidence("a", &settings, product, version, Machine::default()).unwrap();
+    let missing: Vec<(bool, &str)> = server
+        .missing_includes
+        .iter()
+        .map(|missing| (missing.place.contains("my.cnf:"), missing.target.as_str()))
+        .collect();
+    assert_eq!(
+        missing,
+        [(true, "gone.cnf"), (true, "/etc/no-such-place.d/")]
+    );
+    assert!(server.missing_includes[1].place.ends_with("my.cnf:4"));
+}
+
+/// The paths in a published file are those of the machine that it was copied from.
+#[test]
+fn published_files_include_from_their_archive_and_not_from_this_machine() {
+    let outside = files(&[("secret.cnf", "[mysqld]\nport=9\n")]);
+    let secret = outside.path().join("secret.cnf");
+    let content = format!(
+        "[mysqld]\n!includedir /etc/mysql/conf.d/\n!include {}\n!include ../../../secret.cnf\n",
+        secret.display()
+    );
+    let archive = files(&[
+        ("run/my.cnf", &content),
+        ("run/conf.d/a.cnf", "[mysqld]\nport=2\n"),
+    ]);
+    let path = archive.path().join("run/my.cnf");
+    let settings = read(&path, None, None, Some(archive.path())).unwrap();
+    let values: Vec<&str> = settings
+        .settings
+        .iter()
+        .map(|one| one.value.as_str())
+        .collect();
+    assert_eq!(values, ["2"]);
+    let targets: Vec<&str> = settings
+        .missing
+        .iter()
+        .map(|one| one.target.as_str())
+        .collect();
+    assert_eq!(targets, [secret.to_str().unwrap(), "../../../secret.cnf"]);
 }

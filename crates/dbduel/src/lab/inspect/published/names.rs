@@ -28,7 +28,7 @@ pub fn moment_of(path: &Path) -> Moment {
 }
 
 /// The moment among the words of a name. Words, because `backend` is no end.
-fn moment(name: &str) -> Moment {
+pub fn moment(name: &str) -> Moment {
     let lower = name.to_ascii_lowercase();
     let has = |wanted: &[&str]| {
         lower
@@ -44,8 +44,8 @@ fn moment(name: &str) -> Moment {
     }
 }
 
-/// True for the name of a folder that says when or how often, and not of which server: `before`, `run2`, `3`.
-pub fn is_moment_or_repeat(name: &str) -> bool {
+/// True for the name of a folder that says how often, and not of which server: `run2`, `3`.
+pub fn is_repeat(name: &str) -> bool {
     const REPEATS: &[&str] = &[
         "",
         "epoch",
@@ -60,7 +60,7 @@ pub fn is_moment_or_repeat(name: &str) -> bool {
         |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '.'),
         "",
     );
-    REPEATS.contains(&bare.as_str()) || moment(name) != Moment::Unknown
+    REPEATS.contains(&bare.as_str())
 }
 
 /// Words in file names that say what is in a file and not whose it is.
@@ -68,6 +68,7 @@ const COMMON_WORDS: &[&str] = &[
     "variables",
     "variable",
     "vars",
+    "version",
     "status",
     "global",
     "show",
@@ -116,17 +117,65 @@ pub fn owner_of(path: &Path) -> String {
     }
 }
 
-/// Product and version, when a name such as `mariadb-10.1.8` says them.
-pub fn server_of(name: &str) -> (Option<Product>, Option<Version>) {
+/// A server as the name of a folder or file calls it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedServer {
+    /// The product.
+    pub product: Product,
+    /// The version, when it follows the product.
+    pub version: Option<Version>,
+    /// The part of the name that is about the server: `mysql-8.4.8`.
+    pub name: String,
+    /// The rest of it: `8-threads` of `mysql-8.4.8_8-threads`; empty for nothing.
+    pub rest: String,
+}
+
+/// Words by which a name calls a product.
+const PRODUCTS: &[&str] = &["mariadb", "percona", "mysql"];
+/// Words that may stand between a product and its version.
+const FILLERS: &[&str] = &["server", "community", "enterprise", "ce", "v", "version"];
+
+/// The server that a name calls by its product; `None` when it calls none or several.
+pub fn server_of(name: &str) -> Option<NamedServer> {
     let lower = name.to_ascii_lowercase();
-    let product = ["mariadb", "percona", "mysql"]
-        .into_iter()
-        .find(|word| lower.contains(word))
-        .and_then(Product::named);
-    let digits = lower
-        .find(|c: char| c.is_ascii_digit())
-        .map(|at| &lower[at..]);
-    (product, digits.and_then(Version::parse))
+    let mut found = PRODUCTS
+        .iter()
+        .filter_map(|word| Some((lower.find(word)?, *word)));
+    let (start, word) = found.next()?;
+    if found.next().is_some() || start + word.len() < lower.rfind(word)? {
+        return None;
+    }
+    let is_separator = |c: char| matches!(c, '-' | '_' | '.' | ' ');
+    let mut end = start + word.len();
+    let mut version = None;
+    let mut rest = &lower[end..];
+    loop {
+        let bare = rest.trim_start_matches(is_separator);
+        if bare.starts_with(|first: char| first.is_ascii_digit()) {
+            let digits = bare
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap_or(bare.len());
+            let numbers = bare[..digits].trim_end_matches('.');
+            version = Version::parse(numbers);
+            if version.is_some() {
+                end = lower.len() - bare.len() + numbers.len();
+            }
+            break;
+        }
+        match FILLERS.iter().find_map(|filler| bare.strip_prefix(filler)) {
+            Some(after) if !after.starts_with(|c: char| c.is_ascii_alphabetic()) => rest = after,
+            _ => break,
+        }
+    }
+    let sides = [&name[..start], &name[end..]];
+    let sides = sides.map(|side| side.trim_matches(is_separator));
+    let rest: Vec<&str> = sides.into_iter().filter(|side| !side.is_empty()).collect();
+    Some(NamedServer {
+        product: Product::named(word)?,
+        version,
+        name: name[start..end].to_owned(),
+        rest: rest.join("-"),
+    })
 }
 
 #[cfg(test)]
@@ -142,12 +191,76 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_moments_and_repeats_are_no_servers() {
-        for name in ["before", "after-run", "run1", "run-2", "3", "epoch_04"] {
-            assert!(is_moment_or_repeat(name), "{name}");
+    fn folders_of_repeats_are_no_servers() {
+        for name in ["run1", "run-2", "3", "epoch_04"] {
+            assert!(is_repeat(name), "{name}");
         }
-        for name in ["mysql", "mariadb-10.1", "runner", "tpcc"] {
-            assert!(!is_moment_or_repeat(name), "{name}");
+        for name in ["mysql", "mariadb-10.1", "runner", "tpcc", "before"] {
+            assert!(!is_repeat(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn servers_are_told_by_product_and_version_in_a_name() {
+        for (name, product, version, own, rest) in [
+            (
+                "mysql-8.4.8",
+                Product::MySql,
+                Some("8.4.8"),
+                "mysql-8.4.8",
+                "",
+            ),
+            (
+                "mysql-8.4.8_tier2_8th",
+                Product::MySql,
+                Some("8.4.8"),
+                "mysql-8.4.8",
+                "tier2_8th",
+            ),
+            (
+                "tier2-MariaDB_11.8.2",
+                Product::MariaDb,
+                Some("11.8.2"),
+                "MariaDB_11.8.2",
+                "tier2",
+            ),
+            (
+                "percona-server-8.0.33",
+                Product::Percona,
+                Some("8.0.33"),
+                "percona-server-8.0.33",
+                "",
+            ),
+            ("mysql8.4", Product::MySql, Some("8.4"), "mysql8.4", ""),
+            ("mariadb", Product::MariaDb, None, "mariadb", ""),
+            (
+                "mysql_16threads",
+                Product::MySql,
+                None,
+                "mysql",
+                "16threads",
+            ),
+        ] {
+            let found = server_of(name).unwrap();
+            let expected = version.and_then(Version::parse);
+            assert_eq!(
+                (found.product, found.version),
+                (product, expected),
+                "{name}"
+            );
+            assert_eq!(
+                (found.name.as_str(), found.rest.as_str()),
+                (own, rest),
+                "{name}"
+            );
+        }
+        for name in [
+            "mysql-vs-mariadb",
+            "sysbench-1.0.20",
+            "tier2",
+            "mysql-5.7-to-mysql-8.0",
+        ] {
+            assert_eq!(server_of(name), None, "{name}");
         }
     }
 }

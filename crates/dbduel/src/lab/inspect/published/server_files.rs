@@ -1,27 +1,32 @@
 //! What the files of one server show, put together.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::names::{Moment, moment_of, server_of};
-use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, variable_name};
+use super::names::{Moment, moment_of};
+use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version};
 use crate::lab::inspect::dump::Content;
-use crate::lab::inspect::option_file;
+use crate::lab::inspect::option_file::{self, Settings};
+
+/// Product and version, as far as they are said.
+pub type Hint = (Option<Product>, Option<Version>);
 
 /// The files of one server, by what is in them.
-#[derive(Debug, Default)]
-pub struct Pile {
+#[derive(Debug, Clone, Default)]
+pub struct ServerFiles {
     variables: Vec<(PathBuf, Texts)>,
     status: Vec<(PathBuf, Texts)>,
     engine_status: Vec<(PathBuf, String)>,
     schema: Option<String>,
     error_log: Option<String>,
     option_files: Vec<PathBuf>,
+    /// Which server it is, by files with a version and by names of folders, the nearest first.
+    hints: Vec<Hint>,
 }
 
-impl Pile {
+impl ServerFiles {
     /// Adds a file.
     pub fn add(&mut self, path: PathBuf, content: Content) {
         match content {
@@ -33,41 +38,48 @@ impl Pile {
             Content::Schema(text) => self.schema = Some(text),
             Content::ErrorLog(text) => self.error_log = Some(text),
             Content::OptionFile => self.option_files.push(path),
+            Content::Version(said) => self.hint((said.product, Some(said.version))),
             Content::Other => {}
         }
     }
 
-    /// Adds what another pile of the same server has.
-    pub fn merge(&mut self, other: Pile) {
+    /// Adds what is said of the server farther away than all that was added before.
+    pub fn hint(&mut self, hint: Hint) {
+        self.hints.push(hint);
+    }
+
+    /// Adds what other files of the same server have.
+    pub fn merge(&mut self, other: ServerFiles) {
         self.variables.extend(other.variables);
         self.status.extend(other.status);
         self.engine_status.extend(other.engine_status);
         self.schema = self.schema.take().or(other.schema);
         self.error_log = self.error_log.take().or(other.error_log);
         self.option_files.extend(other.option_files);
+        self.hints.extend(other.hints);
     }
 
-    /// True when its files say how a server was set.
+    /// True when they say how a server was set.
     pub fn shows_a_server(&self) -> bool {
         !self.variables.is_empty() || !self.option_files.is_empty()
     }
 
-    /// Evidence of the server called `name`; product, version and machine are for option
-    /// files, which do not say them.
+    /// Evidence of the server called `name` on this machine. `said` is what is known of it beside its files; option
+    /// files in the directory `archive` include what is in it.
     ///
     /// # Errors
-    /// When the files are of two servers, or do not say which server it is.
+    /// When the files are of two servers, or which server it is remains unknown.
     pub fn evidence(
         mut self,
         name: &str,
-        product: Option<Product>,
-        version: Option<Version>,
+        said: Hint,
         machine: Machine,
+        archive: &Path,
     ) -> Result<ServerEvidence> {
-        self.refuse_two_servers(name)?;
+        self.refuse_two_servers()?;
         self.variables.sort_by_key(|(path, _)| moment_of(path));
         self.engine_status.sort_by_key(|(path, _)| moment_of(path));
-        let mut evidence = self.settings(name, product, version, machine)?;
+        let mut evidence = self.settings(name, said, machine, archive)?;
         if let [_, .., (_, last)] = self.variables.as_slice() {
             evidence.variables_after.clone_from(last);
         }
@@ -77,7 +89,7 @@ impl Pile {
         Ok(evidence)
     }
 
-    fn refuse_two_servers(&self, name: &str) -> Result<()> {
+    fn refuse_two_servers(&self) -> Result<()> {
         let versions: BTreeSet<&String> = self
             .variables
             .iter()
@@ -86,7 +98,7 @@ impl Pile {
         let mut versions = versions.into_iter();
         if let (Some(one), Some(other)) = (versions.next(), versions.next()) {
             bail!(
-                "the files of `{name}` are of two servers, {one} and {other}: put those of each into a directory of its own"
+                "files of two servers, {one} and {other}; put those of each into a directory of its own"
             );
         }
         Ok(())
@@ -95,40 +107,59 @@ impl Pile {
     fn settings(
         &self,
         name: &str,
-        product: Option<Product>,
-        version: Option<Version>,
+        said: Hint,
         machine: Machine,
+        archive: &Path,
     ) -> Result<ServerEvidence> {
-        let (product, version) = match (product, version) {
-            (Some(product), Some(version)) => (Some(product), Some(version)),
-            _ => server_of(name),
-        };
         let shown = self.variables.first().and_then(|(path, texts)| {
             let mut evidence = ServerEvidence::of_variables(name, texts.clone())?;
             evidence.source = path.display().to_string();
             Some(evidence)
         });
-        match (shown, self.option_files.first()) {
-            (Some(mut evidence), option_file) => {
-                // What was asked for is read where it can be; what was in effect is shown anyhow.
-                let settings = option_file.and_then(|path| {
-                    option_file::read(path, Some(evidence.product), Some(evidence.version)).ok()
-                });
-                for setting in settings.into_iter().flat_map(|settings| settings.settings) {
-                    evidence
-                        .asked
-                        .insert(variable_name(&setting.name), setting.value);
-                }
-                Ok(evidence)
+        if let Some(mut evidence) = shown {
+            // What was asked for is read where it can be; what was in effect is shown anyhow.
+            let server = (Some(evidence.product), Some(evidence.version));
+            if let Ok(Some(settings)) = self.option_file(server, archive) {
+                settings.asked_of(&mut evidence);
             }
-            (None, Some(path)) => {
-                let settings = option_file::read(path, product, version)?;
-                option_file::evidence(name, &settings, product, version, machine)
-            }
-            (None, None) => bail!(
-                "nothing of `{name}` says which server it is: its variables have no `version` that can be read"
-            ),
+            return Ok(evidence);
         }
+        let (product, version) = self.server(said);
+        if product.is_none() || version.is_none() {
+            bail!(
+                "an option file whose server is not known; name its directory after it, such as `mysql-8.4.8/`, or add a \
+                 file such as `mysql_version.txt`"
+            );
+        }
+        match self.option_file((product, version), archive)? {
+            Some(settings) => option_file::evidence(name, &settings, product, version, machine),
+            None => bail!("variables without a `version` that can be read"),
+        }
+    }
+
+    /// The product and version that are said nearest to the files.
+    fn server(&self, said: Hint) -> Hint {
+        let hints = || std::iter::once(&said).chain(&self.hints);
+        let product = hints().find_map(|(product, _)| *product);
+        let version = hints()
+            .filter(|(other, _)| other.is_none() || *other == product)
+            .find_map(|(_, version)| *version);
+        (product, version)
+    }
+
+    /// The option file that sets the most for this server; those that it includes are part of it.
+    fn option_file(&self, server: Hint, archive: &Path) -> Result<Option<Settings>> {
+        let mut best: Option<Settings> = None;
+        for path in &self.option_files {
+            let settings = option_file::read(path, server.0, server.1, Some(archive))?;
+            let is_better = best
+                .as_ref()
+                .is_none_or(|best| settings.settings.len() > best.settings.len());
+            if is_better {
+                best = Some(settings);
+            }
+        }
+        Ok(best)
     }
 
     fn counters(&mut self, evidence: &mut ServerEvidence) {

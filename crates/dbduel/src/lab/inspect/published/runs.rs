@@ -1,0 +1,274 @@
+//! Walking a directory of results: runs, records, and what could not be used.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use dbduel_record::{Record, store};
+
+use super::names::{Moment, is_repeat, moment, owner_of, server_of};
+use super::server_files::ServerFiles;
+use crate::lab::inspect::dump::{self, Content};
+use crate::lab::inspect::{Gathered, text};
+
+/// Folders nested deeper than this are not looked into.
+const DEPTH_MAX: usize = 6;
+/// Files beyond this many are not looked at.
+const FILES_MAX: usize = 5000;
+/// Files beyond so many bytes in all are not looked at.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// The files of a server from one run.
+#[derive(Debug)]
+pub struct Run {
+    /// Names of the folders from the directory to it; where files of several servers lie together, also whose they are.
+    pub place: Vec<String>,
+    /// Folders of it down to the last one that has others beside it.
+    pub depth: usize,
+    /// The files.
+    pub files: ServerFiles,
+}
+
+/// Files of one server, or of none, with the names of the folders below the one asked about that lead to them.
+type Whole = (ServerFiles, Vec<String>);
+
+/// What could not be used, by reason.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    reasons: Vec<(String, Vec<String>)>,
+}
+
+/// The files in a folder with what they hold, and the folders in it.
+type Listing = (Vec<(PathBuf, Content)>, Vec<PathBuf>);
+
+impl LeftOut {
+    /// Adds a place and why it was left out.
+    pub fn add(&mut self, place: &str, reason: String) {
+        match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, places)) => places.push(place.to_owned()),
+            None => self.reasons.push((reason, vec![place.to_owned()])),
+        }
+    }
+
+    /// A line for each reason.
+    #[must_use]
+    pub fn lines(self) -> Vec<String> {
+        let line = |(reason, places): (String, Vec<String>)| match places.as_slice() {
+            [only] => format!("`{only}`: {reason}"),
+            [first, others @ ..] => format!("`{first}` and {} more: {reason}", others.len()),
+            [] => reason,
+        };
+        self.reasons.into_iter().map(line).collect()
+    }
+}
+
+/// What is found in a directory.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The runs, in the order of their folders.
+    pub runs: Vec<Run>,
+    /// The records.
+    pub records: Vec<Gathered>,
+    /// What could not be used.
+    pub left_out: LeftOut,
+    /// Files that are no readable text, and why.
+    pub refused: Vec<String>,
+    files_read: usize,
+    bytes_read: u64,
+}
+
+impl Reading {
+    /// Reads a directory and what is below it, in the order of the names; symbolic links are not followed.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn of(directory: &Path) -> Result<Self> {
+        let mut reading = Reading::default();
+        let whole = reading.folder(directory, &[])?;
+        if let Some((files, place)) = whole.filter(|(files, _)| files.shows_a_server()) {
+            reading.runs.push(Run {
+                place,
+                depth: 0,
+                files,
+            });
+        }
+        let hint = folder_hint(directory);
+        for run in &mut reading.runs {
+            run.files.hint(hint);
+        }
+        Ok(reading)
+    }
+
+    /// Reads a folder. Returns its files when they are those of one server or of none; otherwise they are kept as runs.
+    fn folder(&mut self, path: &Path, place: &[String]) -> Result<Option<Whole>> {
+        if path.join(store::PLAN).is_file() {
+            self.record(path);
+            return Ok(None);
+        }
+        let known_runs = self.runs.len();
+        let (files, folders) = self.list(path)?;
+        let mut servers: Vec<(String, Whole)> = Vec::new();
+        let (own, mut beside) = by_owner(files);
+        let mut has_runs = false;
+        for folder in folders.into_iter().filter(|_| place.len() < DEPTH_MAX) {
+            let name = name_of(&folder);
+            let below = [place, std::slice::from_ref(&name)].concat();
+            match self.folder(&folder, &below) {
+                Ok(None) => has_runs = true,
+                Ok(Some((mut files, below))) => {
+                    files.hint(folder_hint(&folder));
+                    if files.shows_a_server() {
+                        servers.push((name, (files, below)));
+                    } else {
+                        beside.merge(files);
+                    }
+                }
+                Err(error) => self.refused.push(format!("{error:#}")),
+            }
+        }
+        // Folders of moments show one server together, and so do files beside a single folder.
+        let are_moments = servers
+            .iter()
+            .all(|(name, _)| moment(name) != Moment::Unknown);
+        let is_one = match (servers.len(), own.len()) {
+            (0 | 1, 0..=1) => true,
+            (_, 0..=1) => are_moments,
+            _ => false,
+        };
+        if is_one && !has_runs {
+            let below = match (servers.as_slice(), own.as_slice()) {
+                ([(name, (_, below))], []) if moment(name) == Moment::Unknown => {
+                    [std::slice::from_ref(name), below.as_slice()].concat()
+                }
+                _ => Vec::new(),
+            };
+            let mut whole = ServerFiles::default();
+            let of_folders = servers.into_iter().map(|(_, (files, _))| files);
+            let of_files = own.into_iter().map(|(_, files)| files);
+            of_folders
+                .chain(of_files)
+                .for_each(|files| whole.merge(files));
+            whole.merge(beside);
+            return Ok(Some((whole, below)));
+        }
+        let are_repeats = !servers.is_empty() && servers.iter().all(|(name, _)| is_repeat(name));
+        let (shared, own) = match own.as_slice() {
+            // What lies beside the folders of repeats is of the same server.
+            [(_, only)] if are_repeats => (Some(only.clone()), Vec::new()),
+            _ => (None, own),
+        };
+        let own = own
+            .into_iter()
+            .map(|(name, files)| (name, (files, Vec::new())));
+        for (name, (mut files, below)) in servers.into_iter().chain(own) {
+            if let Some(shared) = &shared {
+                files.merge(shared.clone());
+            }
+            let depth = place.len() + 1;
+            let place = [place, &[name], &below].concat();
+            self.runs.push(Run {
+                place,
+                depth,
+                files,
+            });
+        }
+        for run in &mut self.runs[known_runs..] {
+            run.files.merge(beside.clone());
+            if !place.is_empty() {
+                run.files.hint(folder_hint(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The files and the folders in a folder, each in the order of their names.
+    fn list(&mut self, path: &Path) -> Result<Listing> {
+        let listed = || format!("could not list `{}`", path.display());
+        let entries: std::io::Result<Vec<fs::DirEntry>> = fs::read_dir(path)
+            .with_context(listed)?
+            .take(FILES_MAX)
+            .collect();
+        let mut entries = entries.with_context(listed)?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let kind = entry.file_type().with_context(listed)?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                files.extend(self.file(entry.path()));
+            }
+        }
+        Ok((files, folders))
+    }
+
+    fn file(&mut self, path: PathBuf) -> Option<(PathBuf, Content)> {
+        let bytes = path
+            .metadata()
+            .map_or(0, |facts| facts.len().min(text::FILE_BYTES_MAX));
+        if self.files_read >= FILES_MAX || self.bytes_read + bytes > BYTES_MAX {
+            self.refused.push(format!(
+                "`{}` was not looked at: the directory has more than {FILES_MAX} files or {} MiB",
+                path.display(),
+                BYTES_MAX >> 20
+            ));
+            return None;
+        }
+        self.files_read += 1;
+        self.bytes_read += bytes;
+        match dump::read(&path) {
+            Ok(content) => Some((path, content)),
+            Err(error) => {
+                self.refused.push(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn record(&mut self, path: &Path) {
+        let title = path.display().to_string();
+        match Record::open(path) {
+            Ok(record) => self.records.push(Gathered::of_record(&record, title)),
+            Err(error) => self.left_out.add(&title, error.to_string()),
+        }
+    }
+}
+
+fn name_of(folder: &Path) -> String {
+    folder
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn folder_hint(folder: &Path) -> super::server_files::Hint {
+    match server_of(&name_of(folder)) {
+        Some(named) => (Some(named.product), named.version),
+        None => (None, None),
+    }
+}
+
+/// Files that lie together, by whose they are: servers by name, and what belongs to none of them.
+fn by_owner(files: Vec<(PathBuf, Content)>) -> (Vec<(String, ServerFiles)>, ServerFiles) {
+    let mut owners: BTreeMap<String, ServerFiles> = BTreeMap::new();
+    for (path, content) in files {
+        owners
+            .entry(owner_of(&path))
+            .or_default()
+            .add(path, content);
+    }
+    let (servers, others): (Vec<_>, Vec<_>) = owners
+        .into_iter()
+        .partition(|(_, files)| files.shows_a_server());
+    let mut rest = ServerFiles::default();
+    others.into_iter().for_each(|(_, files)| rest.merge(files));
+    let named = |(name, mut files): (String, ServerFiles)| {
+        if let Some(server) = server_of(&name) {
+            files.hint((Some(server.product), server.version));
+        }
+        (name, files)
+    };
+    (servers.into_iter().map(named).collect(), rest)
+}
