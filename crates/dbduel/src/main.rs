@@ -8,6 +8,8 @@ mod commands;
 mod console;
 mod counts;
 mod exit;
+#[cfg(test)]
+mod faulty_files;
 mod home;
 mod interrupt;
 mod judge;

@@ -363,7 +363,7 @@ impl Job {
         if let Some(path) = &self.commits {
             keep_commits(path, process.take_commits())?;
         }
-        let (answer, lost) = match ended? {
+        let (answer, lost) = match ended {
             SliceEnd::Finished(answer) => {
                 process.close(NAME)?;
                 (answer, None)

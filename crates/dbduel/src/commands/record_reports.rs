@@ -87,7 +87,11 @@ pub fn make_again(held: &Held, summary: &Summary, findings: &[Finding]) -> Resul
     Ok(files.into_iter().map(|file| file.name).collect())
 }
 
-fn derive(evidence: &Record, writer: &RecordWriter, is_shown: bool) -> Result<Summary> {
+/// As [`write`], of a record that was read, by a writer that is there.
+///
+/// # Errors
+/// When a report cannot be written.
+pub(super) fn derive(evidence: &Record, writer: &RecordWriter, is_shown: bool) -> Result<Summary> {
     let (summary, findings) = judge::summarise(evidence);
     let options = options();
     if is_shown {

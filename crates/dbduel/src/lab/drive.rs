@@ -20,6 +20,8 @@ use crate::interrupt::{self, Urgency};
 
 /// Time beyond what an order allows itself before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);
+/// Between the end of a process's output and its own end.
+const LAST_MOMENTS: Duration = Duration::from_millis(200);
 /// How often a wait looks at the user's wish to stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -30,6 +32,7 @@ pub struct LoadProcess {
     orders: Option<ChildStdin>,
     commits: Vec<CommitRange>,
     answers: Receiver<std::io::Result<Answer>>,
+    is_broken: bool,
 }
 
 /// How a slice ended.
@@ -96,12 +99,18 @@ impl LoadProcess {
             orders,
             commits: Vec::new(),
             answers,
+            is_broken: false,
         })
     }
 
     /// Its process number.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// True when it has ended, did not answer in time or answered out of turn. It must then be started again.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Connects a contender's clients; returns what the server says of the first one's session.
@@ -117,7 +126,7 @@ impl LoadProcess {
             Answer::Refused { why } => {
                 bail!("could not connect the clients of `{contender}`: {why}")
             }
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -134,16 +143,23 @@ impl LoadProcess {
                 self.commits.extend(commits);
                 Ok(())
             }
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
-    /// Drives one slice; `on_tick` is called for every piece as it ends and may end the slice.
-    ///
-    /// # Errors
-    /// When the load process is gone or stuck, which ends the contest. A server that is gone is
-    /// [`SliceEnd::Lost`].
+    /// Drives one slice; `on_tick` is called for every piece as it ends and may end the slice. The slice is lost when
+    /// the server or the load process is gone or stuck.
     pub fn slice(
+        &mut self,
+        order: SliceOrder,
+        on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
+    ) -> SliceEnd {
+        self.order_slice(order, on_tick)
+            .unwrap_or_else(|error| SliceEnd::lost(format!("{error:#}")))
+    }
+
+    /// As [`LoadProcess::slice`]; an error when the load process is gone or stuck.
+    fn order_slice(
         &mut self,
         order: SliceOrder,
         mut on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
@@ -180,7 +196,7 @@ impl LoadProcess {
                     return Ok(SliceEnd::Lost { why, counted });
                 }
                 Some(Answer::Refused { why }) => return Ok(SliceEnd::lost(why)),
-                Some(other) => return Err(unexpected(&other)),
+                Some(other) => return Err(self.unexpected(&other)),
             }
         }
     }
@@ -198,10 +214,13 @@ impl LoadProcess {
             .orders
             .as_mut()
             .context("the load process takes no more orders")?;
-        orders
+        let sent = orders
             .write_all(line.as_bytes())
-            .and_then(|()| orders.flush())
-            .context("the load process is gone")
+            .and_then(|()| orders.flush());
+        if let Err(error) = sent {
+            return Err(self.failed(&error.to_string()));
+        }
+        Ok(())
     }
 
     fn answer(&mut self, deadline: Instant) -> Result<Answer> {
@@ -215,15 +234,33 @@ impl LoadProcess {
     /// The next answer, `None` when there is none within `pause`.
     fn answer_within(&mut self, pause: Duration, deadline: Instant) -> Result<Option<Answer>> {
         match self.answers.recv_timeout(pause) {
-            Ok(answer) => answer
-                .map(Some)
-                .context("the load process answered something that is not understood"),
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(error)) => {
+                Err(self.failed(&format!("it answered what is not understood: {error}")))
+            }
             Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => Ok(None),
-            Err(RecvTimeoutError::Timeout) => bail!("the load process did not answer in time"),
-            Err(RecvTimeoutError::Disconnected) => match self.child.try_wait() {
-                Ok(Some(status)) => bail!("the load process ended by itself: {status}"),
-                _ => bail!("the load process closed its output"),
-            },
+            Err(RecvTimeoutError::Timeout) => Err(self.failed("it did not answer in time")),
+            Err(RecvTimeoutError::Disconnected) => Err(self.failed("it closed its output")),
+        }
+    }
+
+    fn unexpected(&mut self, answer: &Answer) -> anyhow::Error {
+        self.failed(&format!("it answered out of turn: {answer:?}"))
+    }
+
+    /// Nothing more can be had from it. How it ended says more than what was noticed first.
+    fn failed(&mut self, what: &str) -> anyhow::Error {
+        self.is_broken = true;
+        let mut ended = None;
+        let deadline = Instant::now() + LAST_MOMENTS;
+        while ended.is_none() && Instant::now() < deadline {
+            // Its pipes are closed a moment before it can be waited for.
+            ended = self.child.try_wait().ok().flatten();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        match ended {
+            Some(status) => anyhow!("the load process ended: {status}"),
+            None => anyhow!("the load process failed: {what}"),
         }
     }
 }
@@ -242,8 +279,4 @@ impl Drop for LoadProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn unexpected(answer: &Answer) -> anyhow::Error {
-    anyhow!("the load process answered out of turn: {answer:?}")
 }

@@ -7,9 +7,9 @@ use dbduel_record::event::{EndReason, Event};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::harness::skip;
+use super::harness::skip_always;
 use super::lab::{
-    Lab, count, program, servers_left, short_experiment, signal, verify, with_servers,
+    Lab, count, load_process, program, servers_left, short_experiment, signal, verify, with_servers,
 };
 use super::small_disk::SmallDisk;
 
@@ -87,6 +87,59 @@ fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
     assert_eq!(
         count(&record, |event| matches!(event, Event::SliceLost { .. })),
         1
+    );
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_killed_again_in_its_warm_up()
+ {
+    let Some(_turn) = with_servers("a_load_process_or_a_server_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    // Nothing settles within seconds, so every warm-up takes this long.
+    let experiment = self_duel("")
+        .replace("26 s", "10 min")
+        .replace("\"2 s\"", "\"6 s\"");
+    let lab = Lab::new(&experiment);
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 2);
+    let killed = |pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    killed(load_process(&run).unwrap());
+    let is_lost = |event: &Event| matches!(event, Event::SliceLost { .. });
+    let is_recovered = |event: &Event| matches!(event, Event::ServerRecovered { .. });
+    let mut wait = |what: &str, is_wanted: &dyn Fn(&Event) -> bool, wanted| {
+        lab.wait_until(&mut run, what, || {
+            let record = lab.begun();
+            record.is_some_and(|record| count(&record, is_wanted) >= wanted)
+        });
+    };
+    wait("lost slice", &is_lost, 1);
+    let finished = lab.record().finished_slices().count();
+    let is_finished = |event: &Event| matches!(event, Event::SliceFinished { .. });
+    wait("slice of a new load process", &is_finished, finished + 2);
+
+    let victim = servers_left()[0].clone();
+    killed(victim.0);
+    wait("recovered server", &is_recovered, 1);
+    let again = servers_left();
+    killed(again.iter().find(|(_, line)| *line == victim.1).unwrap().0);
+    wait("server that recovered twice", &is_recovered, 2);
+    let finished = lab.record().finished_slices().count();
+    wait("slice after that", &is_finished, finished + 2);
+    signal(&run, Signal::SIGINT);
+    let code = lab.exit_code(&mut run, Duration::from_secs(60));
+    assert_eq!(code, Some(130), "{}", lab.said());
+    let record = lab.record();
+    let lost = record.events.iter().filter_map(|event| match &event.what {
+        Event::SliceLost { why, .. } => Some(why.as_str()),
+        _ => None,
+    });
+    let lost: Vec<&str> = lost.collect();
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert_eq!(
+        lost[0], "the load process ended: signal: 9 (SIGKILL)",
+        "{lost:?}"
     );
     assert_eq!(servers_left(), []);
 }
@@ -219,7 +272,7 @@ fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_
     };
     let disk = match SmallDisk::mount(8192) {
         Ok(disk) => disk,
-        Err(why) => return skip(&why),
+        Err(why) => return skip_always(&why),
     };
     let experiment = self_duel("[limits]\nfree_disk = \"1 KiB\"\n");
     let lab = Lab::with_results(&experiment, disk.path().join("results"));

@@ -355,6 +355,26 @@ pub fn count(record: &Record, is_wanted: impl Fn(&Event) -> bool) -> usize {
         .count()
 }
 
+/// The load process of a run; none before it is started and when it has ended.
+pub fn load_process(run: &Child) -> Option<i32> {
+    processes().find_map(|(pid, line)| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let after_name = stat.rsplit_once(") ")?.1;
+        let parent: u32 = after_name.split(' ').nth(1)?.parse().ok()?;
+        (parent == run.id() && line.contains(" drive ")).then_some(pid)
+    })
+}
+
+/// All processes with their command lines; those of zombies are empty.
+fn processes() -> impl Iterator<Item = (i32, String)> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_string_lossy().parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+    })
+}
+
 /// Processes whose command line names a sandbox below the test home.
 pub fn servers_left() -> Vec<(i32, String)> {
     let sandboxes = home()
@@ -362,18 +382,9 @@ pub fn servers_left() -> Vec<(i32, String)> {
         .unwrap_or_else(|_| home())
         .join("sandboxes");
     let needle = sandboxes.to_string_lossy().into_owned();
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse() else {
-            continue;
-        };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if line.contains(&needle) && line.contains("--defaults-file") {
-            found.push((pid, line));
-        }
-    }
-    found
+    processes()
+        .filter(|(_, line)| line.contains(&needle) && line.contains("--defaults-file"))
+        .collect()
 }
 
 /// What was run is what the plan says: blocks in the plan's order of their level, none left out, and in each the

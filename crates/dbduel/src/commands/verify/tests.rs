@@ -1,5 +1,7 @@
 //! Records that were edited, in every file and way that a reader might fear, and records that were not.
 
+mod crashes;
+
 use std::path::PathBuf;
 
 use dbduel_record::event::{EndReason, Event};

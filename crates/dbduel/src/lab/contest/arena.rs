@@ -144,12 +144,26 @@ impl Arena {
             return Ok(());
         }
         self.rest()?;
-        // A server that died while it was frozen is found when its slice is lost.
-        if matches!(self.health(contender), Health::Alive) {
-            self.residents[contender].thaw()?;
-        }
+        self.unless_dead(contender, Resident::thaw)?;
         self.awake = Some(contender);
         Ok(())
+    }
+
+    /// Does something with a contender's server. One that has died, before or meanwhile, is no error here: it is found
+    /// when its slice is lost.
+    fn unless_dead(
+        &mut self,
+        contender: usize,
+        act: impl FnOnce(&mut Resident) -> Result<()>,
+    ) -> Result<()> {
+        if matches!(self.health(contender), Health::Dead { .. }) {
+            return Ok(());
+        }
+        let outcome = act(&mut self.residents[contender]);
+        match self.health(contender) {
+            Health::Dead { .. } => Ok(()),
+            Health::Alive => outcome,
+        }
     }
 
     /// Freezes whoever is awake, so that nobody gains from a pause between slices.
@@ -157,12 +171,10 @@ impl Arena {
     /// # Errors
     /// When the server cannot be frozen.
     pub fn rest(&mut self) -> Result<()> {
-        if let Some(awake) = self.awake.take()
-            && matches!(self.health(awake), Health::Alive)
-        {
-            self.residents[awake].freeze()?;
+        match self.awake.take() {
+            Some(awake) => self.unless_dead(awake, Resident::freeze),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether the contender's server still runs.
@@ -199,16 +211,14 @@ impl Arena {
         if self.awake == Some(contender) {
             self.awake = None;
         }
-        if matches!(self.health(contender), Health::Alive) {
-            self.residents[contender].thaw()?;
-        }
+        self.unless_dead(contender, Resident::thaw)?;
         if let Place::Sandboxed(own) = &mut self.residents[contender].place
             && let Some(server) = own.server.take()
         {
             server.stop(Duration::from_secs_f64(plan.limits.server_stop_s))?;
         }
         self.restart(contender, plan)?;
-        self.residents[contender].freeze()
+        self.unless_dead(contender, Resident::freeze)
     }
 
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
@@ -331,9 +341,7 @@ impl Arena {
     pub fn wake_all(&mut self) -> Result<()> {
         self.awake = None;
         for contender in 0..self.residents.len() {
-            if matches!(self.health(contender), Health::Alive) {
-                self.residents[contender].thaw()?;
-            }
+            self.unless_dead(contender, Resident::thaw)?;
         }
         Ok(())
     }

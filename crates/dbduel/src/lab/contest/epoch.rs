@@ -32,7 +32,7 @@ impl Contest<'_> {
     /// Starts all servers anew.
     ///
     /// # Errors
-    /// When a server does not come up again, or the user interrupts.
+    /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
         let plan = self.setting.plan;
         for contender in 0..plan.contenders.len() {
@@ -41,7 +41,9 @@ impl Contest<'_> {
             self.setting
                 .console
                 .stage(&format!("{name}: starting anew"));
-            self.arena.start_anew(contender, plan)?;
+            if let Err(error) = self.arena.start_anew(contender, plan) {
+                self.allow_failure(contender, error)?;
+            }
         }
         self.progress.epoch += 1;
         self.progress.in_epoch.clear();
@@ -49,8 +51,13 @@ impl Contest<'_> {
         self.journal.event(Event::EpochStarted { epoch })?;
         for contender in 0..plan.contenders.len() {
             self.arena.activate(contender)?;
-            self.arena
-                .reconnect_clients(plan, &mut self.load, contender)?;
+            if let Err(error) = self
+                .arena
+                .reconnect_clients(plan, &mut self.load, contender)
+            {
+                self.allow_failure(contender, error)?;
+                self.recover(contender, false)?;
+            }
         }
         self.warm_up()
     }

@@ -1,7 +1,7 @@
 //! Block after block until every duel is decided, the budget is spent, or the user has enough.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
@@ -10,16 +10,13 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
-use super::arena::Health;
 use super::board::Phase;
-use super::durability;
 use super::slice::Outcome;
 use super::{Contest, Setting};
 use crate::interrupt::{self, Urgency};
 use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
 use crate::lab::expand::load_s;
-use crate::lab::facts::{Moment, keep};
 use crate::lab::host;
 
 /// How far the contest is.
@@ -37,8 +34,8 @@ pub struct Progress {
     pub(super) rows: Vec<SliceRow>,
     /// How late their transactions were, where the plan has an objective.
     pub(super) late: LateShares,
-    /// Times that a dead server was started again in this run.
-    restarts: u32,
+    /// Attempts to bring a contender back in this run.
+    pub(super) restarts: u32,
 }
 
 impl Progress {
@@ -212,7 +209,7 @@ impl Contest<'_> {
                 }
                 Outcome::Lost(why) => {
                     self.lose(slice, contender, block.level, begun, why)?;
-                    self.mend(contender)?;
+                    self.recover(contender, false)?;
                     return Ok(true);
                 }
             }
@@ -257,54 +254,6 @@ impl Contest<'_> {
         if let (Some(row), Some(latencies)) = (total, latencies) {
             let share = search::late_share(objective, row, &latencies.histogram.unpack());
             self.progress.late.insert(slice, share);
-        }
-    }
-
-    /// After a lost slice: starts a dead server again, reconnects the clients, and warms a server up
-    /// that has lost its caches.
-    fn mend(&mut self, contender: usize) -> Result<()> {
-        let (plan, console) = (self.setting.plan, self.setting.console);
-        let name = plan.contenders[contender].name.clone();
-        self.progress.restarts += 1;
-        if self.progress.restarts > plan.limits.server_restarts {
-            bail!(
-                "`{name}` failed again after {} restarts in this run; its log is {}",
-                plan.limits.server_restarts,
-                self.arena.log_of(contender)
-            );
-        }
-        let health = self.arena.health(contender);
-        if let Health::Dead { how } = &health {
-            console.say(&format!(
-                "{name} ended by itself ({how}); starting it again"
-            ));
-            self.journal.event(Event::ServerDied {
-                contender: name.clone(),
-                how: how.clone(),
-            })?;
-            let seconds = self.arena.restart(contender, plan)?;
-            self.journal.event(Event::ServerRecovered {
-                contender: name.clone(),
-                seconds,
-            })?;
-            console.say(&format!("{name} answers again after {seconds:.1} s"));
-            // Before new work can take the place of what was lost.
-            let log = Record::open(self.setting.record)?.commits_of(&name);
-            let resident = self.arena.resident(contender);
-            durability::compare(self.setting, resident, &log, self.journal)?;
-            let statement = Duration::from_secs_f64(plan.limits.statement_s);
-            let mut connection = self.arena.connect(contender, statement)?;
-            keep(self.journal.writer(), &name, &mut connection, Moment::Again)?;
-        }
-        self.arena
-            .reconnect_clients(plan, &mut self.load, contender)?;
-        match health {
-            Health::Dead { .. } => {
-                self.warm_up_one(contender)?;
-                self.setting.board.enter(Phase::Measuring);
-                Ok(())
-            }
-            Health::Alive => Ok(()),
         }
     }
 }

@@ -15,6 +15,7 @@ mod measure;
 mod observers;
 mod prepare;
 mod pulses;
+mod recover;
 mod search;
 mod slice;
 mod stacks;

@@ -35,7 +35,7 @@ impl Contest<'_> {
     /// Runs the slice at `position` of `block` on the awake contender.
     ///
     /// # Errors
-    /// When the load process fails, which ends the contest.
+    /// When its samplers cannot be started, or its answer cannot be understood.
     pub fn run_slice(
         &mut self,
         block: &Block,
@@ -104,7 +104,7 @@ impl Contest<'_> {
         let stopped_share = pulses.map(Pulses::end);
         let observed = self.observers.end(contender, watch);
         self.say_what_is_missing(name, &observed)?;
-        let answer = match end? {
+        let answer = match end {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
         };

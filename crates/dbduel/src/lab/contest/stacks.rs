@@ -139,7 +139,7 @@ impl Contest<'_> {
             .join()
             .unwrap_or_else(|_| Err(Missing("the thread that ran `perf` failed".to_owned())));
         self.journal.commits(name, self.load.take_commits())?;
-        match end? {
+        match end {
             SliceEnd::Finished(_) => Ok(looked),
             SliceEnd::Lost { why, .. } => Ok(Err(Missing(why))),
         }

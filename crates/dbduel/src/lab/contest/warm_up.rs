@@ -25,10 +25,13 @@ impl Contest<'_> {
     /// Warms up every contender in turn.
     ///
     /// # Errors
-    /// When a contender cannot be loaded at all, or the user interrupts.
+    /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub fn warm_up(&mut self) -> Result<()> {
         for contender in 0..self.setting.plan.contenders.len() {
-            self.warm_up_one(contender)?;
+            if let Err(error) = self.warm_up_one(contender) {
+                self.allow_failure(contender, error)?;
+                self.recover(contender, true)?;
+            }
         }
         self.arena.rest()
     }
@@ -84,7 +87,7 @@ impl Contest<'_> {
                 _ if interrupt::check().is_err() => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
-        })?;
+        });
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let seconds = match end {

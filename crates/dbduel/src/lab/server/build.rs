@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use dbduel_record::files::LocalFiles;
 use serde::{Deserialize, Serialize};
 
 use super::command::Tool;
@@ -184,7 +185,7 @@ impl Build {
         });
         let mut text = serde_json::to_vec_pretty(&relative)?;
         text.push(b'\n');
-        write_whole(&folder.join(FILE_NAME), &text, 0o644)?;
+        write_whole(&LocalFiles, &folder.join(FILE_NAME), &text, 0o644)?;
         Ok(())
     }
 

@@ -5,8 +5,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use dbduel_record::whole;
+use dbduel_record::files::{FileSystem, LocalFiles, create_dir_all};
+use dbduel_record::whole::write_whole_on;
 
 use super::process::ProcessIdentity;
 
@@ -17,12 +19,41 @@ const UNFINISHED: &str = ".new-";
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
+    files: Arc<dyn FileSystem>,
 }
 
 impl Home {
     /// The home at `root`. Nothing is created yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Home { root: root.into() }
+        Home {
+            root: root.into(),
+            files: Arc::new(LocalFiles),
+        }
+    }
+
+    /// The home at `root` on other files than the machine's own.
+    #[cfg(test)]
+    pub fn on(files: Arc<dyn FileSystem>, root: impl Into<PathBuf>) -> Self {
+        Home {
+            root: root.into(),
+            files,
+        }
+    }
+
+    /// The same home without symbolic links in its path.
+    ///
+    /// # Errors
+    /// The folder does not exist.
+    pub fn canonical(&self) -> io::Result<Self> {
+        Ok(Home {
+            root: self.root.canonicalize()?,
+            files: Arc::clone(&self.files),
+        })
+    }
+
+    /// Where changes of sandboxes are applied.
+    pub fn files(&self) -> &Arc<dyn FileSystem> {
+        &self.files
     }
 
     /// The folder itself.
@@ -60,26 +91,21 @@ impl Home {
 ///
 /// # Errors
 /// The folder cannot be created; the text names it.
-pub fn create_private_dir(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!("could not create `{}`: {error}", path.display()),
-            )
-        })
+pub fn create_private_dir(files: &dyn FileSystem, path: &Path) -> io::Result<()> {
+    create_dir_all(files, path, 0o700).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("could not create `{}`: {error}", path.display()),
+        )
+    })
 }
 
-/// Writes a file as [`whole::write_whole`] does.
+/// Writes a file as [`write_whole_on`] does.
 ///
 /// # Errors
 /// The file cannot be written, synced or renamed; the text names it.
-pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    whole::write_whole(path, bytes, mode).map_err(|error| {
+pub fn write_whole(files: &dyn FileSystem, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    write_whole_on(files, path, bytes, mode).map_err(|error| {
         io::Error::new(
             error.kind(),
             format!("could not write `{}`: {error}", path.display()),
@@ -132,7 +158,13 @@ mod tests {
 
     #[test]
     fn a_file_in_a_missing_folder_is_an_error_that_names_it() {
-        let error = write_whole(Path::new("/nonexistent/folder/file"), b"x", 0o600).unwrap_err();
+        let error = write_whole(
+            &LocalFiles,
+            Path::new("/nonexistent/folder/file"),
+            b"x",
+            0o600,
+        )
+        .unwrap_err();
         assert!(
             error.to_string().contains("/nonexistent/folder/file"),
             "{error}"

@@ -1,7 +1,7 @@
 //! Servers that outlived the process that started them.
 //!
 //! A guard stops servers when the lab ends, also on panic; only a SIGKILL of the lab leaves them, perhaps frozen. The
-//! next start finds them by what their sandboxes say, checks that they are what the note says, and ends them.
+//! next start finds them by their command lines, which name a configuration in a sandbox whose owner is dead, and ends them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dbduel_record::files::{Change, FileSystem};
 use nix::sys::signal::Signal;
 
 use super::home::{Home, create_private_dir, write_whole};
@@ -46,12 +47,9 @@ pub enum End {
 /// to end by itself.
 pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
     // Paths in command lines are without symbolic links.
-    let root = home
-        .root()
-        .canonicalize()
-        .unwrap_or_else(|_| home.root().to_path_buf());
+    let home = home.canonical().unwrap_or_else(|_| home.clone());
     let mut found = Vec::new();
-    for run in folders(&Home::new(root).sandboxes()) {
+    for run in folders(&home.sandboxes()) {
         for sandbox in folders(&run) {
             let Some(owner) = Owner::load(&sandbox) else {
                 continue;
@@ -59,38 +57,36 @@ pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
             if owner.dbduel.is_alive() {
                 continue;
             }
-            let config = format!("--defaults-file={}", sandbox.join(CONFIG_NAME).display());
-            let uses_it = |process: &ProcessIdentity| process.arguments().contains(&config);
-            let server = match owner.server {
-                Some(server) => Some(server).filter(|server| server.is_alive() && uses_it(server)),
-                // Killed between the start of the server and the note of it.
-                None => process::all().into_iter().find(uses_it),
-            };
-            if let Some(process) = server {
+            for process in servers_in(&sandbox) {
                 let begun = Instant::now();
-                let end = end(process, patience);
                 found.push(Orphan {
                     sandbox: sandbox.clone(),
                     process,
-                    end,
+                    end: end(process, patience),
                     took: begun.elapsed(),
                 });
-                if end == End::StillThere {
-                    continue;
-                }
             }
-            if owner.server.is_some() {
+            if owner.server.is_some() && servers_in(&sandbox).is_empty() {
                 // Should this fail, the next sweep finds the same dead process and writes again.
                 let _ = Owner {
                     server: None,
                     group: None,
                     ..owner
                 }
-                .save(&sandbox);
+                .save(&**home.files(), &sandbox);
             }
         }
     }
     found
+}
+
+/// The servers that run with a sandbox's configuration, whether noted or not: their starter may have been killed between
+/// the start and the note of it.
+pub(super) fn servers_in(sandbox: &Path) -> Vec<ProcessIdentity> {
+    let config = format!("--defaults-file={}", sandbox.join(CONFIG_NAME).display());
+    let mut processes = process::all();
+    processes.retain(|process| process.arguments().contains(&config));
+    processes
 }
 
 /// File in a run's folder that names the record that the run writes.
@@ -102,8 +98,9 @@ const RECORD: &str = "record";
 /// The note cannot be written.
 pub fn note_record(home: &Home, run: &str, record: &Path) -> io::Result<()> {
     let folder = home.sandboxes().join(run);
-    create_private_dir(&folder)?;
+    create_private_dir(&**home.files(), &folder)?;
     write_whole(
+        &**home.files(),
         &folder.join(RECORD),
         record.as_os_str().as_encoded_bytes(),
         0o600,
@@ -111,10 +108,10 @@ pub fn note_record(home: &Home, run: &str, record: &Path) -> io::Result<()> {
 }
 
 /// Removes the folder of a run that has no sandbox any more.
-pub(super) fn remove_empty_run(run: &Path) {
+pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
     if folders(run).is_empty() {
         // What stays behind is empty but for a note, and found again when the record is gone.
-        let _ = fs::remove_dir_all(run);
+        let _ = files.apply(Change::Remove { path: run });
     }
 }
 
@@ -135,7 +132,7 @@ pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
         .filter(is_left)
         .collect();
     left.into_iter()
-        .filter(|run| fs::remove_dir_all(run).is_ok())
+        .filter(|run| home.files().apply(Change::Remove { path: run }).is_ok())
         .collect()
 }
 
@@ -196,6 +193,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbduel_record::files::LocalFiles;
     use std::process::{Child, Command};
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -248,15 +246,26 @@ mod tests {
         }
     }
 
+    /// What the sandbox says of its server.
+    enum Note {
+        Server,
+        EarlierServer,
+        Nothing,
+    }
+
     #[track_caller]
-    fn check(noted: bool, stubborn: bool, frozen: bool, expected: End) {
+    fn check(note: &Note, stubborn: bool, frozen: bool, expected: End) {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::new(dir.path());
         let sandbox = sandbox(&home);
         let mut child = impostor(&sandbox, stubborn);
         wait_for(&sandbox.join("marker.ready"));
         let process = identity(&child);
-        let server = noted.then_some(process);
+        let server = match note {
+            Note::Server => Some(process),
+            Note::EarlierServer => Some(dead()),
+            Note::Nothing => None,
+        };
         Owner {
             dbduel: dead(),
             build: String::new(),
@@ -264,7 +273,7 @@ mod tests {
             group: server.map(|server| server.pid),
             socket_folder: None,
         }
-        .save(&sandbox)
+        .save(&LocalFiles, &sandbox)
         .unwrap();
         if frozen {
             signal_one(process, Signal::SIGSTOP).unwrap();
@@ -278,6 +287,8 @@ mod tests {
                 PATIENCE
             },
         );
+        // Not waited for when nothing was found: it would run on.
+        child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].process, found[0].end), (process, expected));
@@ -287,17 +298,17 @@ mod tests {
 
     #[test]
     fn an_orphan_ends_when_asked() {
-        check(true, false, false, End::Terminated);
+        check(&Note::Server, false, false, End::Terminated);
     }
 
     #[test]
     fn a_frozen_orphan_is_thawed_first() {
-        check(true, false, true, End::Terminated);
+        check(&Note::Server, false, true, End::Terminated);
     }
 
     #[test]
     fn a_stubborn_orphan_is_killed() {
-        check(true, true, false, End::Killed);
+        check(&Note::Server, true, false, End::Killed);
     }
 
     #[test]
@@ -320,7 +331,12 @@ mod tests {
 
     #[test]
     fn a_server_that_was_never_noted_is_found_by_its_command_line() {
-        check(false, false, false, End::Terminated);
+        check(&Note::Nothing, false, false, End::Terminated);
+    }
+
+    #[test]
+    fn a_restarted_server_of_which_only_the_one_before_was_noted_is_found_too() {
+        check(&Note::EarlierServer, false, false, End::Terminated);
     }
 
     #[test]
@@ -339,22 +355,23 @@ mod tests {
             group: None,
             socket_folder: None,
         };
-        owner.save(&sandbox).unwrap();
+        owner.save(&LocalFiles, &sandbox).unwrap();
         assert!(sweep(&home, PATIENCE).is_empty());
+        assert!(identity(&server).is_alive());
         // A pid that now belongs to somebody else's program.
+        server.kill().unwrap();
+        server.wait().unwrap();
         Owner {
             dbduel: dead(),
             server: Some(identity(&stranger)),
             ..owner
         }
-        .save(&sandbox)
+        .save(&LocalFiles, &sandbox)
         .unwrap();
         assert!(sweep(&home, PATIENCE).is_empty());
-        assert!(identity(&stranger).is_alive() && identity(&server).is_alive());
-        for child in [&mut server, &mut stranger] {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        assert!(identity(&stranger).is_alive());
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
     }
 
     #[test]
@@ -370,14 +387,14 @@ mod tests {
             group: None,
             socket_folder: None,
         };
-        owner.save(&sandbox).unwrap();
+        owner.save(&LocalFiles, &sandbox).unwrap();
         assert_eq!(run_with(&home, "mariadb-10.11"), Some(me));
         assert_eq!(run_with(&home, "mariadb-10.5"), None);
         Owner {
             dbduel: dead(),
             ..owner
         }
-        .save(&sandbox)
+        .save(&LocalFiles, &sandbox)
         .unwrap();
         assert_eq!(run_with(&home, "mariadb-10.11"), None);
     }

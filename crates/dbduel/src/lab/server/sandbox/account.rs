@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
+use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
 use crate::chance::secret;
@@ -32,7 +33,7 @@ impl Account {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn of_data(data: &Path) -> Result<Self> {
+    pub fn of_data(files: &dyn FileSystem, data: &Path) -> Result<Self> {
         let path = data.join(FILE_NAME);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Account {
@@ -40,7 +41,7 @@ impl Account {
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let password = secret(16)?;
-                write_whole(&path, password.as_bytes(), 0o600)?;
+                write_whole(files, &path, password.as_bytes(), 0o600)?;
                 Ok(Account { password })
             }
             Err(error) => {
@@ -139,13 +140,15 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbduel_record::files::LocalFiles;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_password_is_made_once_and_only_the_owner_reads_it() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Account::of_data(dir.path()).unwrap();
-        let second = Account::of_data(dir.path()).unwrap();
+        let of_data = |data: &Path| Account::of_data(&LocalFiles, data).unwrap();
+        let first = of_data(dir.path());
+        let second = of_data(dir.path());
         assert_eq!(first.password, second.password);
         assert_eq!(first.password.len(), 32);
         let mode = fs::metadata(dir.path().join(FILE_NAME))
@@ -154,10 +157,7 @@ mod tests {
             .mode();
         assert_eq!(mode & 0o777, 0o600);
         let other = tempfile::tempdir().unwrap();
-        assert_ne!(
-            Account::of_data(other.path()).unwrap().password,
-            first.password
-        );
+        assert_ne!(of_data(other.path()).password, first.password);
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Sandbox {
     pub fn check_settings(&self) -> Result<Vec<Notice>> {
         // Some versions leave files in the data directory even when they only check.
         let scratch = self.folder.join("check");
-        create_private_dir(&scratch)?;
+        create_private_dir(&*self.files, &scratch)?;
         let checked = self.check_in(&scratch);
         // Only ever holds what the check left.
         let _ = fs::remove_dir_all(&scratch);
@@ -43,7 +43,7 @@ impl Sandbox {
             log: None,
         };
         let text = config::render(&self.build, self.product, &places, &self.settings);
-        write_whole(&config, text.as_bytes(), 0o600)?;
+        write_whole(&*self.files, &config, text.as_bytes(), 0o600)?;
         let finished = self
             .build
             .tool()

@@ -6,21 +6,25 @@
 mod account;
 mod check;
 mod config;
+#[cfg(test)]
+mod crashes;
 mod owner;
 pub(super) mod pristine;
 mod read_back;
 mod running;
 mod start;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use dbduel_record::files::{Change, FileSystem};
 use dbduel_record::plan::IoLimit;
 
 use super::build::Build;
 use super::copy::copy_tree;
 use super::home::{Home, create_private_dir};
+use super::orphans;
 use super::process::ProcessIdentity;
 use super::products::Product;
 use super::progress::Progress;
@@ -40,6 +44,7 @@ pub(super) const CONFIG_NAME: &str = "my.cnf";
 
 /// A contender's sandbox.
 pub struct Sandbox {
+    files: Arc<dyn FileSystem>,
     folder: PathBuf,
     socket: PathBuf,
     build: Build,
@@ -75,14 +80,14 @@ impl Sandbox {
         let Some(me) = ProcessIdentity::current() else {
             bail!("this system has no usable `/proc`")
         };
-        create_private_dir(home.root())?;
+        let files = Arc::clone(home.files());
+        create_private_dir(&*files, home.root())?;
         // A server gets these paths and works in another folder.
-        let root = home
-            .root()
-            .canonicalize()
+        let home = home
+            .canonical()
             .with_context(|| format!("could not find `{}`", home.root().display()))?;
-        let folder = Home::new(root).sandboxes().join(run).join(contender);
-        create_private_dir(&folder.join("tmp"))?;
+        let folder = home.sandboxes().join(run).join(contender);
+        create_private_dir(&*files, &folder.join("tmp"))?;
         let earlier = Owner::load(&folder);
         if let Some(earlier) = &earlier {
             if earlier.dbduel != me && earlier.dbduel.is_alive() {
@@ -92,16 +97,13 @@ impl Sandbox {
                     earlier.dbduel.pid
                 );
             }
-            if let Some(server) = earlier.server.filter(ProcessIdentity::is_alive) {
-                bail!(
-                    "a server (process {}) still runs in the sandbox `{}`",
-                    server.pid,
-                    folder.display()
-                );
-            }
+            check_unused(&folder)?;
         }
-        let (socket, socket_folder) =
-            place_socket(&folder, earlier.and_then(|owner| owner.socket_folder))?;
+        let (socket, socket_folder) = place_socket(
+            &*files,
+            &folder,
+            earlier.and_then(|owner| owner.socket_folder),
+        )?;
         let owner = Owner {
             dbduel: me,
             build: build.id.clone(),
@@ -109,8 +111,9 @@ impl Sandbox {
             group: None,
             socket_folder,
         };
-        owner.save(&folder)?;
+        owner.save(&*files, &folder)?;
         Ok(Sandbox {
+            files,
             folder,
             socket,
             build,
@@ -176,25 +179,15 @@ impl Sandbox {
     /// # Errors
     /// A server still runs in it, or something cannot be removed.
     pub fn remove(self) -> Result<()> {
-        if let Some(server) = Owner::load(&self.folder)
-            .and_then(|owner| owner.server)
-            .filter(ProcessIdentity::is_alive)
-        {
-            bail!(
-                "a server (process {}) still runs in the sandbox `{}`",
-                server.pid,
-                self.folder.display()
-            );
+        check_unused(&self.folder)?;
+        for path in self.owner.socket_folder.iter().chain([&self.folder]) {
+            self.files
+                .apply(Change::Remove { path })
+                .with_context(|| format!("could not remove `{}`", path.display()))?;
         }
-        if let Some(folder) = &self.owner.socket_folder {
-            fs::remove_dir_all(folder)
-                .with_context(|| format!("could not remove `{}`", folder.display()))?;
-        }
-        fs::remove_dir_all(&self.folder)
-            .with_context(|| format!("could not remove `{}`", self.folder.display()))?;
         // The run's own folder goes with its last sandbox; with others in it, it stays.
         if let Some(run) = self.folder.parent() {
-            super::orphans::remove_empty_run(run);
+            orphans::remove_empty_run(&*self.files, run);
         }
         Ok(())
     }
@@ -207,12 +200,25 @@ impl Sandbox {
         for name in self.product.identity_files() {
             let path = self.data().join(name);
             if path.exists() {
-                fs::remove_file(&path)
+                self.files
+                    .apply(Change::Remove { path: &path })
                     .with_context(|| format!("could not remove `{}`", path.display()))?;
             }
         }
         Ok(())
     }
+}
+
+/// Refuses a sandbox in which a server runs.
+fn check_unused(sandbox: &Path) -> Result<()> {
+    if let Some(server) = orphans::servers_in(sandbox).first() {
+        bail!(
+            "a server (process {}) still runs in the sandbox `{}`",
+            server.pid,
+            sandbox.display()
+        );
+    }
+    Ok(())
 }
 
 fn is_folder_name(name: &str) -> bool {
@@ -221,7 +227,11 @@ fn is_folder_name(name: &str) -> bool {
 }
 
 /// The socket's path, and the folder it needs outside of the sandbox when the sandbox's path is too long.
-fn place_socket(folder: &Path, earlier: Option<PathBuf>) -> Result<(PathBuf, Option<PathBuf>)> {
+fn place_socket(
+    files: &dyn FileSystem,
+    folder: &Path,
+    earlier: Option<PathBuf>,
+) -> Result<(PathBuf, Option<PathBuf>)> {
     const NAME: &str = "s.sock";
     let inside = folder.join(NAME);
     if inside.as_os_str().len() <= SOCKET_PATH_MAX {
@@ -245,13 +255,15 @@ fn place_socket(folder: &Path, earlier: Option<PathBuf>) -> Result<(PathBuf, Opt
             socket.display()
         );
     }
-    create_private_dir(&outside)?;
+    create_private_dir(files, &outside)?;
     Ok((socket, Some(outside)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbduel_record::files::LocalFiles;
+    use std::fs;
 
     #[test]
     fn names_that_cannot_be_folders() {
@@ -266,13 +278,13 @@ mod tests {
     #[test]
     fn a_long_path_gets_a_short_socket_that_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
-        let (near, none) = place_socket(dir.path(), None).unwrap();
+        let (near, none) = place_socket(&LocalFiles, dir.path(), None).unwrap();
         assert_eq!((near, none), (dir.path().join("s.sock"), None));
         let deep = dir.path().join("x".repeat(120));
-        let (socket, outside) = place_socket(&deep, None).unwrap();
+        let (socket, outside) = place_socket(&LocalFiles, &deep, None).unwrap();
         let outside = outside.unwrap();
         assert!(socket.as_os_str().len() <= SOCKET_PATH_MAX && socket.starts_with(&outside));
-        let again = place_socket(&deep, Some(outside.clone())).unwrap();
+        let again = place_socket(&LocalFiles, &deep, Some(outside.clone())).unwrap();
         assert_eq!(again, (socket, Some(outside.clone())));
         fs::remove_dir(outside).unwrap();
     }

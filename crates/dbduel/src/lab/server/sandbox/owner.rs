@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dbduel_record::files::FileSystem;
 use serde::{Deserialize, Serialize};
 
 use super::super::home::write_whole;
@@ -21,7 +22,8 @@ pub struct Owner {
     /// Name of the server in the lab's home whose program the sandbox runs. Empty in notes of earlier versions.
     #[serde(default)]
     pub build: String,
-    /// The server, while one runs.
+    /// The server, while one runs and is known. Between the attempt to start one and the note of it there is none here,
+    /// so servers of a sandbox are looked for by their command lines.
     pub server: Option<ProcessIdentity>,
     /// The server's process group.
     pub group: Option<i32>,
@@ -39,16 +41,17 @@ impl Owner {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn save(&self, sandbox: &Path) -> io::Result<()> {
+    pub fn save(&self, files: &dyn FileSystem, sandbox: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
         text.push(b'\n');
-        write_whole(&sandbox.join(FILE_NAME), &text, 0o600)
+        write_whole(files, &sandbox.join(FILE_NAME), &text, 0o600)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbduel_record::files::LocalFiles;
 
     #[test]
     fn what_was_written_is_read_and_what_is_torn_is_nothing() {
@@ -67,7 +70,7 @@ mod tests {
             group: Some(3),
             socket_folder: None,
         };
-        owner.save(dir.path()).unwrap();
+        owner.save(&LocalFiles, dir.path()).unwrap();
         assert_eq!(Owner::load(dir.path()), Some(owner));
         fs::write(dir.path().join(FILE_NAME), "{\"dbduel\":").unwrap();
         assert_eq!(Owner::load(dir.path()), None);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use dbduel_record::files::LocalFiles;
 
 use super::super::build::Build;
 use super::super::command::quote;
@@ -39,7 +40,7 @@ pub fn ensure(
     if folder.is_dir() {
         return Ok(folder);
     }
-    create_private_dir(&home.pristine())?;
+    create_private_dir(&LocalFiles, &home.pristine())?;
     progress.stage(&format!("initialising a data directory of {}", build.id));
     let staging = tempdir(&home.pristine())?;
     let made = make(build, product, &relevant, &staging);
@@ -81,7 +82,7 @@ pub fn remove_of(home: &Home, id: &str) -> std::io::Result<()> {
 fn tempdir(parent: &Path) -> Result<PathBuf> {
     clear_unfinished(parent);
     let path = unfinished(parent, &secret(4)?);
-    create_private_dir(&path)?;
+    create_private_dir(&LocalFiles, &path)?;
     Ok(path)
 }
 
@@ -128,12 +129,12 @@ fn make(
 ) -> Result<PathBuf> {
     let initialisation = product.initialisation(build)?;
     let (data, tmp) = (staging.join("data"), staging.join("tmp"));
-    create_private_dir(&tmp)?;
+    create_private_dir(&LocalFiles, &tmp)?;
     if !initialisation.sql.is_empty() {
-        create_private_dir(&data)?;
+        create_private_dir(&LocalFiles, &data)?;
     }
     for folder in initialisation.folders {
-        create_private_dir(&data.join(folder))?;
+        create_private_dir(&LocalFiles, &data.join(folder))?;
     }
     let finished = build
         .tool()

@@ -4,11 +4,13 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::Credentials;
+use dbduel_record::files::FileSystem;
 use nix::sys::signal::Signal;
 
 use super::super::process::{ProcessIdentity, poll_until, signal_group, signal_one};
@@ -26,6 +28,7 @@ const KILL_DEADLINE: Duration = Duration::from_secs(30);
 pub struct RunningServer {
     child: Child,
     identity: ProcessIdentity,
+    files: Arc<dyn FileSystem>,
     folder: PathBuf,
     socket: PathBuf,
     log: PathBuf,
@@ -64,6 +67,7 @@ impl RunningServer {
         Ok(RunningServer {
             child,
             identity,
+            files: Arc::clone(&sandbox.files),
             folder: sandbox.folder.clone(),
             socket: sandbox.socket.clone(),
             log: sandbox.log(),
@@ -129,23 +133,36 @@ impl RunningServer {
     /// # Errors
     /// The server ended, or its threads did not all stop.
     pub fn freeze(&mut self) -> Result<()> {
-        if let Some(status) = self.ended()? {
-            bail!(
-                "cannot freeze the server: it ended with {status}; its log is `{}`",
-                self.log.display()
-            );
-        }
+        self.check_alive("freeze")?;
         signal_group(self.group(), Signal::SIGSTOP).context("could not freeze the server")?;
+        self.wait_until_stopped()
+    }
+
+    fn wait_until_stopped(&mut self) -> Result<()> {
         let pid = self.pid();
         let stopped = poll_until(
             Instant::now() + FREEZE_DEADLINE,
             Duration::from_millis(1),
-            || all_threads_stopped(pid).then_some(()),
+            // A server that ended meanwhile has no thread that could stop.
+            || match self.check_alive("freeze") {
+                Ok(()) => all_threads_stopped(pid).then_some(Ok(())),
+                ended => Some(ended),
+            },
         );
-        if stopped.is_none() {
+        stopped.unwrap_or_else(|| {
             bail!(
                 "the threads of process {pid} did not all stop within {} s",
                 FREEZE_DEADLINE.as_secs()
+            )
+        })
+    }
+
+    /// Refuses to do something with a server that has ended.
+    fn check_alive(&mut self, verb: &str) -> Result<()> {
+        if let Some(status) = self.ended()? {
+            bail!(
+                "cannot {verb} the server: it ended with {status}; its log is `{}`",
+                self.log.display()
             );
         }
         Ok(())
@@ -156,12 +173,7 @@ impl RunningServer {
     /// # Errors
     /// The server ended.
     pub fn thaw(&mut self) -> Result<()> {
-        if let Some(status) = self.ended()? {
-            bail!(
-                "cannot thaw the server: it ended with {status}; its log is `{}`",
-                self.log.display()
-            );
-        }
+        self.check_alive("thaw")?;
         signal_group(self.group(), Signal::SIGCONT).context("could not thaw the server")
     }
 
@@ -229,7 +241,7 @@ impl RunningServer {
                 group: None,
                 ..owner
             }
-            .save(&self.folder);
+            .save(&*self.files, &self.folder);
         }
     }
 }
@@ -267,8 +279,32 @@ fn all_threads_stopped(pid: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbduel_record::files::LocalFiles;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
+
+    #[test]
+    fn a_server_that_ends_while_it_is_frozen_is_noticed_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let identity = identify(&child).unwrap();
+        child.kill().unwrap();
+        let mut server = RunningServer {
+            child,
+            identity,
+            files: Arc::new(LocalFiles),
+            folder: dir.path().to_owned(),
+            socket: dir.path().join("s.sock"),
+            log: dir.path().join("error.log"),
+            log_start: 0,
+            account: Account::of_data(&LocalFiles, dir.path()).unwrap(),
+            ready_after: Duration::ZERO,
+        };
+        let begun = Instant::now();
+        let error = server.wait_until_stopped().unwrap_err().to_string();
+        assert!(error.contains("it ended with signal: 9"), "{error}");
+        assert!(begun.elapsed() < FREEZE_DEADLINE);
+    }
 
     #[test]
     fn a_stopped_process_is_seen_as_stopped() {

@@ -87,7 +87,7 @@ impl Sandbox {
     /// # Errors
     /// [`StartError`]; no process is left then.
     pub fn start(&mut self, deadline: Duration) -> Result<RunningServer, StartError> {
-        let account = &Account::of_data(&self.data())?;
+        let account = &Account::of_data(&*self.files, &self.data())?;
         let data = self.data();
         let log = self.log();
         let pid_file = self.folder.join("pid");
@@ -99,27 +99,34 @@ impl Sandbox {
             log: Some(&log),
         };
         let text = config::render(&self.build, self.product, &places, &self.settings);
-        write_whole(&self.config(), text.as_bytes(), 0o600)
+        write_whole(&*self.files, &self.config(), text.as_bytes(), 0o600)
             .context("could not write the server's configuration")?;
         let log_start = fs::metadata(&log).map_or(0, |metadata| metadata.len());
 
+        // Noted before it is done: should we be killed in between, the next start looks for a server without a note of it.
+        self.note(None)?;
         let begun = Instant::now();
         let child = self.spawn(&log)?;
         // From here on a guard: dropped means ended.
         let mut server = RunningServer::new(child, self, account.clone(), log_start)?;
-        self.owner = Owner {
-            server: Some(server.identity()),
-            group: Some(server.group()),
-            ..self.owner.clone()
-        };
-        self.owner
-            .save(&self.folder)
-            .context("could not note the server's process")?;
+        self.note(Some(&server))?;
         let mut connection =
             self.wait_until_ready(&mut server, account, begun, deadline, log_start)?;
         server.set_ready(begun.elapsed());
         read_back::check(&mut connection, &places)?;
         Ok(server)
+    }
+
+    /// Notes which server runs, for whoever finds the sandbox after us.
+    fn note(&self, server: Option<&RunningServer>) -> anyhow::Result<()> {
+        let owner = Owner {
+            server: server.map(RunningServer::identity),
+            group: server.map(RunningServer::group),
+            ..self.owner.clone()
+        };
+        owner
+            .save(&*self.files, &self.folder)
+            .context("could not note the server's process")
     }
 
     fn spawn(&self, log: &Path) -> Result<Child, StartError> {

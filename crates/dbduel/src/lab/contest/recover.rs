@@ -1,0 +1,125 @@
+//! After a lost slice: the load process, the server and the connections between them are brought back.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use dbduel_record::event::{Event, Severity};
+use dbduel_record::{Record, RecordError};
+
+use super::Contest;
+use super::arena::Health;
+use super::board::Phase;
+use super::durability;
+use super::measure::finding;
+use crate::interrupt;
+use crate::lab::drive::LoadProcess;
+use crate::lab::facts::{Moment, keep};
+
+impl Contest<'_> {
+    /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
+    /// clients, and warms the server up when it has lost its caches, or when it `is_cold` anyway. What fails on the way is
+    /// tried again.
+    ///
+    /// # Errors
+    /// When the plan's number of restarts is used up, the record cannot be written, or the user interrupts.
+    pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
+        let plan = self.setting.plan;
+        loop {
+            self.progress.restarts += 1;
+            if self.progress.restarts > plan.limits.server_restarts {
+                bail!(
+                    "`{}` failed again after {} restarts in this run; its log is {}",
+                    plan.contenders[contender].name,
+                    plan.limits.server_restarts,
+                    self.arena.log_of(contender)
+                );
+            }
+            match self.try_to_recover(contender, &mut is_cold) {
+                Ok(()) => return self.arena.rest(),
+                Err(error) => self.allow_failure(contender, error)?,
+            }
+        }
+    }
+
+    /// States what failed with a contender, so that it is tried again.
+    ///
+    /// # Errors
+    /// The failure itself when trying again cannot help.
+    pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<()> {
+        if failure.is::<RecordError>() || interrupt::check().is_err() {
+            return Err(failure);
+        }
+        let name = &self.setting.plan.contenders[contender].name;
+        self.setting.console.say(&format!("{name}: {failure:#}"));
+        Ok(())
+    }
+
+    fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
+        let plan = self.setting.plan;
+        if self.load.is_broken() {
+            self.restart_load(contender)?;
+        }
+        if let Health::Dead { how } = self.arena.health(contender) {
+            *is_cold = true;
+            self.restart_server(contender, how)?;
+        }
+        self.arena.activate(contender)?;
+        self.arena
+            .reconnect_clients(plan, &mut self.load, contender)?;
+        if *is_cold {
+            self.warm_up_one(contender)?;
+            *is_cold = false;
+            self.setting.board.enter(Phase::Measuring);
+        }
+        Ok(())
+    }
+
+    /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
+    fn restart_load(&mut self, but: usize) -> Result<()> {
+        let plan = self.setting.plan;
+        self.journal.notice(finding(
+            "load.restarted",
+            Severity::Note,
+            &[],
+            "the load process ended or did not answer and was started again".to_owned(),
+            "look for what ended it: the kernel's log names processes that were killed for want of memory",
+        ))?;
+        self.load = LoadProcess::start(&plan.load)?;
+        for other in (0..plan.contenders.len()).filter(|&other| other != but) {
+            self.arena.activate(other)?;
+            if let Err(error) = self.arena.reconnect_clients(plan, &mut self.load, other) {
+                if self.load.is_broken() {
+                    return Err(error);
+                }
+                // Its next slice is lost, and then it is its turn to be brought back.
+                self.allow_failure(other, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restart_server(&mut self, contender: usize, how: String) -> Result<()> {
+        let (plan, console) = (self.setting.plan, self.setting.console);
+        let name = plan.contenders[contender].name.clone();
+        console.say(&format!(
+            "{name} ended by itself ({how}); starting it again"
+        ));
+        self.journal.event(Event::ServerDied {
+            contender: name.clone(),
+            how,
+        })?;
+        let seconds = self.arena.restart(contender, plan)?;
+        self.journal.event(Event::ServerRecovered {
+            contender: name.clone(),
+            seconds,
+        })?;
+        console.say(&format!("{name} answers again after {seconds:.1} s"));
+        // Before new work can take the place of what was lost.
+        let log = Record::open(self.setting.record)?.commits_of(&name);
+        let resident = self.arena.resident(contender);
+        durability::compare(self.setting, resident, &log, self.journal)?;
+        let statement = Duration::from_secs_f64(plan.limits.statement_s);
+        let mut connection = self.arena.connect(contender, statement)?;
+        keep(self.journal.writer(), &name, &mut connection, Moment::Again)
+    }
+}
