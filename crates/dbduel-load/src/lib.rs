@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod load_thread;
 pub mod lua;
 pub mod machine;
+pub mod monotonic;
 pub mod order;
 pub mod random;
 pub mod run;

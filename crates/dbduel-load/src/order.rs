@@ -22,7 +22,7 @@ pub enum Order {
     /// Connect the clients of one contender and prepare their statements. Answered by
     /// [`Answer::Opened`] or [`Answer::Refused`].
     Open(OpenOrder),
-    /// Drive one slice. Answered by any number of [`Answer::Tick`], then [`Answer::Slice`] or
+    /// Drive one slice. Answered by [`Answer::Begun`], any number of [`Answer::Tick`], then [`Answer::Slice`] or
     /// [`Answer::Lost`].
     Slice(SliceOrder),
     /// Close a contender's connections. Answered by [`Answer::Closed`], also when there are none.
@@ -128,6 +128,11 @@ pub enum Answer {
         /// What was tried, what happened.
         why: String,
     },
+    /// A slice begins.
+    Begun {
+        /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
+        open_ns: u64,
+    },
     /// A piece of the running slice.
     Tick(Tick),
     /// The slice is over.
@@ -186,8 +191,8 @@ pub struct Tick {
 /// What a slice brought.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceAnswer {
-    /// Start of the measured part, milliseconds since 1970-01-01 UTC.
-    pub start_ms: u64,
+    /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
+    pub open_ns: u64,
     /// Real length of the measured part, seconds; shorter than ordered after a stop.
     pub measured_s: f64,
     /// Tally by transaction class.

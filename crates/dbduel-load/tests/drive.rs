@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::time::Instant;
+
+use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_load::stand_in::Role;
 use dbduel_record::plan::Arrival;
@@ -178,6 +181,7 @@ fn tick_until_measured(load: &mut Load) -> Vec<Tick> {
         .is_some_and(|tick| tick.offset_s > -1e-9 && tick.ok > 0)
     {
         match load.answer() {
+            Answer::Begun { .. } => {}
             Answer::Tick(tick) => ticks.push(tick),
             other => panic!("{other:?}"),
         }
@@ -190,8 +194,14 @@ fn ticks_are_answered_while_the_slice_runs() {
     let (_directory, server) = stand_in(Role::Null);
     let mut load = Load::start(2);
     load.open(&server.address(), "oltp-point-select", 2);
+    let ordered = Instant::now();
     load.order(&Order::Slice(slice_order(2, 60.0)));
+    let Answer::Begun { open_ns } = load.answer() else {
+        panic!("a slice begins without saying so")
+    };
     let mut ticks = tick_until_measured(&mut load);
+    let opened = monotonic::instant_of(open_ns);
+    assert!(ordered < opened && opened < Instant::now());
     let first = &ticks[0];
     assert!(
         (first.offset_s + 0.1).abs() < 1e-9 && (first.length_s - 0.1).abs() < 1e-9,
@@ -206,6 +216,7 @@ fn ticks_are_answered_while_the_slice_runs() {
         }
     };
     assert_eq!(ticks, slice.ticks);
+    assert_eq!(open_ns, slice.open_ns);
     // The ticks came before the order to stop, which ended it long before its time.
     assert!(slice.measured_s < 60.0, "{}", slice.measured_s);
     for tick in ticks.iter().filter(|tick| tick.ok > 0) {

@@ -66,7 +66,7 @@ fn resident_mb(server: &StandIn, workload: &str) -> f64 {
     }
     loop {
         match serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap() {
-            Answer::Opened { .. } | Answer::Tick(_) => {}
+            Answer::Opened { .. } | Answer::Begun { .. } | Answer::Tick(_) => {}
             Answer::Slice(slice) => {
                 check_accounts(&slice);
                 break;

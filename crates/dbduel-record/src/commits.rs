@@ -31,7 +31,7 @@ impl CommitRange {
 /// One row of `commits.csv`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitRow {
-    /// When the row was written, milliseconds since 1970-01-01 UTC; the server acknowledged it before.
+    /// When the row was written, as events are stamped ([`crate::event::Stamped`]); the server acknowledged it before.
     pub at_ms: u64,
     /// Name of the contender.
     pub contender: String,

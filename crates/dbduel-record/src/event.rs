@@ -13,7 +13,8 @@ use crate::plan::{Block, LoadLevel};
 /// An event with the moment it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamped {
-    /// Milliseconds since 1970-01-01 UTC.
+    /// Milliseconds since 1970-01-01 UTC by the clock of the record: in a journal it never goes back, and the difference of
+    /// two is the time that passed, also where the machine's clock was set meanwhile.
     pub at_ms: u64,
     /// What happened.
     pub what: Event,

@@ -353,7 +353,10 @@ fn give_orders(
         match serde_json::from_str(&line?)? {
             Answer::Slice(_) => return Ok(()),
             Answer::Refused { why } | Answer::Lost { why, .. } => return Err(why.into()),
-            Answer::Opened { .. } | Answer::Tick(_) | Answer::Closed { .. } => {}
+            Answer::Opened { .. }
+            | Answer::Begun { .. }
+            | Answer::Tick(_)
+            | Answer::Closed { .. } => {}
         }
     }
     Err("the load process ended without an answer".into())

@@ -242,7 +242,7 @@ fn drive_slice(open: OpenOrder, measured_s: f64) -> SliceAnswer {
     let mut answers = BufReader::new(answer_reader).lines();
     let mut obey = |order: &Order| loop {
         match serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap() {
-            Answer::Tick(_) => {}
+            Answer::Begun { .. } | Answer::Tick(_) => {}
             Answer::Opened { .. } if matches!(order, Order::Open(_)) => return None,
             Answer::Slice(slice) => return Some(slice),
             other => panic!("{other:?}"),

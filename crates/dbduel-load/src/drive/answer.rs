@@ -14,7 +14,7 @@ const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
 /// A slice of all threads, without what the server acknowledged.
-pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> SliceAnswer {
+pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> SliceAnswer {
     let SliceReport {
         tally,
         used: Used { cpu, polled },
@@ -37,7 +37,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], start_ms: u64) -> 
         example: error.example.clone(),
     });
     SliceAnswer {
-        start_ms,
+        open_ns,
         measured_s: (window.close_ns - window.open_ns) as f64 / NS_PER_S,
         classes: answers,
         ticks: tally

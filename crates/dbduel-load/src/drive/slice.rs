@@ -1,11 +1,12 @@
 //! Driving a slice on all threads.
 
 use std::io::Write;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
 use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
+use crate::monotonic;
 use crate::order::{Answer, SliceAnswer, SliceOrder};
 use crate::schedule::Share;
 use crate::tally::{Tally, TickTally, Window};
@@ -44,7 +45,6 @@ impl<O: Write> Desk<O> {
             return self.lose(contender, why);
         }
         let start = Instant::now() + LEAD;
-        let open_at = SystemTime::now() + LEAD + Duration::from_nanos(stretches.window.open_ns);
         let threads = self.threads.len() as u32;
         for thread in 0..threads {
             let tally = match self.spare.pop() {
@@ -73,19 +73,18 @@ impl<O: Write> Desk<O> {
                 drain: stretches.drain,
             })));
         }
+        let open_at = start + Duration::from_nanos(stretches.window.open_ns);
+        let open_ns = monotonic::ns_of(open_at);
+        self.answer(&Answer::Begun { open_ns })?;
         let deadline =
             start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
         let (mut reports, lost, own) = self.gather(contender, start, deadline, stretches.window)?;
         if lost.is_some() {
             reports.extend(self.close(contender)?);
         }
-        let start_ms = open_at
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_millis() as u64;
         // Where a thread may be held up on purpose, this one still sees when the whole process is.
         let stalled = blocks_threads.then(|| own.stalled());
-        let counted = self.merged(reports, stalled, &classes, start_ms);
+        let counted = self.merged(reports, stalled, &classes, open_ns);
         let commits = self.take_commits(contender);
         match (lost, counted) {
             (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer { commits, ..answer })),
@@ -107,7 +106,7 @@ impl<O: Write> Desk<O> {
         reports: Vec<SliceReport>,
         stalled: Option<Duration>,
         classes: &[String],
-        start_ms: u64,
+        open_ns: u64,
     ) -> Option<SliceAnswer> {
         let mut reports = reports.into_iter();
         let mut whole = reports.next()?;
@@ -116,7 +115,7 @@ impl<O: Write> Desk<O> {
             self.spare.push(report.tally);
         }
         whole.stalled = stalled.unwrap_or(whole.stalled);
-        let answer = answer::slice(&whole, classes, start_ms);
+        let answer = answer::slice(&whole, classes, open_ns);
         self.spare.push(whole.tally);
         Some(answer)
     }

@@ -95,7 +95,7 @@ impl Load {
     pub fn last_answer(&mut self) -> Answer {
         loop {
             match self.answer() {
-                Answer::Tick(_) => {}
+                Answer::Begun { .. } | Answer::Tick(_) => {}
                 answer => return answer,
             }
         }

@@ -92,21 +92,39 @@ pub fn torn_ends(dir: &Path) -> Result<Vec<TornEnd>, RecordError> {
     Ok(torn.collect())
 }
 
+/// The latest stamp of an event, or of a commit that the journal has no event after; 0 for none.
+pub(super) fn last_ms(dir: &Path) -> Result<u64, RecordError> {
+    let journal = read(dir, EVENTS)?.unwrap_or_default();
+    let event_ms = events(&journal).iter().map(|event| event.at_ms).max();
+    let commits = read(dir, COMMITS)?.unwrap_or_default();
+    let lines = &commits[..after_last_line(&commits).saturating_sub(1)];
+    let last = &lines[after_last_line(lines)..];
+    let commit_ms = str::from_utf8(last)
+        .ok()
+        .and_then(|row| row.split(',').next()?.parse().ok());
+    Ok(event_ms.unwrap_or(0).max(commit_ms.unwrap_or(0)))
+}
+
+/// A file of the record, if it exists.
+fn read(dir: &Path, file: &str) -> Result<Option<Vec<u8>>, RecordError> {
+    match foreign::read_below(dir, file, TABLE_BYTES_MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RecordError::File {
+            action: "read",
+            path: dir.join(file),
+            source,
+        }),
+    }
+}
+
 /// The ends of all growing files that exist, the journal first.
 pub(super) fn all(dir: &Path) -> Result<Vec<TornEnd>, RecordError> {
     let mut ends = Ends::default();
     let mut found = Vec::new();
     for file in GROWING {
-        let bytes = match foreign::read_below(dir, file, TABLE_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(source) => {
-                return Err(RecordError::File {
-                    action: "read",
-                    path: dir.join(file),
-                    source,
-                });
-            }
+        let Some(bytes) = read(dir, file)? else {
+            continue;
         };
         let kept = if file == EVENTS {
             let kept = kept_of_journal(dir, &bytes);
@@ -151,6 +169,8 @@ fn length(bytes: Option<u64>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::event::SliceId;
 
@@ -193,6 +213,23 @@ mod tests {
         check(&[], ERRORS, "a\nb\n", 0);
         check(&[], LATENCY, "#head\nTag", 6);
         check(&[], COMMITS, "", 0);
+    }
+
+    #[test]
+    fn the_latest_stamp_is_that_of_an_event_or_of_a_commit_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        assert_eq!(last_ms(dir).unwrap(), 0);
+        let line = serde_json::to_string(&finished(&[])).unwrap();
+        // Written when the machine's clock was followed, and set back.
+        let later = line.replace("\"at_ms\":1", "\"at_ms\":70");
+        fs::write(dir.join(EVENTS), format!("{later}\n{line}\n{{\"at_ms\":9")).unwrap();
+        assert_eq!(last_ms(dir).unwrap(), 70);
+        let head = "at_ms,contender,series,first,last\n";
+        fs::write(dir.join(COMMITS), head).unwrap();
+        assert_eq!(last_ms(dir).unwrap(), 70);
+        fs::write(dir.join(COMMITS), format!("{head}80,a,1,1,1\n95,a")).unwrap();
+        assert_eq!(last_ms(dir).unwrap(), 80);
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub struct RecordWriter {
     _journal: File,
     /// Bytes of the growing files that count, absent for 0. A file that is longer ends with what a failed write left.
     lengths: BTreeMap<&'static str, u64>,
+    /// The latest stamp so far; none that is written is earlier.
+    last_ms: u64,
 }
 
 impl RecordWriter {
@@ -176,6 +178,7 @@ impl RecordWriter {
             files,
             _journal: journal,
             lengths: BTreeMap::new(),
+            last_ms: ends::last_ms(dir)?,
         };
         writer.remove_torn_ends(now_ms)?;
         Ok(writer)
@@ -242,17 +245,27 @@ impl RecordWriter {
         &self.dir
     }
 
-    /// Appends an event. After this returns, no crash can lose it.
+    /// The latest stamp in the record; 0 for none.
+    #[must_use]
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
+    /// Appends an event, stamped with `at_ms` or with the latest stamp so far if that is later. After this returns, no crash
+    /// can lose it.
     ///
     /// # Errors
     /// When the journal cannot be written; it then ends as before.
     pub fn event(&mut self, at_ms: u64, what: Event) -> Result<(), RecordError> {
         let path = self.dir.join(EVENTS);
+        let at_ms = at_ms.max(self.last_ms);
         let mut line = serde_json::to_string(&Stamped { at_ms, what })
             .map_err(|error| malformed(&path, &error))?;
         assert!(!line.contains('\n'), "an event is one line");
         line.push('\n');
-        self.append(EVENTS, line.as_bytes())
+        self.append(EVENTS, line.as_bytes())?;
+        self.last_ms = at_ms;
+        Ok(())
     }
 
     /// Appends a finished slice to the tables and then says so in the journal.
@@ -307,7 +320,10 @@ impl RecordWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn commits(&mut self, rows: &[CommitRow]) -> Result<(), RecordError> {
-        self.rows(COMMITS, rows)
+        self.rows(COMMITS, rows)?;
+        let latest = rows.iter().map(|row| row.at_ms).max();
+        self.last_ms = self.last_ms.max(latest.unwrap_or(0));
+        Ok(())
     }
 
     /// Writes or replaces a file of a contender.

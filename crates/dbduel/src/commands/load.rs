@@ -352,13 +352,17 @@ impl Job {
             seed: self.seed,
         };
         console::complain(&page::live_header(self.arrival));
-        let ended = process.slice(order, |tick: &Tick| {
-            console::complain(&page::live(tick, self.arrival));
-            match interrupt::urgency() {
-                Urgency::None => ControlFlow::Continue(()),
-                Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),
-            }
-        });
+        let ended = process.slice(
+            order,
+            |_| {},
+            |tick: &Tick| {
+                console::complain(&page::live(tick, self.arrival));
+                match interrupt::urgency() {
+                    Urgency::None => ControlFlow::Continue(()),
+                    Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),
+                }
+            },
+        );
         // Most of all when the server crashed.
         if let Some(path) = &self.commits {
             keep_commits(path, process.take_commits())?;

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
 use dbduel_record::commits::CommitRange;
@@ -147,14 +148,15 @@ impl LoadProcess {
         }
     }
 
-    /// Drives one slice; `on_tick` is called for every piece as it ends and may end the slice. The slice is lost when
-    /// the server or the load process is gone or stuck.
+    /// Drives one slice; `on_begin` is called with the instant at which its measured part begins, `on_tick` for every piece
+    /// as it ends, which may end the slice. The slice is lost when the server or the load process is gone or stuck.
     pub fn slice(
         &mut self,
         order: SliceOrder,
+        on_begin: impl FnMut(Instant),
         on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
     ) -> SliceEnd {
-        self.order_slice(order, on_tick)
+        self.order_slice(order, on_begin, on_tick)
             .unwrap_or_else(|error| SliceEnd::lost(format!("{error:#}")))
     }
 
@@ -162,6 +164,7 @@ impl LoadProcess {
     fn order_slice(
         &mut self,
         order: SliceOrder,
+        mut on_begin: impl FnMut(Instant),
         mut on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
     ) -> Result<SliceEnd> {
         // Replies to the slice before may still be awaited as long as this one's.
@@ -176,6 +179,7 @@ impl LoadProcess {
             }
             match self.answer_within(PAUSE, deadline)? {
                 None => {}
+                Some(Answer::Begun { open_ns }) => on_begin(monotonic::instant_of(open_ns)),
                 Some(Answer::Tick(tick)) => {
                     let is_enough = on_tick(&tick).is_break();
                     if is_enough && !is_ended {

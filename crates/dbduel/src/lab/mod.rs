@@ -1,6 +1,7 @@
 //! The half that makes records: from an experiment to servers under load.
 
 pub mod busy_poll;
+pub mod clock;
 pub mod contest;
 pub mod dataset;
 pub mod drive;

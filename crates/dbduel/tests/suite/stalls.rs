@@ -51,7 +51,7 @@ fn slice_of(disturb: impl FnOnce(&Child)) -> SliceAnswer {
     order(&mut child, &Order::Stop);
     let slice = loop {
         match answer(&mut answers) {
-            Answer::Tick(_) => {}
+            Answer::Begun { .. } | Answer::Tick(_) => {}
             Answer::Slice(slice) => break slice,
             other => panic!("{other:?}"),
         }

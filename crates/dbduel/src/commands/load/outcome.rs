@@ -1,6 +1,7 @@
 //! What a load brought, as figures: one document for programs, which the summary for people is made of.
 
 use anyhow::{Result, anyhow};
+use dbduel_load::monotonic;
 use dbduel_load::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
@@ -10,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::NAME;
+use crate::lab::contest::now_ms;
 
 /// Raised when a field of the document changes its name or meaning; new fields do not raise it.
 const SCHEMA_VERSION: u32 = 1;
@@ -200,6 +202,8 @@ impl Outcome {
         let counts = Counts::of(&total);
         let mut classes = Vec::with_capacity(answer.classes.len());
         let mut intervals = Vec::new();
+        let passed = monotonic::instant_of(answer.open_ns).elapsed();
+        let start_ms = now_ms().saturating_sub(passed.as_millis() as u64);
         let measured_s = answer.measured_s;
         let interval = |class: &str, histogram: &Histogram<u64>| Interval {
             block: 0,
@@ -207,7 +211,7 @@ impl Outcome {
             contender: NAME.to_owned(),
             clients: setup.clients,
             class: class.to_owned(),
-            start_s: answer.start_ms as f64 / 1e3,
+            start_s: start_ms as f64 / 1e3,
             length_s: measured_s,
             histogram: Packed::of(histogram),
         };
@@ -234,7 +238,7 @@ impl Outcome {
             dbduel: env!("CARGO_PKG_VERSION"),
             interrupted,
             lost,
-            start_ms: answer.start_ms,
+            start_ms,
             measured_s,
             total: Figures {
                 class: ALL_CLASSES.to_owned(),
@@ -316,6 +320,8 @@ fn ratio(of: f64, by: f64) -> f64 {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn class(name: &str, ok: u64, failed: u64, latency_us: u64) -> ClassAnswer {
@@ -338,7 +344,7 @@ pub(super) mod tests {
     /// Two classes over ten seconds, for tests of what is printed as well.
     pub fn answer() -> SliceAnswer {
         SliceAnswer {
-            start_ms: 1_700_000_000_250,
+            open_ns: monotonic::ns_of(Instant::now()),
             measured_s: 10.0,
             classes: vec![class("slow", 100, 7, 50_000), class("fast", 900, 0, 500)],
             ticks: vec![Tick::default()],

@@ -76,7 +76,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
             drain_s: 5.0,
             seed: number as u64,
         };
-        let answer = match load.slice(order, |_| std::ops::ControlFlow::Continue(())) {
+        let answer = match load.slice(order, |_| {}, |_| std::ops::ControlFlow::Continue(())) {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost { why, .. } => bail!("the null server lost a slice: {why}"),
         };

@@ -17,6 +17,18 @@ use hdrhistogram::Histogram;
 
 use blocks::LevelBlocks;
 
+/// Relative difference between a slice and the time over which its counters were read, from which it is reported.
+pub const WINDOW_ERROR: f64 = 0.2;
+
+/// Which counters were read over a time of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// Those of the kernel: of processes, threads, devices and the machine.
+    Kernel,
+    /// Those that the server was asked for.
+    Engine,
+}
+
 /// A record with its indices.
 pub struct Evidence<'a> {
     /// The record.
@@ -121,20 +133,29 @@ impl<'a> Evidence<'a> {
     pub fn used(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
         let seen = self.reading(slice, source, metric)?;
         let window = match source {
-            "server" | "host" => "window_s",
-            "engine" | "waits" => "engine_window_s",
+            "server" | "host" => Window::Kernel,
+            "engine" | "waits" => Window::Engine,
             // The load process reads its own clock at both ends.
             _ => return Some(seen),
         };
-        let seen_s = self
-            .reading(slice, "observer", window)
-            .filter(|seen_s| *seen_s > 0.0);
-        let measured_s = self.measured_s.get(&slice);
-        Some(
-            seen_s
-                .zip(measured_s)
-                .map_or(seen, |(seen_s, measured_s)| seen * measured_s / seen_s),
-        )
+        let share = self.window_share(slice, window);
+        Some(share.map_or(seen, |share| seen / share))
+    }
+
+    /// Over how much of the measured part of a slice the counters of that kind were read; above 1 for longer.
+    #[must_use]
+    pub fn window_share(&self, slice: SliceId, window: Window) -> Option<f64> {
+        let metric = match window {
+            Window::Kernel => "window_s",
+            Window::Engine => "engine_window_s",
+        };
+        let seen_s = self.reading(slice, "observer", metric);
+        let seen_s = seen_s.filter(|seen_s| *seen_s > 0.0)?;
+        let measured_s = self
+            .measured_s
+            .get(&slice)
+            .filter(|length| **length > 0.0)?;
+        Some(seen_s / measured_s)
     }
 
     /// Processor time of `source` in a slice, user and system, seconds; without what load threads polled in vain, which is

@@ -170,6 +170,11 @@ pub const RULES: &[Rule] = &[
         check: run::unfinished,
     },
     Rule {
+        id: "observe.window",
+        why: "A counter that was read over another time than the slice says of the slice only what is even over time.",
+        check: observe::window,
+    },
+    Rule {
         id: "observe.waits-one-sided",
         why: "Waits that only one side counts explain nothing, and counting them costs that side time.",
         check: observe::waits_one_sided,

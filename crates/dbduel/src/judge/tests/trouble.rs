@@ -4,6 +4,7 @@ use dbduel_record::rows::ReadingRow;
 use dbduel_record::{Complaint, Event, Stamped};
 
 use super::*;
+use crate::judge::synthetic::Observation;
 
 #[test]
 fn a_lost_slice_costs_its_block_and_is_told() {
@@ -314,4 +315,30 @@ fn lost_slices_are_counted_by_contender_and_quoted_up_to_a_few() {
         five.contains("; and 2 more. 5 blocks were left out."),
         "{five}"
     );
+}
+
+#[test]
+fn counters_that_were_read_over_another_time_than_the_slice_are_marked() {
+    let with_windows = |shares: &[f64]| {
+        let scenario = Scenario::duel().observed(Observation::alike());
+        let mut record = scenario.record();
+        let mut shares = shares.iter();
+        for row in &mut record.readings {
+            if (row.source.as_str(), row.metric.as_str()) == ("observer", "window_s")
+                && let Some(share) = shares.next()
+            {
+                row.value *= share;
+            }
+        }
+        let (_, findings) = summarise(&record);
+        let mut found = findings.into_iter();
+        found.find(|finding| finding.rule == "observe.window")
+    };
+    assert_eq!(with_windows(&[1.19, 0.81, 1.0]), None);
+    let few = with_windows(&[1.19, 0.62, 1.0, 2.08]).unwrap();
+    assert_eq!(few.severity, Severity::Note);
+    let part = "were read over 0.62 to 2.08 times the slice in 2 of ";
+    assert!(few.claim.contains(part), "{}", few.claim);
+    let many = with_windows(&[1.3; 1000]).unwrap();
+    assert_eq!(many.severity, Severity::Doubt);
 }

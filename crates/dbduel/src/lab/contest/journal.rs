@@ -1,7 +1,6 @@
 //! The record's writer with a clock: everything it writes is stamped here.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dbduel_record::commits::{CommitRange, CommitRow};
 use dbduel_record::event::{Event, Finding, SliceId};
@@ -9,10 +8,13 @@ use dbduel_record::facts::Size;
 use dbduel_record::store::{SliceResult, contender_dir};
 use dbduel_record::{RecordError, RecordWriter};
 
+use crate::lab::clock::{Clocks, RecordClock};
+
 /// Appends to the record.
 #[derive(Debug)]
 pub struct Journal {
     writer: RecordWriter,
+    clock: RecordClock,
 }
 
 impl Journal {
@@ -21,9 +23,19 @@ impl Journal {
     /// # Errors
     /// When it cannot be written.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        Ok(Self {
-            writer: RecordWriter::open(dir, now_ms())?,
-        })
+        Self::open_by(dir, Clocks::now)
+    }
+
+    /// The same with other clocks than the machine's.
+    fn open_by(dir: &Path, read: fn() -> Clocks) -> Result<Self, RecordError> {
+        let writer = RecordWriter::open(dir, read().wall_ms())?;
+        let clock = RecordClock::new(read, writer.last_ms());
+        Ok(Self { writer, clock })
+    }
+
+    /// What events are stamped by.
+    pub fn clock(&self) -> &RecordClock {
+        &self.clock
     }
 
     /// The writer, for files that carry no time.
@@ -31,12 +43,21 @@ impl Journal {
         &self.writer
     }
 
-    /// Appends an event.
+    /// Appends an event, and what happened to the machine's clocks since the last one.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub fn event(&mut self, event: Event) -> Result<(), RecordError> {
-        self.writer.event(now_ms(), event)
+        self.writer.event(self.clock.now_ms(), event)?;
+        self.look_at_clocks()
+    }
+
+    fn look_at_clocks(&mut self) -> Result<(), RecordError> {
+        for finding in self.clock.look() {
+            self.writer
+                .event(self.clock.now_ms(), Event::Noticed { finding })?;
+        }
+        Ok(())
     }
 
     /// Adds a line to the manifest, when nothing more will be written.
@@ -44,7 +65,8 @@ impl Journal {
     /// # Errors
     /// When a file cannot be read or the manifest cannot be written.
     pub fn seal(&self) -> Result<String, RecordError> {
-        self.writer.seal(now_ms(), env!("CARGO_PKG_VERSION"))
+        self.writer
+            .seal(self.clock.now_ms(), env!("CARGO_PKG_VERSION"))
     }
 
     /// Appends a finding.
@@ -64,7 +86,7 @@ impl Journal {
         contender: &str,
         ranges: Vec<CommitRange>,
     ) -> Result<(), RecordError> {
-        let at_ms = now_ms();
+        let at_ms = self.clock.now_ms();
         let rows: Vec<CommitRow> = ranges
             .into_iter()
             .map(|range| CommitRow::of(at_ms, contender, range))
@@ -77,7 +99,8 @@ impl Journal {
     /// # Errors
     /// When a table cannot be written.
     pub fn slice(&mut self, slice: SliceId, result: &SliceResult) -> Result<(), RecordError> {
-        self.writer.slice(now_ms(), slice, result)
+        self.writer.slice(self.clock.now_ms(), slice, result)?;
+        self.look_at_clocks()
     }
 }
 
@@ -87,9 +110,120 @@ pub fn size_before(record: &Path, contender: &str) -> Option<Size> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Milliseconds since 1970-01-01 UTC.
+/// Milliseconds since 1970-01-01 UTC by the machine's clock, for what has no record to be compared with.
 pub fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    Clocks::now().wall_ms()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use dbduel_record::Record;
+
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    thread_local! {
+        static CLOCKS: Cell<Clocks> = const { Cell::new(Clocks {
+            wall: Duration::from_secs(1_800_000_000),
+            since_start: Duration::from_secs(500),
+            awake: Duration::from_secs(500),
+        }) };
+    }
+
+    fn clocks() -> Clocks {
+        CLOCKS.get()
+    }
+
+    /// Lets time pass, and sets the wall clock forward or back.
+    fn pass(seconds: u64, set_s: i64) {
+        let Clocks {
+            wall,
+            since_start,
+            awake,
+        } = CLOCKS.get();
+        let passed = Duration::from_secs(seconds);
+        let wall_s = (wall + passed).as_secs().saturating_add_signed(set_s);
+        CLOCKS.set(Clocks {
+            wall: Duration::from_secs(wall_s),
+            since_start: since_start + passed,
+            awake: awake + passed,
+        });
+    }
+
+    fn range(first: u64, last: u64) -> CommitRange {
+        CommitRange {
+            series: "1/1".to_owned(),
+            first,
+            last,
+        }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_moves_no_stamp_and_hides_no_commit() {
+        const TEN_DAYS_S: i64 = 864_000;
+        let directory = tempfile::tempdir().unwrap();
+        let dir = directory.path().join("record");
+        let template = Scenario::duel().record();
+        let wall_ms = clocks().wall_ms();
+        let writer = RecordWriter::create(&dir, b"", &template.plan, &template.host, wall_ms);
+        drop(writer.unwrap());
+        let name = template.plan.contenders[0].name.clone();
+        let placed = template.events.iter().map(|event| &event.what).find(
+            |event| matches!(event, Event::DatasetReady { contender, .. } if *contender == name),
+        );
+        let started = template.events[0].what.clone();
+
+        let mut journal = Journal::open_by(&dir, clocks).unwrap();
+        journal.event(started.clone()).unwrap();
+        pass(10, 0);
+        journal.event(placed.unwrap().clone()).unwrap();
+        journal.commits(&name, vec![range(1, 4)]).unwrap();
+        pass(20, -TEN_DAYS_S);
+        journal.commits(&name, vec![range(5, 9)]).unwrap();
+        journal
+            .event(Event::SliceLost {
+                slice: SliceId {
+                    block: 0,
+                    position: 0,
+                },
+                why: "none".to_owned(),
+                seconds: 1.0,
+            })
+            .unwrap();
+        drop(journal);
+        // The next sitting begins ten days before the end of the last one by the wall clock, which is then put right.
+        pass(30, 0);
+        let mut journal = Journal::open_by(&dir, clocks).unwrap();
+        journal.event(started).unwrap();
+        pass(1, TEN_DAYS_S);
+        journal.commits(&name, vec![range(10, 11)]).unwrap();
+        journal.event(Event::EpochStarted { epoch: 2 }).unwrap();
+        drop(journal);
+
+        let record = Record::open(&dir).unwrap();
+        assert_eq!(
+            record.commits_of(&name),
+            [range(1, 4), range(5, 9), range(10, 11)]
+        );
+        let stamps: Vec<u64> = record.events.iter().map(|event| event.at_ms).collect();
+        assert!(stamps.is_sorted(), "{stamps:?}");
+        assert_eq!(stamps[stamps.len() - 1] - stamps[0], 31_000);
+        let noticed = record.events.iter().filter_map(|event| match &event.what {
+            Event::Noticed { finding } => Some(finding.claim.as_str()),
+            _ => None,
+        });
+        let noticed: Vec<&str> = noticed.collect();
+        let parts = [
+            "was set back by 240 h",
+            "is 240 h behind",
+            "was set forward by 240 h",
+        ];
+        assert_eq!(noticed.len(), parts.len(), "{noticed:?}");
+        for (claim, part) in noticed.iter().zip(parts) {
+            assert!(claim.contains(part), "{claim}");
+        }
+    }
 }

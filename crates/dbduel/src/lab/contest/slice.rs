@@ -1,8 +1,10 @@
 //! One slice: the order to the load process, the samplers around its measured part, its rows.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use dbduel_load::monotonic;
 use dbduel_load::order::{ClassAnswer, SliceAnswer, SliceOrder};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
@@ -17,9 +19,13 @@ use super::warm_up::rate;
 use crate::judge::LevelDecision;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
+use crate::report::words;
 
 /// Share of a slice in which the load process may have stalled; with more of it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
+
+/// Suspension of the machine that is told from the time between reading two clocks.
+const SUSPENDED_MIN: Duration = Duration::from_millis(100);
 
 /// What came of a slice.
 pub enum Outcome {
@@ -27,7 +33,7 @@ pub enum Outcome {
     Finished(Box<SliceResult>),
     /// Nothing, because of the server, and why.
     Lost(String),
-    /// Nothing usable, because the load process stalled, and for how long. Its clients are still connected.
+    /// Nothing usable, because the load process or the machine stalled, and for how long. Clients are still connected.
     Stalled(String),
 }
 
@@ -67,9 +73,6 @@ impl Contest<'_> {
         let watch = self
             .observers
             .watch(self.setting, &mut self.arena, contender, &self.load)?;
-        if guard_s <= 0.0 {
-            watch.open();
-        }
         let standing = standing(decision);
         let pulses = plan
             .injection
@@ -81,14 +84,11 @@ impl Contest<'_> {
                     .and_then(|pid| i32::try_from(pid).ok()),
             )
             .map(|(injection, group)| Pulses::start(group, injection));
-        let end = self.load.slice(order, |tick| {
-            // The load process sends a tick when it ends; a tick never spans the end of the guard.
+        let suspended = self.journal.clock().suspended();
+        let length = Duration::from_secs_f64(block.slice_s);
+        let on_begin = |opens: Instant| watch.measure(opens..opens + length);
+        let end = self.load.slice(order, on_begin, |tick| {
             let ends_at = tick.offset_s + tick.length_s;
-            if ends_at.abs() < tick.length_s / 2.0 {
-                watch.open();
-            } else if ends_at > block.slice_s - tick.length_s / 2.0 {
-                watch.close();
-            }
             let number = decision.blocks_complete + 1;
             let message = format!(
                 "{}, block {number}, {name}: {}{standing}",
@@ -102,21 +102,32 @@ impl Contest<'_> {
         });
         // Ended before anything else, so that the server is awake whatever comes.
         let stopped_share = pulses.map(Pulses::end);
+        let suspended = self.journal.clock().suspended().saturating_sub(suspended);
         let observed = self.observers.end(contender, watch);
         self.say_what_is_missing(name, &observed)?;
         let answer = match end {
             SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
         };
-        if let Some(why) = stall(&answer) {
+        if let Some(why) = stall(&answer, suspended) {
             return Ok(Outcome::Stalled(why));
         }
         let slice = SliceId {
             block: block.id,
             position: position as u32,
         };
-        let mut result = rows(&answer, slice, name, level.clients, epoch, guard_s)
-            .map_err(|why| anyhow!(why))?;
+        let opened = monotonic::instant_of(answer.open_ns);
+        let start_ms = self.journal.clock().ms_of(opened);
+        let mut result = rows(
+            &answer,
+            slice,
+            name,
+            level.clients,
+            epoch,
+            guard_s,
+            start_ms,
+        )
+        .map_err(|why| anyhow!(why))?;
         add_observed(&mut result, slice, name, observed);
         result
             .readings
@@ -132,8 +143,12 @@ impl Contest<'_> {
     }
 }
 
-/// Says that the load process stalled for so long that the slice shows nothing of the server.
-fn stall(answer: &SliceAnswer) -> Option<String> {
+/// Says that the machine slept, or that the load process stalled for so long that the slice shows nothing of the server.
+fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
+    if suspended >= SUSPENDED_MIN {
+        let suspended = words::duration(suspended.as_secs_f64());
+        return Some(format!("the machine was suspended for {suspended}"));
+    }
     (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
         format!(
             "the load process stalled for {:.1} s of {:.1} s and sent nothing meanwhile",
@@ -196,6 +211,7 @@ fn rows(
     clients: u32,
     epoch: u32,
     guard_s: f64,
+    start_ms: u64,
 ) -> Result<SliceResult, String> {
     let SliceId { block, position } = slice;
     let mut result = SliceResult::default();
@@ -214,7 +230,7 @@ fn rows(
             contender: contender.to_owned(),
             clients,
             class: class.class.clone(),
-            start_ms: answer.start_ms,
+            start_ms,
             guard_s,
             measured_s: answer.measured_s,
             due: class.due,
@@ -237,7 +253,7 @@ fn rows(
             contender: contender.to_owned(),
             clients,
             class: class.class.clone(),
-            start_s: answer.start_ms as f64 / 1e3,
+            start_s: start_ms as f64 / 1e3,
             length_s: answer.measured_s,
             histogram: Packed::of(&histogram),
         });

@@ -131,10 +131,14 @@ impl Contest<'_> {
             stacks::record(pid, SAMPLED, &file)
         });
         // The load ends early when the looking does.
-        let end = self.load.slice(order, |_| match looking.is_finished() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
+        let end = self.load.slice(
+            order,
+            |_| {},
+            |_| match looking.is_finished() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            },
+        );
         let looked = looking
             .join()
             .unwrap_or_else(|_| Err(Missing("the thread that ran `perf` failed".to_owned())));

@@ -72,22 +72,26 @@ impl Contest<'_> {
         interrupt::check()?;
         self.arena.activate(contender)?;
         board.enter(Phase::WarmingUp);
-        let end = self.load.slice(order, |tick| {
-            let done_s = used_s + tick.offset_s + tick.length_s;
-            console.measuring(
-                done_s,
-                plan.schedule.budget_s,
-                &format!("warming up {name}: {}", rate(tick)),
-            );
-            board.tick(contender, index, tick, done_s);
-            let per_s = tick.ok as f64 / tick.length_s.max(f64::EPSILON);
-            ticks_per_s.push(per_s);
-            match detector.push(per_s) {
-                Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
-                _ if interrupt::check().is_err() => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        });
+        let end = self.load.slice(
+            order,
+            |_| {},
+            |tick| {
+                let done_s = used_s + tick.offset_s + tick.length_s;
+                console.measuring(
+                    done_s,
+                    plan.schedule.budget_s,
+                    &format!("warming up {name}: {}", rate(tick)),
+                );
+                board.tick(contender, index, tick, done_s);
+                let per_s = tick.ok as f64 / tick.length_s.max(f64::EPSILON);
+                ticks_per_s.push(per_s);
+                match detector.push(per_s) {
+                    Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
+                    _ if interrupt::check().is_err() => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            },
+        );
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let seconds = match end {

@@ -1,10 +1,11 @@
-//! What a watch does on its thread while a slice is measured.
+//! What a watch does while a slice is measured.
 //!
 //! It counts its own cost (processor time of its thread, time that the server took to answer it) and
 //! slows down rather than take more than its share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use dbduel_load::blocking::{Connection, QueryError};
@@ -28,14 +29,6 @@ const LIST_EVERY: Duration = Duration::from_millis(250);
 const LIST_REST: u32 = 200;
 /// Between two looks of the samplers.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What a watch is told.
-pub(super) enum Command {
-    /// The measured part of the slice begins.
-    Open,
-    /// It has ended.
-    Close,
-}
 
 /// Questions to the server for its list of connections.
 #[derive(Debug, Default)]
@@ -63,6 +56,54 @@ struct Told {
     waits: Option<WaitLook>,
 }
 
+/// What it said at both ends.
+struct Answers {
+    before: Told,
+    /// When it had said that.
+    at: Instant,
+    after: Told,
+}
+
+/// The kernel's counters at both ends of the measured part.
+struct Edges {
+    opened: Looks,
+    closed: Looks,
+    /// Processor time that it took to read them.
+    cpu: Duration,
+}
+
+impl Edges {
+    /// Waits for both ends; none when the slice broke off before it was measured, and the second end is then where it did.
+    fn look(
+        server: &Subject,
+        load: &Subject,
+        measured: &Range<Instant>,
+        ended: &Receiver<()>,
+    ) -> Option<Self> {
+        if !is_reached(measured.start, ended) {
+            return None;
+        }
+        let opened = Looks::now(server, load, Pace::Slice);
+        is_reached(measured.end, ended);
+        Some(Self {
+            opened,
+            closed: Looks::now(server, load, Pace::Slice),
+            cpu: processor_time(),
+        })
+    }
+}
+
+/// Waits for an instant; false when the sender hung up before.
+fn is_reached<T>(at: Instant, told: &Receiver<T>) -> bool {
+    loop {
+        match told.recv_timeout(at.saturating_duration_since(Instant::now())) {
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return Instant::now() >= at,
+        }
+    }
+}
+
 impl Shift {
     /// A shift before the slice.
     pub(super) fn new(observer: Observer, server: Subject, load: Subject) -> Self {
@@ -81,62 +122,91 @@ impl Shift {
         (self.observer, self.observed)
     }
 
-    /// Waits for the slice to open and watches it until it closes.
-    pub(super) fn work(&mut self, orders: &Receiver<Command>) {
+    /// Waits for the measured part of the slice and watches it until its end, or until the other side hangs up because the
+    /// slice broke off.
+    pub(super) fn work(&mut self, told: &Receiver<Range<Instant>>) {
         let cpu_before = processor_time();
-        match orders.recv() {
-            Ok(Command::Open) => {}
-            Ok(Command::Close) | Err(_) => return,
-        }
-        // The kernel first: a busy server may take long to answer, and the slice does not wait.
-        let opened = Looks::now(&self.server, &self.load, Pace::Slice);
-        let engine_before = self.ask_engine();
-        let engine_at = Instant::now();
-        self.until_closed(orders, opened.at);
-        let closed = Looks::now(&self.server, &self.load, Pace::Slice);
-        let engine_after = self.ask_engine();
-        self.write_down(&opened, &closed);
-        if let (Some(before), Some(after)) = (engine_before, engine_after) {
-            self.keep("engine", after.engine.since(&before.engine));
-            if let (Some(before), Some(after)) = (before.waits, after.waits) {
+        let Ok(measured) = told.recv() else {
+            return;
+        };
+        let (going_on, ended) = channel::<()>();
+        let (server, load) = (self.server.clone(), self.load.clone());
+        let (edges, asked) = std::thread::scope(|scope| {
+            // On a thread of its own, because this one may wait for an answer when the slice ends.
+            let edges = std::thread::Builder::new()
+                .name("watch-edges".to_owned())
+                .spawn_scoped(scope, {
+                    let measured = measured.clone();
+                    move || Edges::look(&server, &load, &measured, &ended)
+                });
+            let asked = self.between(told, &measured);
+            drop(going_on);
+            (edges.map(|edges| edges.join().ok().flatten()), asked)
+        });
+        let edges = match edges {
+            Ok(Some(edges)) => edges,
+            Ok(None) => return,
+            Err(error) => return self.miss("counters of the slice", &error.to_string()),
+        };
+        let Edges {
+            opened,
+            closed,
+            cpu,
+        } = &edges;
+        self.write_down(opened, closed);
+        let cpu = *cpu + processor_time().saturating_sub(cpu_before);
+        let since = |at| closed.at.saturating_duration_since(at).as_secs_f64();
+        let mut own = BTreeMap::from([
+            ("cpu_s".to_owned(), cpu.as_secs_f64()),
+            ("asked_s".to_owned(), self.asked.took.as_secs_f64()),
+            ("asked_count".to_owned(), self.asked.times as f64),
+            ("window_s".to_owned(), since(opened.at)),
+        ]);
+        if let Some(asked) = asked {
+            // Clients have nothing left to send after the slice, so its counters end when the slice does.
+            own.insert("engine_window_s".to_owned(), since(asked.at));
+            self.keep("engine", asked.after.engine.since(&asked.before.engine));
+            if let (Some(before), Some(after)) = (asked.before.waits, asked.after.waits) {
                 self.keep("waits", after.since(&before));
             }
         }
-        let cost = BTreeMap::from([
-            (
-                "cpu_s".to_owned(),
-                processor_time().saturating_sub(cpu_before).as_secs_f64(),
-            ),
-            ("asked_s".to_owned(), self.asked.took.as_secs_f64()),
-            ("asked_count".to_owned(), self.asked.times as f64),
-            (
-                "window_s".to_owned(),
-                closed.at.duration_since(opened.at).as_secs_f64(),
-            ),
-            // Clients have nothing left to send after the slice, so its counters end when the slice does.
-            (
-                "engine_window_s".to_owned(),
-                closed.at.saturating_duration_since(engine_at).as_secs_f64(),
-            ),
-        ]);
-        self.keep("observer", cost);
+        self.keep("observer", own);
     }
 
-    /// Looks at threads, connections and seconds in turn until the slice closes.
-    fn until_closed(&mut self, orders: &Receiver<Command>, opened: Instant) {
+    /// Asks the server at both ends of the measured part, and looks at threads, connections and seconds in between.
+    fn between(
+        &mut self,
+        told: &Receiver<Range<Instant>>,
+        measured: &Range<Instant>,
+    ) -> Option<Answers> {
+        if !is_reached(measured.start, told) {
+            return None;
+        }
+        let before = self.ask_engine();
+        let at = Instant::now();
+        self.until_closed(told, measured);
+        let after = self.ask_engine();
+        Some(Answers {
+            before: before?,
+            at,
+            after: after?,
+        })
+    }
+
+    /// Looks at threads, connections and seconds in turn until the measured part ends.
+    fn until_closed(&mut self, told: &Receiver<Range<Instant>>, measured: &Range<Instant>) {
+        let opened = measured.start;
         let mut second = opened + SECOND;
         let mut states = opened;
         let mut list = opened + LIST_EVERY / 2;
         let mut last = Looks::now(&self.server, &self.load, Pace::Second);
         let mut engine = self.ask_engine_of_a_second();
         let mut engine_due = opened;
-        loop {
-            let next = second.min(states).min(list);
-            match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Command::Open) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Command::Close) | Err(RecvTimeoutError::Disconnected) => return,
-            }
+        while is_reached(second.min(states).min(list).min(measured.end), told) {
             let now = Instant::now();
+            if now >= measured.end {
+                return;
+            }
             if now >= states {
                 let rest = self.look_at_threads();
                 states = Instant::now() + rest.max(STATES_EVERY);

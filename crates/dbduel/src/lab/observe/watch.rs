@@ -1,18 +1,20 @@
-//! The watch over one slice: a thread that looks when the slice opens and closes and in between.
+//! The watch over one slice: threads that look when its measured part begins and ends and in between.
 //!
 //! It counts its own cost (processor time of its thread, time that the server took to answer it) and
 //! slows down rather than take more than its share. It watches the contender that is awake and nobody
 //! else.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use dbduel_load::blocking::Connection;
 
 use super::Subject;
 use super::sessions::SessionList;
-use super::shift::{Command, Shift};
+use super::shift::Shift;
 use super::waits::Waits;
 
 /// What stays between the slices of one contender.
@@ -43,50 +45,50 @@ pub struct Observed {
 
 /// A running watch.
 pub struct Watch {
-    commands: Sender<Command>,
+    measured: Sender<Range<Instant>>,
     thread: JoinHandle<(Observer, Observed)>,
 }
 
 impl Watch {
-    /// Starts to wait for the slice to open.
+    /// Starts a watch that waits to be told when the slice is measured.
     ///
     /// # Errors
     /// When the system gives no thread; the observer is lost with it.
     pub fn start(observer: Observer, server: Subject, load: Subject) -> std::io::Result<Self> {
-        let (commands, orders) = channel();
+        let (measured, told) = channel();
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
                 let mut shift = Shift::new(observer, server, load);
-                shift.work(&orders);
+                shift.work(&told);
                 shift.end()
             })?;
-        Ok(Self { commands, thread })
+        Ok(Self { measured, thread })
     }
 
-    /// The measured part of the slice begins.
-    pub fn open(&self) {
+    /// The slice is measured from the one instant to the other; to be called once.
+    pub fn measure(&self, measured: Range<Instant>) {
         // A watch that has ended is noticed when it is finished.
-        let _ = self.commands.send(Command::Open);
+        let _ = self.measured.send(measured);
     }
 
-    /// The measured part of the slice has ended.
-    pub fn close(&self) {
-        let _ = self.commands.send(Command::Close);
-    }
-
-    /// What was seen. Closes the watch if that was not done.
+    /// What was seen; of a slice that broke off, until now.
     #[must_use]
     pub fn finish(self) -> (Observer, Observed) {
-        drop(self.commands);
+        drop(self.measured);
         self.thread.join().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
+
+    use dbduel_load::blocking::{ConnectOptions, Credentials};
+    use dbduel_load::stand_in::{Role, StandIn};
+    use dbduel_wire::server::{Act, Answer};
+
+    use super::*;
 
     fn own() -> Subject {
         Subject {
@@ -95,20 +97,54 @@ mod tests {
         }
     }
 
+    /// What is seen of a slice of that length.
+    fn watch_for(observer: Observer, length: Duration) -> (Observer, Observed) {
+        let watch = Watch::start(observer, own(), own()).unwrap();
+        let opens = Instant::now();
+        watch.measure(opens..opens + length);
+        std::thread::sleep(length + Duration::from_millis(20));
+        watch.finish()
+    }
+
+    fn reading(observed: &Observed, source: &str, metric: &str) -> Option<f64> {
+        let mut readings = observed.readings.iter();
+        let found = readings.find(|(from, name, _)| *from == source && name == metric);
+        found.map(|(_, _, value)| *value)
+    }
+
+    #[test]
+    fn a_server_that_answers_late_does_not_move_the_window_of_the_kernels_counters() {
+        const ANSWERS_AFTER: Duration = Duration::from_secs(3);
+        const SLICE: Duration = Duration::from_secs(1);
+        let directory = tempfile::tempdir().unwrap();
+        let late = Act {
+            after: ANSWERS_AFTER,
+            answer: Answer::Proper,
+        };
+        let path = directory.path().join("s.sock");
+        let server = StandIn::start(&path, Role::Scripted(vec![late])).unwrap();
+        let options = ConnectOptions {
+            deadline: Duration::from_secs(60),
+            ..ConnectOptions::default()
+        };
+        let credentials = Credentials::new("dbduel", "");
+        let connection = Connection::connect(&server.address(), &credentials, &options);
+        let observer = Observer {
+            connection: Some(connection.unwrap()),
+            ..Observer::default()
+        };
+        let (_, observed) = watch_for(observer, SLICE);
+        let window_s = reading(&observed, "observer", "window_s").unwrap();
+        // It was asked when the slice began, and answered when that was long over.
+        let limit_s = ANSWERS_AFTER.as_secs_f64();
+        assert!((0.9..limit_s).contains(&window_s), "{window_s}");
+        assert!(reading(&observed, "server", "on_cpu_s").is_some());
+    }
+
     #[test]
     fn a_watch_sees_the_slice_counts_its_cost_and_says_what_is_missing_once() {
-        let watch = Watch::start(Observer::default(), own(), own()).unwrap();
-        watch.open();
-        std::thread::sleep(Duration::from_millis(1300));
-        watch.close();
-        let (observer, observed) = watch.finish();
-        let value = |source: &str, metric: &str| {
-            observed
-                .readings
-                .iter()
-                .find(|(from, name, _)| *from == source && name == metric)
-                .map(|(_, _, value)| *value)
-        };
+        let (observer, observed) = watch_for(Observer::default(), Duration::from_millis(1300));
+        let value = |source: &str, metric: &str| reading(&observed, source, metric);
         let window_s = value("observer", "window_s").unwrap();
         assert!((1.2..30.0).contains(&window_s), "{window_s}");
         assert!(value("observer", "cpu_s").unwrap() > 0.0);
@@ -118,9 +154,7 @@ mod tests {
         let device = |missing: &[String]| missing.iter().any(|one| one.starts_with("device of"));
         assert!(device(&observed.missing), "{:?}", observed.missing);
 
-        let watch = Watch::start(observer, own(), own()).unwrap();
-        watch.open();
-        let (_, again) = watch.finish();
+        let (_, again) = watch_for(observer, Duration::ZERO);
         assert!(!device(&again.missing), "{:?}", again.missing);
     }
 

@@ -146,7 +146,7 @@ impl Lab {
             let answer = answers
                 .by_ref()
                 .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-                .find(|answer| !matches!(answer, Answer::Tick(_)));
+                .find(|answer| !matches!(answer, Answer::Begun { .. } | Answer::Tick(_)));
             let opened = matches!(answer, Some(Answer::Opened { .. }));
             last = answer;
             if !opened {
