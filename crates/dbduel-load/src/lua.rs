@@ -12,6 +12,8 @@
 //! Knows no command line and no load: whoever drives a session says when its next event may begin. Prints nothing
 //! itself: what a script prints goes to a [`Sink`].
 
+use dbduel_luajit as _;
+
 mod answer;
 mod cancel;
 mod chunks;
@@ -35,6 +37,7 @@ mod state;
 mod watchdog;
 
 pub use cancel::Cancel;
+pub use compiled::is_interruptible as compiles;
 pub use error::{Place, ScriptError};
 pub use host::{CommandKind, Host, ScriptClients};
 pub use options::{DeclaredOption, OptionError, OptionKind, OptionValue, options_text};

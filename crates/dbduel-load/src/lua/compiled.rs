@@ -1,9 +1,9 @@
 //! Whether LuaJIT may compile what scripts do.
 //!
 //! Compiled code that is in a loop does not look at hooks, unless LuaJIT was built to do so
-//! (`LUAJIT_ENABLE_CHECKHOOK`, which `.cargo/config.toml` asks for). Without it the watchdog could not end a compiled
-//! loop, so scripts are interpreted then: bounded as well, and slower. How LuaJIT was built it does not say, so it is
-//! tried out.
+//! (`LUAJIT_ENABLE_CHECKHOOK`, as `dbduel-luajit` builds it), and where the kernel refuses memory that can be executed
+//! nothing is compiled at all. Without compiled loops that look at hooks the watchdog could not end them, so scripts are
+//! interpreted then: bounded as well, and slower. LuaJIT has no function that says how it was built, so it is tried out.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -22,7 +22,8 @@ struct Probe {
 }
 
 /// True when loops are compiled and end for a hook all the same. Tried out once.
-pub(super) fn is_interruptible() -> bool {
+#[must_use]
+pub fn is_interruptible() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     // What cannot even be tried out is not to be relied on.
     *ANSWER.get_or_init(|| probe().unwrap_or(false))
@@ -88,8 +89,8 @@ mod tests {
     fn this_build_compiles_scripts() {
         assert!(
             is_interruptible(),
-            "LuaJIT was built without LUAJIT_ENABLE_CHECKHOOK, so scripts are only interpreted; `cargo clean -p mlua-sys` \
-             and build inside the workspace, where .cargo/config.toml asks for it"
+            "scripts are only interpreted: LuaJIT was built without LUAJIT_ENABLE_CHECKHOOK, or the kernel refuses memory \
+             that can be executed"
         );
     }
 }

@@ -35,6 +35,7 @@ use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
+use crate::lab::interpreted;
 use crate::report::words::duration;
 use outcome::Outcome;
 
@@ -323,6 +324,10 @@ impl Job {
             && let Some(claim) = busy_poll::claim(&load, self.clients, &host::processors())
         {
             console::complain(&format!("{claim} Give fewer --threads."));
+        }
+        let is_script = self.workload.name() == workloads::script::NAME;
+        if let Some(claim) = is_script.then(interpreted::claim).flatten() {
+            console::complain(claim);
         }
         let mut process = LoadProcess::start(&load)?;
         let workload = plan::Workload {

@@ -29,6 +29,7 @@ use crate::lab::busy_poll;
 use crate::lab::contest::board::Board;
 use crate::lab::expand::expand;
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
+use crate::lab::interpreted;
 use crate::lab::server::Home;
 pub use conduct::{clear_leftovers, conduct, seal_ended};
 pub use extension::{extend, may_be_extended};
@@ -116,7 +117,10 @@ fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
         return sweep::start(&home, results, &file, wishes);
     }
     let plan = expand(&file, &surroundings(scripts))?;
-    if let Some(finding) = busy_poll::doubt(&plan) {
+    for finding in [busy_poll::doubt(&plan), interpreted::doubt(&plan)]
+        .into_iter()
+        .flatten()
+    {
         console::complain(&format!("{} {}", finding.claim, finding.remedy));
     }
     if arguments.plan {

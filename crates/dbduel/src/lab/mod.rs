@@ -11,6 +11,7 @@ pub mod facts;
 pub mod forecast;
 pub mod host;
 pub mod inspect;
+pub mod interpreted;
 pub mod login;
 pub mod observe;
 pub mod server;

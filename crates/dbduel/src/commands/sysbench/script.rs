@@ -18,6 +18,8 @@ use super::given::{Written, key};
 use super::page::Style;
 use super::say::Voice;
 use super::server::Servers;
+use crate::lab::interpreted;
+
 use super::{Job, Stop, no_command, run as runs};
 
 /// The largest script that is read from standard input, bytes.
@@ -37,6 +39,9 @@ pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     };
     set_options(&mut host, rest, voice)?;
     let threads = job.general.threads;
+    if let Some(claim) = interpreted::claim() {
+        voice.warning(claim);
+    }
     match (host.command(command), command) {
         (Some(kind), _) => {
             if kind == CommandKind::Parallel && threads > 1 {

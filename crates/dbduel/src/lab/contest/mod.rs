@@ -32,6 +32,7 @@ use super::drive::LoadProcess;
 use super::experiment::Experiment;
 use super::experiment::document::Troubles;
 use super::host;
+use super::interpreted;
 use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt;
@@ -147,7 +148,11 @@ fn stage(
         host::find_processors(cores, &host::processors())
             .context("the plan confines processes to processors that this machine does not have")?;
     }
-    if let Some(finding) = busy_poll::doubt(setting.plan) {
+    let doubts = [
+        busy_poll::doubt(setting.plan),
+        interpreted::doubt(setting.plan),
+    ];
+    for finding in doubts.into_iter().flatten() {
         journal.notice(finding)?;
     }
     let mut arena = Arena::empty();
