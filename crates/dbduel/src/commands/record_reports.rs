@@ -87,7 +87,7 @@ pub fn make_again(held: &Held, summary: &Summary, findings: &[Finding]) -> Resul
     Ok(files.into_iter().map(|file| file.name).collect())
 }
 
-/// As [`write`], of a record that was read, by a writer that is there.
+/// As [`write()`], of a record that was read, by a writer that is there.
 ///
 /// # Errors
 /// When a report cannot be written.

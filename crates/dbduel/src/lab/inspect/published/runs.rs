@@ -218,6 +218,10 @@ impl Reading {
         self.files_read += 1;
         self.bytes_read += bytes;
         match dump::read(&path) {
+            // A page that shows options to its readers configures no server.
+            Ok(Content::OptionFile) if path.extension().is_some_and(|ending| ending == "md") => {
+                None
+            }
             Ok(content) => Some((path, content)),
             Err(error) => {
                 self.refused.push(error.to_string());
