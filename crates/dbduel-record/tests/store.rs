@@ -433,3 +433,16 @@ fn contenders_have_directories_whatever_their_names() {
     assert!(contender_dir(dir.path(), "new, improved").is_dir());
     assert!(contender_dir(dir.path(), "../../etc").starts_with(dir.path()));
 }
+
+#[test]
+fn a_record_in_a_relative_directory_has_its_contenders_files_in_it() {
+    // Below the working directory, as `results` is: dots would hide a path that is joined twice.
+    let here = std::env::current_dir().unwrap();
+    let folder = tempfile::tempdir_in(&here).unwrap();
+    let dir = folder.path().strip_prefix(&here).unwrap().join("record");
+    assert!(dir.is_relative());
+    let writer = RecordWriter::create(&dir, b"", &plan(), &Host::default(), 1).unwrap();
+    writer.contender_file("old", "facts.txt", b"yes").unwrap();
+    let file = contender_dir(&folder.path().join("record"), "old").join("facts.txt");
+    assert_eq!(fs::read(file).unwrap(), b"yes");
+}

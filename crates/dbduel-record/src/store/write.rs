@@ -118,7 +118,7 @@ impl RecordWriter {
         writer.replace_json(Path::new(HOST), host)?;
         writer.append(LATENCY, latency::header(now_ms).as_bytes())?;
         for contender in &plan.contenders {
-            writer.create_dir(&contender_dir(dir, &contender.name))?;
+            writer.make_dir(&contender_dir(dir, &contender.name))?;
         }
         // Last, because a directory with a plan is a record.
         writer.replace_json(Path::new(PLAN), plan)?;
@@ -337,7 +337,7 @@ impl RecordWriter {
         bytes: &[u8],
     ) -> Result<(), RecordError> {
         let path = contender_dir(&self.dir, contender).join(name);
-        self.create_dir(path.parent().unwrap_or(&self.dir))?;
+        self.make_dir(path.parent().unwrap_or(&self.dir))?;
         self.write(&path, bytes)
     }
 
@@ -382,7 +382,11 @@ impl RecordWriter {
     /// # Errors
     /// When a folder cannot be created.
     pub fn create_dir(&self, path: &Path) -> Result<(), RecordError> {
-        create_dir_all(&*self.files, &self.dir.join(path), DIR_MODE).map_err(failed("create", path))
+        self.make_dir(&self.dir.join(path))
+    }
+
+    fn make_dir(&self, path: &Path) -> Result<(), RecordError> {
+        create_dir_all(&*self.files, path, DIR_MODE).map_err(failed("create", path))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
