@@ -1,8 +1,10 @@
 //! What goes wrong on real machines: kills, crashes, interruptions, a full disk, refused settings.
 
+use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
+use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -91,16 +93,44 @@ fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
     assert_eq!(servers_left(), []);
 }
 
+/// How often servers ended by themselves in a contest.
+#[derive(Default)]
+struct Deaths {
+    /// After they were started again, before they were warm.
+    in_warm_up: usize,
+    in_slices: usize,
+}
+
+fn deaths(record: &Record) -> Deaths {
+    let mut deaths = Deaths::default();
+    let mut cold = HashSet::new();
+    for event in &record.events {
+        match &event.what {
+            Event::ServerRecovered { contender, .. } => {
+                cold.insert(contender);
+            }
+            Event::WarmedUp { contender, .. } => {
+                cold.remove(contender);
+            }
+            Event::ServerDied { contender, .. } if cold.contains(contender) => {
+                deaths.in_warm_up += 1;
+            }
+            Event::ServerDied { .. } => deaths.in_slices += 1,
+            _ => {}
+        }
+    }
+    deaths
+}
+
 #[test]
 fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_killed_again_in_its_warm_up()
  {
     let Some(_turn) = with_servers("a_load_process_or_a_server_…", &["mariadb-10.11"]) else {
         return;
     };
-    // Nothing settles within seconds, so every warm-up takes this long.
     let experiment = self_duel("")
         .replace("26 s", "10 min")
-        .replace("\"2 s\"", "\"6 s\"");
+        .replace("warm_up = \"1 s\"", "warm_up = \"6 s\"");
     let lab = Lab::new(&experiment);
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
@@ -121,10 +151,16 @@ fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_kille
 
     let victim = servers_left()[0].clone();
     killed(victim.0);
-    wait("recovered server", &is_recovered, 1);
-    let again = servers_left();
-    killed(again.iter().find(|(_, line)| *line == victim.1).unwrap().0);
-    wait("server that recovered twice", &is_recovered, 2);
+    // On a busy machine a kill may come after the warm-up.
+    for recovered in 1..=3 {
+        wait("recovered server", &is_recovered, recovered);
+        if deaths(&lab.record()).in_warm_up > 0 {
+            break;
+        }
+        let again = servers_left();
+        killed(again.iter().find(|(_, line)| *line == victim.1).unwrap().0);
+        wait("server that recovered again", &is_recovered, recovered + 1);
+    }
     let finished = lab.record().finished_slices().count();
     wait("slice after that", &is_finished, finished + 2);
     signal(&run, Signal::SIGINT);
@@ -136,7 +172,9 @@ fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_kille
         _ => None,
     });
     let lost: Vec<&str> = lost.collect();
-    assert_eq!(lost.len(), 2, "{lost:?}");
+    let deaths = deaths(&record);
+    assert_eq!(deaths.in_warm_up, 1, "{:?}", record.events);
+    assert_eq!(lost.len(), 1 + deaths.in_slices, "{lost:?}");
     assert_eq!(
         lost[0], "the load process ended: signal: 9 (SIGKILL)",
         "{lost:?}"
