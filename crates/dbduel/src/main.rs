@@ -3,7 +3,6 @@
 //! Two halves with one joint: [`lab`] makes records, [`judge`] and [`report`] only read them.
 
 mod chance;
-mod cli;
 mod commands;
 mod console;
 mod counts;
@@ -25,7 +24,7 @@ use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_record::store::RecordError;
 
-use cli::{Cli, Verb};
+use commands::CommandLine;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use exit::Exit;
@@ -35,26 +34,7 @@ use lab::experiment::document::Troubles;
 use lab::server::NameError;
 
 fn main() -> Exit {
-    let Cli { home, verb } = Cli::parse();
-    let result = match verb {
-        Verb::Quickstart(arguments) => commands::quickstart::quickstart(home, &arguments),
-        Verb::Run(arguments) => commands::run::run(home, &arguments),
-        Verb::Load(arguments) => commands::load::load(&arguments),
-        Verb::Selftest(arguments) => commands::selftest::selftest(home, &arguments),
-        Verb::History(arguments) => commands::history::history(&arguments),
-        Verb::Sysbench(arguments) => Ok(commands::sysbench::sysbench(&arguments.words)),
-        Verb::Report(arguments) => commands::report::report(&arguments),
-        Verb::Export(arguments) => commands::export::export(&arguments),
-        Verb::Watch(arguments) => commands::watch::watch(&arguments),
-        Verb::Check(arguments) => commands::check::check(&arguments),
-        Verb::Audit(arguments) => commands::audit::audit(home, &arguments),
-        Verb::Verify(arguments) => commands::verify::verify(&arguments),
-        Verb::Servers(verb) => commands::servers::servers(home, verb),
-        Verb::Datasets(verb) => commands::datasets::datasets(home, verb),
-        Verb::Workloads(arguments) => commands::workloads::workloads(&arguments),
-        Verb::Drive(arguments) => commands::drive::drive(&arguments),
-    };
-    result.unwrap_or_else(|error| {
+    CommandLine::parse().execute().unwrap_or_else(|error| {
         if error.is::<Interrupted>() {
             return Exit::Interrupted;
         }

@@ -1,6 +1,7 @@
 //! `dbduel audit`: was it fair? On dumps, option files, running servers, records, published results
 //! and experiments, whose servers are started for it. Without any load.
 
+mod arguments;
 mod fix;
 mod several;
 mod text;
@@ -13,8 +14,7 @@ use dbduel_load::blocking::TlsMode;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 
-use super::login;
-use crate::cli;
+use super::connection;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
@@ -27,12 +27,14 @@ use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::host;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 use crate::lab::server::Home;
+pub use arguments::Arguments;
+use arguments::{AuditContest, AuditSide};
 
 /// Audits what the arguments name.
 ///
 /// # Errors
 /// When something cannot be read, understood or written.
-pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
+pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     if arguments.codes {
         console::print(&text::names(console::width()))?;
         return Ok(Exit::Done);
@@ -52,7 +54,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
     for target in &arguments.targets {
         refuse_password(target)?;
     }
-    let tls = login::tls(&arguments.tls);
+    let tls = connection::tls(&arguments.tls);
     let is_running = |target: &String| inspect::is_address(target);
     if tls != TlsMode::Off && !arguments.targets.iter().any(is_running) {
         bail!(
@@ -78,9 +80,9 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
     };
     for Gathered { case, .. } in &mut contests {
         case.contest = match arguments.contest {
-            cli::AuditContest::Equalised => Contest::Equalised,
-            cli::AuditContest::OutOfTheBox => Contest::OutOfTheBox,
-            cli::AuditContest::Tuned => Contest::Tuned,
+            AuditContest::Equalised => Contest::Equalised,
+            AuditContest::OutOfTheBox => Contest::OutOfTheBox,
+            AuditContest::Tuned => Contest::Tuned,
         };
         case.about.extend(arguments.about.iter().cloned());
         case.clients = arguments.clients.or(case.clients);
@@ -90,7 +92,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &cli::Audit) -> Result<Exit> {
 }
 
 /// Judges the contests, prints what was found and writes the fix that was asked for.
-fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) -> Result<Exit> {
+fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -> Result<Exit> {
     let audits: Vec<Audit> = contests
         .iter()
         .map(|contest| audit::audit(&contest.case))
@@ -162,7 +164,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &cli::Audit) 
 fn single(
     home: Option<PathBuf>,
     target: &str,
-    arguments: &cli::Audit,
+    arguments: &Arguments,
 ) -> Result<(Vec<Gathered>, Vec<String>)> {
     let path = Path::new(target);
     if path.is_dir() {
@@ -211,7 +213,7 @@ fn refuse_password(target: &str) -> Result<()> {
 }
 
 /// What a script that is the workload of an audited experiment may do.
-fn scripts(arguments: &cli::Audit) -> ScriptAccess {
+fn scripts(arguments: &Arguments) -> ScriptAccess {
     match arguments.run_script {
         true => ScriptAccess::Full,
         false => ScriptAccess::Confined,
@@ -245,12 +247,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
     Ok(case)
 }
 
-fn subject(
-    target: &str,
-    side: &cli::AuditSide<'_>,
-    tls: &TlsMode,
-    machine: Machine,
-) -> Result<Subject> {
+fn subject(target: &str, side: &AuditSide<'_>, tls: &TlsMode, machine: Machine) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name)
             .with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona"))

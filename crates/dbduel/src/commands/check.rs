@@ -5,21 +5,56 @@ mod log;
 mod page;
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::fill::{self, RESUME};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
-use super::login::{self, tls, way_in};
-use crate::cli;
+use super::connection::{Server, Tls};
+use super::connection::{connect as connect_to, tls, way_in};
+use super::key_and_value;
 use crate::console;
 use crate::exit::Exit;
 use log::Log;
 use page::Document;
+
+/// Options of `dbduel check`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Which server, and how to log in.
+    #[command(flatten)]
+    pub server: Server,
+    /// Whose conditions; `dbduel workloads` lists the names. A record given to --against names its own.
+    #[arg(long, value_name = "NAME", required_unless_present = "against")]
+    pub workload: Option<String>,
+    /// Parameters that the tables were loaded with; a record given to --against has its own.
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
+    pub set: Vec<(String, String)>,
+    /// Database with the workload's tables.
+    #[arg(long, default_value = "dbduel", value_name = "NAME")]
+    pub database: String,
+    /// How the connection uses TLS.
+    #[command(flatten)]
+    pub tls: Tls,
+    /// Check also what holds only before the first transaction.
+    #[arg(long)]
+    pub fresh: bool,
+    /// Compare with what a server had acknowledged: a record, or a file that `load --commits` wrote.
+    #[arg(long, value_name = "RECORD|FILE")]
+    pub against: Option<PathBuf>,
+    /// Whose log of the record it is, when the record has several contenders.
+    #[arg(long, value_name = "NAME", requires = "against")]
+    pub contender: Option<String>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Time for one condition; the largest tables take minutes, none should take an hour.
 const CONDITION_DEADLINE: Duration = Duration::from_secs(3600);
@@ -28,7 +63,7 @@ const CONDITION_DEADLINE: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// When an argument makes no sense, or the server, its tables or the log cannot be read.
-pub fn check(arguments: &cli::Check) -> Result<Exit> {
+pub fn check(arguments: &Arguments) -> Result<Exit> {
     let log = match &arguments.against {
         Some(path) => Some(Log::read(path, arguments.contender.as_deref())?),
         None => None,
@@ -75,7 +110,7 @@ pub fn check(arguments: &cli::Check) -> Result<Exit> {
 }
 
 /// The workload: the record's own, with what the command line says instead.
-fn asked(arguments: &cli::Check, log: Option<&Log>) -> Result<Workload> {
+fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<Workload> {
     let recorded = log.and_then(|log| log.workload.clone());
     let mut asked = match (&arguments.workload, recorded) {
         (Some(name), Some(recorded)) if workloads::find(name)?.name() == recorded.name => recorded,
@@ -98,7 +133,7 @@ fn asked(arguments: &cli::Check, log: Option<&Log>) -> Result<Workload> {
     Ok(asked)
 }
 
-fn connect(arguments: &cli::Check) -> Result<Connection> {
+fn connect(arguments: &Arguments) -> Result<Connection> {
     let (address, credentials) = way_in(&arguments.server)?;
     let options = ConnectOptions {
         database: Some(arguments.database.clone()),
@@ -106,5 +141,5 @@ fn connect(arguments: &cli::Check) -> Result<Connection> {
         tls: tls(&arguments.tls),
         ..ConnectOptions::default()
     };
-    login::connect(&address, &credentials, &options)
+    connect_to(&address, &credentials, &options)
 }

@@ -3,16 +3,30 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use clap::Args;
 use dbduel_load::drive::{Threads, take_standard_input};
 
-use crate::cli;
 use crate::exit::Exit;
+
+/// Options of `dbduel drive`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Threads that drive clients.
+    #[arg(long)]
+    pub threads: u32,
+    /// Microseconds that each wait of a thread polls before it sleeps.
+    #[arg(long, default_value_t = 0)]
+    pub busy_poll_us: u32,
+    /// Processors to stay on, separated by commas.
+    #[arg(long, value_delimiter = ',', num_args = 0..)]
+    pub cores: Vec<String>,
+}
 
 /// Obeys orders until standard input ends.
 ///
 /// # Errors
 /// When the load cannot be driven at all.
-pub fn drive(arguments: &cli::Drive) -> Result<Exit> {
+pub fn drive(arguments: &Arguments) -> Result<Exit> {
     let cores = arguments
         .cores
         .iter()

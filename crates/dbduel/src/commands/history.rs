@@ -3,21 +3,46 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use dbduel_record::Record;
 use dbduel_record::store::PLAN;
 
-use crate::cli;
+use super::fail_if::quantity_named;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge;
 use crate::judge::records::history::{Judged, Question, follow};
+use crate::judge::summary::Quantity;
+use crate::lab::experiment::quantity::share;
 use crate::report;
+
+/// Options of `dbduel history`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Records, or directories of records.
+    #[arg(required = true, value_name = "DIR")]
+    pub records: Vec<PathBuf>,
+    /// Follow this in place of throughput: p50, p95, p99, cpu or written.
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
+    pub quantity: Option<Quantity>,
+    /// Smallest change of the ratio that is told.
+    #[arg(long, default_value = "1 %", value_name = "SHARE", value_parser = share)]
+    pub magnitude: f64,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn quantity(text: &str) -> Result<Quantity, String> {
+    quantity_named(text)
+        .ok_or_else(|| format!("expected p50, p95, p99, cpu or written, found `{text}`"))
+}
 
 /// Reads, follows and prints.
 ///
 /// # Errors
 /// When a directory cannot be read or holds no record.
-pub fn history(arguments: &cli::History) -> Result<Exit> {
+pub fn history(arguments: &Arguments) -> Result<Exit> {
     let mut records = Vec::new();
     for place in &arguments.records {
         for dir in records_in(place)? {

@@ -3,6 +3,7 @@
 //! The load goes through the load process exactly as in a contest. What it brings is shown, not judged:
 //! there is no record and no verdict.
 
+mod arguments;
 mod outcome;
 mod page;
 
@@ -22,9 +23,8 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
-use super::login::{connect, tls, way_in};
+use super::connection::{connect, tls, way_in};
 use crate::chance::fresh_seed;
-use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
@@ -37,6 +37,8 @@ use crate::lab::forecast::{self, Need};
 use crate::lab::host;
 use crate::lab::interpreted;
 use crate::report::words::duration;
+pub use arguments::Arguments;
+use arguments::LoadArrival;
 use outcome::Outcome;
 
 /// What the load process calls the server.
@@ -76,7 +78,7 @@ struct Job {
 ///
 /// # Errors
 /// When an argument makes no sense, or the server cannot be reached, filled or driven.
-pub fn load(arguments: &cli::Load) -> Result<Exit> {
+pub fn load(arguments: &Arguments) -> Result<Exit> {
     let job = Job::of(arguments)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let version = job.version()?;
@@ -118,7 +120,7 @@ pub fn load(arguments: &cli::Load) -> Result<Exit> {
 }
 
 impl Job {
-    fn of(arguments: &cli::Load) -> Result<Self> {
+    fn of(arguments: &Arguments) -> Result<Self> {
         let (address, credentials) = way_in(&arguments.server)?;
         let workload = workloads::find(&arguments.workload)?;
         let mut given = Parameters::new();
@@ -150,8 +152,8 @@ impl Job {
             (None, _) => Arrival::Closed {
                 think_ms: arguments.think_time.as_secs_f64() * 1e3,
             },
-            (Some(per_second), cli::LoadArrival::Constant) => Arrival::Constant { per_second },
-            (Some(per_second), cli::LoadArrival::Poisson) => Arrival::Poisson { per_second },
+            (Some(per_second), LoadArrival::Constant) => Arrival::Constant { per_second },
+            (Some(per_second), LoadArrival::Poisson) => Arrival::Poisson { per_second },
         };
         let clients = arguments.clients;
         let busy_clients = match address.is_on_this_machine() {

@@ -1,8 +1,8 @@
-//! The verbs of the command line: each reads its arguments, calls the half of the house that does
-//! the work, and prints.
+//! The command line: a file per verb, with its options and what it does.
 
 pub mod audit;
 pub mod check;
+mod connection;
 pub mod datasets;
 pub mod drive;
 pub mod export;
@@ -10,7 +10,6 @@ pub mod fail_if;
 pub mod history;
 pub mod http;
 pub mod load;
-mod login;
 mod metrics;
 pub mod quickstart;
 mod record_reports;
@@ -23,3 +22,118 @@ pub mod sysbench;
 pub mod verify;
 pub mod watch;
 pub mod workloads;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+use crate::judge::IDENTITY;
+use crate::lab::experiment::quantity::duration;
+
+/// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what certainty.
+#[derive(Debug, Parser)]
+#[command(name = "dbduel", version = IDENTITY, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct CommandLine {
+    /// Directory for servers, datasets and sandboxes [default: $XDG_DATA_HOME/dbduel or
+    /// ~/.local/share/dbduel].
+    #[arg(long, global = true, env = "DBDUEL_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes:
+  0    done; of a contest: every duel is decided
+  1    the environment failed (a download, a server, a disk)
+  2    the command line or the experiment file is wrong
+  3    at least one duel is undecided; of verify: cannot be determined
+  4    at least one duel is void; of verify: the record was changed
+  5    a --fail-if rule matched (an undecided duel alone is no failure then), or history found a
+       new regression
+  130  interrupted; resume with `dbduel run DIR`";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a first duel in a few minutes: what does the doublewrite buffer cost?
+    Quickstart(quickstart::Arguments),
+    /// Run an experiment file, or resume the record in a directory.
+    Run(run::Arguments),
+    /// Put load on a running server, without a contest.
+    Load(Box<load::Arguments>),
+    /// Accept sysbench's command line: its options, tests, scripts and output.
+    Sysbench(sysbench::Arguments),
+    /// Render the report of a record.
+    Report(report::Arguments),
+    /// Find change points over many records of one experiment.
+    History(history::Arguments),
+    /// Measure what dbduel can detect on this machine, with two equal contenders.
+    Selftest(selftest::Arguments),
+    /// Export the tables behind a report as CSV, SQLite or Parquet.
+    Export(export::Arguments),
+    /// Follow a running contest in a browser on this machine.
+    Watch(watch::Arguments),
+    /// Check the consistency conditions of a workload's tables.
+    Check(check::Arguments),
+    /// Audit whether a comparison is fair: effective settings of servers, without load.
+    Audit(Box<audit::Arguments>),
+    /// Verify that a record is complete and unedited, and that its reports follow from it.
+    Verify(verify::Arguments),
+    /// List and install server builds.
+    #[command(subcommand)]
+    Servers(servers::Action),
+    /// List and remove snapshots of loaded datasets.
+    #[command(subcommand)]
+    Datasets(datasets::Action),
+    /// List workloads and their parameters.
+    Workloads(workloads::Arguments),
+    /// The load process; `run` starts it and sends orders on standard input.
+    #[command(hide = true)]
+    Drive(drive::Arguments),
+}
+
+impl CommandLine {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// Those of the verb.
+    pub fn execute(self) -> Result<Exit> {
+        let home = self.home;
+        match self.verb {
+            Verb::Quickstart(arguments) => quickstart::quickstart(home, &arguments),
+            Verb::Run(arguments) => run::run(home, &arguments),
+            Verb::Load(arguments) => load::load(&arguments),
+            Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
+            Verb::History(arguments) => history::history(&arguments),
+            Verb::Sysbench(arguments) => Ok(sysbench::sysbench(&arguments.words)),
+            Verb::Report(arguments) => report::report(&arguments),
+            Verb::Export(arguments) => export::export(&arguments),
+            Verb::Watch(arguments) => watch::watch(&arguments),
+            Verb::Check(arguments) => check::check(&arguments),
+            Verb::Audit(arguments) => audit::audit(home, &arguments),
+            Verb::Verify(arguments) => verify::verify(&arguments),
+            Verb::Servers(action) => servers::servers(home, action),
+            Verb::Datasets(action) => datasets::datasets(home, action),
+            Verb::Workloads(arguments) => workloads::workloads(&arguments),
+            Verb::Drive(arguments) => drive::drive(&arguments),
+        }
+    }
+}
+
+/// A workload parameter and its value.
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("expected KEY=VALUE such as `tables=4`, found `{text}`"))?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A duration above zero.
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be longer than zero, such as `20 min`".to_owned()),
+        duration => Ok(duration),
+    }
+}

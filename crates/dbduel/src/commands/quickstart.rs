@@ -3,15 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use dbduel_load::workloads::parameters::ScriptAccess;
 
 use super::run;
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{ServerName, Silent, install};
+
+/// Options of `dbduel quickstart`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Directory that gets the record's directory.
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub results: PathBuf,
+}
 
 /// The experiment that is run.
 const EXPERIMENT: &str = include_str!("../../../../experiments/quickstart.toml");
@@ -22,7 +30,7 @@ const FETCHED: &str = "mariadb-10.11";
 ///
 /// # Errors
 /// When the contest cannot be conducted.
-pub fn quickstart(home: Option<PathBuf>, arguments: &cli::Quickstart) -> Result<Exit> {
+pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
     let installed = install::install(&ServerName::parse("installed")?, &home, &Silent);
     let text = match installed {

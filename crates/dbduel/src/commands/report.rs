@@ -3,14 +3,16 @@
 //! Without another wish it tells the terminal, and makes again the files that a run leaves beside its data.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
 use dbduel_record::event::Finding;
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::{Record, RecordWriter};
 
+use super::fail_if::FailIf;
 use super::{fail_if, record_reports, sweep};
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::{
@@ -19,11 +21,56 @@ use crate::judge::{
 };
 use crate::report;
 
+/// Options of `dbduel report`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// What to render.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Terminal)]
+    pub format: ReportFormat,
+    /// List what a reader must be told, and what of it the record has, in place of the report.
+    #[arg(long)]
+    pub disclosure: bool,
+    /// Write to this file in place of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Exit with 5 when this is the case, as in `dbduel run`.
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<FailIf>,
+}
+
+/// Formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Plain text.
+    Terminal,
+    /// One self-contained page.
+    Html,
+    /// For code forges and wikis.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+impl ReportFormat {
+    /// Its name in the table of formats.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ReportFormat::Terminal => "terminal",
+            ReportFormat::Html => "html",
+            ReportFormat::Markdown => "markdown",
+            ReportFormat::Json => "json",
+        }
+    }
+}
+
 /// Renders.
 ///
 /// # Errors
 /// When there is no record or the output cannot be written.
-pub fn report(arguments: &cli::Report) -> Result<Exit> {
+pub fn report(arguments: &Arguments) -> Result<Exit> {
     if sweep::is_sweep(&arguments.record) {
         let is_colour_wanted = arguments.output.is_none() && console::is_colour_wanted();
         let name = arguments.format.name();
@@ -34,14 +81,14 @@ pub fn report(arguments: &cli::Report) -> Result<Exit> {
     }
     let is_to_terminal = arguments.output.is_none();
     let are_files_made =
-        is_to_terminal && arguments.format == cli::ReportFormat::Terminal && !arguments.disclosure;
+        is_to_terminal && arguments.format == ReportFormat::Terminal && !arguments.disclosure;
     // Before it is read, so that no file of somebody who read more is replaced.
     let held = are_files_made.then(|| RecordWriter::hold(&arguments.record));
     let record = Record::open(&arguments.record)?;
     if arguments.disclosure {
         let items = checklist(&record);
         let text = match arguments.format {
-            cli::ReportFormat::Json => console::json(&items)?,
+            ReportFormat::Json => console::json(&items)?,
             _ => disclosure(&items),
         };
         return put(arguments, &text);
@@ -102,7 +149,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Writes to the file that was named, or to standard output.
-fn put(arguments: &cli::Report, text: &str) -> Result<Exit> {
+fn put(arguments: &Arguments, text: &str) -> Result<Exit> {
     match &arguments.output {
         Some(path) => fs::write(path, text)
             .with_context(|| format!("could not write `{}`", path.display()))?,

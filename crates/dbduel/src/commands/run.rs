@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::foreign::read_text;
 use dbduel_record::store::{EXPERIMENT, PLAN};
@@ -18,8 +19,9 @@ use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
 
 use super::fail_if::FailIf;
+use super::http::Loopback;
+use super::positive_duration;
 use super::{metrics, sweep, watch};
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
@@ -36,13 +38,55 @@ pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
+
+/// Options of `dbduel run`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// An experiment file (TOML), or the directory of a record to go on with.
+    pub target: PathBuf,
+    /// Directory that gets the record's directory.
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub results: PathBuf,
+    /// Print the plan as JSON and stop; starts nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// With --plan, run the top level of a script that is the workload, to learn its options, with everything that a
+    /// program may do. Without this it is given neither os, io nor ffi.
+    #[arg(long, requires = "plan")]
+    pub run_script: bool,
+    /// Keep the servers' sandboxes after the contest.
+    #[arg(long)]
+    pub keep: bool,
+    /// After the last block, put every server under load for some seconds more and sample its stacks with
+    /// `perf`, for flame graphs in the report. None of that counts.
+    #[arg(long)]
+    pub stacks: bool,
+    /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
+    /// error probability that was kept for it.
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    pub budget: Option<Duration>,
+    /// Exit with 5 when this is the case, such as `slower than 3 %`: the whole interval is beyond.
+    /// `possibly slower than 3 %`: some of it is. Also `p99 higher than 10 %` (p50, p95, p99, cpu,
+    /// written). Can be given several times.
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<FailIf>,
+    /// Tell how the contest stands as OpenMetrics text, at http://ADDRESS/metrics while it runs; 127.0.0.1:0
+    /// takes a free port. A loopback address only: whoever collects elsewhere comes through a tunnel.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics_addr: Option<Loopback>,
+    /// Show the report in a browser on this machine while it grows, as `dbduel watch` does; the address is
+    /// printed. A page that is open is made anew every 10 s at most, which takes processor time beside the
+    /// contest.
+    #[arg(long)]
+    pub live: bool,
+}
 pub use planning::{plan_of, refuse_void, surroundings};
 
 /// Runs or resumes.
 ///
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
-pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
+pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let wishes = Wishes {
         keep: arguments.keep,
         stacks: arguments.stacks,
@@ -62,7 +106,7 @@ pub fn run(home: Option<PathBuf>, arguments: &cli::Run) -> Result<Exit> {
 }
 
 /// Goes on with what is in a directory: a record or a sweep.
-fn go_on(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Result<Exit> {
+fn go_on(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> Result<Exit> {
     let target = &arguments.target;
     if sweep::is_sweep(target) {
         if arguments.plan || arguments.budget.is_some() {
@@ -88,7 +132,7 @@ fn go_on(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Re
 }
 
 /// Begins with the experiment in a file, or prints its plan.
-fn begin(home: Option<PathBuf>, arguments: &cli::Run, wishes: &Wishes<'_>) -> Result<Exit> {
+fn begin(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> Result<Exit> {
     let (path, results) = (&arguments.target, &arguments.results);
     if arguments.budget.is_some() {
         return Err(NotARecord(path.clone()).into());

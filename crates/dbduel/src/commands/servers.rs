@@ -4,24 +4,47 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Subcommand;
 
-use crate::cli;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::server::{Home, SOURCES, ServerName, install};
 
+/// What `dbduel servers` does.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// List known and present servers.
+    List {
+        /// For programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch servers and unpack them privately; nothing is installed system-wide.
+    Install {
+        /// Names such as mariadb-10.11 or mysql-8.0.33.
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Remove unpacked servers.
+    Remove {
+        /// Names as `servers list` shows them.
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+}
+
 /// Lists, installs or removes.
 ///
 /// # Errors
 /// When a name is unknown, or something cannot be fetched or removed.
-pub fn servers(home: Option<PathBuf>, verb: cli::Servers) -> Result<Exit> {
+pub fn servers(home: Option<PathBuf>, verb: Action) -> Result<Exit> {
     let home = home::find(home)?;
     let text = match verb {
-        cli::Servers::List { json: true } => as_json(&home)?,
-        cli::Servers::List { json: false } => as_text(&home)?,
-        cli::Servers::Install { names } => fetch(&home, &names)?,
-        cli::Servers::Remove { names } => remove(&home, &names)?,
+        Action::List { json: true } => as_json(&home)?,
+        Action::List { json: false } => as_text(&home)?,
+        Action::Install { names } => fetch(&home, &names)?,
+        Action::Remove { names } => remove(&home, &names)?,
     };
     console::print(&text)?;
     Ok(Exit::Done)

@@ -25,13 +25,28 @@ mod script;
 mod server;
 mod table;
 
+use clap::Args;
+use dbduel_load::lua::options_text;
+
 use crate::chance::fresh_seed;
 use crate::console;
 use crate::exit::Exit;
-use dbduel_load::lua::options_text;
 use general::General;
 use given::{Given, Words};
 use say::Voice;
+
+/// Options of `dbduel sysbench`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct Arguments {
+    /// `OPTIONS TEST COMMAND` as sysbench takes them, where TEST is a name or a script; `--help` lists the options.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub words: Vec<String>,
+}
 
 /// The version whose command line this is.
 const VERSION: &str = "1.0.20";

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use clap::Args;
 use dbduel_record::event::SliceId;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
@@ -20,11 +22,20 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::record_reports;
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge;
 use crate::report;
+
+/// Options of `dbduel verify`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Places in a report that are listed when they differ.
 const PLACES_MAX: usize = 10;
@@ -82,7 +93,7 @@ impl Verification {
 ///
 /// # Errors
 /// When there is no record, it is being written, or a file cannot be read.
-pub fn verify(arguments: &cli::Verify) -> Result<Exit> {
+pub fn verify(arguments: &Arguments) -> Result<Exit> {
     let found = examine(&arguments.record, console::width())?;
     if arguments.json {
         console::print_json(&found)?;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use clap::Args;
 use dbduel_record::Record;
 use dbduel_record::store::{EVENTS, PLAN};
 use dbduel_record::sweep::{SweepPlan, cell_dir};
@@ -18,12 +19,21 @@ use dbduel_record::sweep::{SweepPlan, cell_dir};
 use super::http::{Loopback, Reply, Server};
 use super::sweep;
 use crate::chance::secret;
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::interrupt::{self, Urgency};
 use crate::judge;
 use crate::report;
+
+/// Options of `dbduel watch`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory of a record, or of a sweep
+    pub record: PathBuf,
+    /// Port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+}
 
 /// Between two looks at the journal.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -42,7 +52,7 @@ const TOKEN_BYTES: usize = 16;
 ///
 /// # Errors
 /// When there is no record, or the address cannot be listened on.
-pub fn watch(arguments: &cli::Watch) -> Result<Exit> {
+pub fn watch(arguments: &Arguments) -> Result<Exit> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let address = serve(&arguments.record, arguments.port)?;
     console::print(&format!(

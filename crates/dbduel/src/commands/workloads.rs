@@ -3,17 +3,27 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use clap::Args;
 use dbduel_load::workloads::{self, Workload};
 
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
+
+/// Options of `dbduel workloads`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Show this one with its parameters.
+    pub name: Option<String>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Lists the workloads, or one with its parameters.
 ///
 /// # Errors
 /// When there is no such workload.
-pub fn workloads(arguments: &cli::Workloads) -> Result<Exit> {
+pub fn workloads(arguments: &Arguments) -> Result<Exit> {
     let chosen: Vec<&dyn Workload> = match &arguments.name {
         None => workloads::WORKLOADS.to_vec(),
         Some(name) => vec![workloads::find(name)?],

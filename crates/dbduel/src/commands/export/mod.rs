@@ -20,15 +20,44 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
 use dbduel_record::Record;
 
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::judge;
 use crate::report;
-use cli::ExportFormat;
 use table::Table;
+
+/// Options of `dbduel export`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory of a record.
+    pub record: PathBuf,
+    /// Directory for the files; it is made, and must not hold files of the same names.
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// How tables are written; several with commas between them.
+    #[arg(
+        long = "format",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "csv",
+        value_name = "FORMAT"
+    )]
+    pub formats: Vec<ExportFormat>,
+}
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A text file per table.
+    Csv,
+    /// One database with all tables, and the series within slices.
+    Sqlite,
+    /// A file per table, and the series within slices.
+    Parquet,
+}
 
 /// Tables that the record itself holds as CSV.
 const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
@@ -43,7 +72,7 @@ enum Content<'a> {
 ///
 /// # Errors
 /// When there is no record, a file exists already, or one cannot be written.
-pub fn export(arguments: &cli::Export) -> Result<Exit> {
+pub fn export(arguments: &Arguments) -> Result<Exit> {
     let record = Record::open(&arguments.record)?;
     let (summary, findings) = judge::summarise(&record);
     let json = report::format("json").context("this format is not built in")?;
@@ -120,15 +149,15 @@ mod tests {
     use super::*;
     use crate::judge::synthetic::{Observation, Scenario};
 
-    fn exported(scenario: &Scenario) -> (tempfile::TempDir, cli::Export) {
+    fn exported(scenario: &Scenario) -> (tempfile::TempDir, Arguments) {
         let dir = tempfile::tempdir().unwrap();
-        let arguments = cli::Export {
+        let arguments = Arguments {
             record: dir.path().join("record"),
             output: dir.path().join("tables"),
             formats: vec![
-                cli::ExportFormat::Csv,
-                cli::ExportFormat::Sqlite,
-                cli::ExportFormat::Parquet,
+                ExportFormat::Csv,
+                ExportFormat::Sqlite,
+                ExportFormat::Parquet,
             ],
         };
         scenario.write(&arguments.record);
@@ -215,10 +244,10 @@ mod tests {
     #[test]
     fn a_file_that_is_there_stops_everything_before_anything_is_written() {
         let dir = tempfile::tempdir().unwrap();
-        let arguments = cli::Export {
+        let arguments = Arguments {
             record: dir.path().join("record"),
             output: dir.path().join("tables"),
-            formats: vec![cli::ExportFormat::Csv, cli::ExportFormat::Sqlite],
+            formats: vec![ExportFormat::Csv, ExportFormat::Sqlite],
         };
         Scenario {
             blocks: 2,

@@ -9,7 +9,7 @@ use dbduel_record::event::EndReason;
 use dbduel_record::facts::Resolution;
 use dbduel_record::rows::ALL_CLASSES;
 
-use crate::cli;
+use super::Arguments;
 use crate::commands::{record_reports, run};
 use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
@@ -70,7 +70,7 @@ pub struct Outcome {
 
 impl Match {
     /// The match that the command line asks for.
-    pub fn of(arguments: &cli::Selftest, server: String) -> Self {
+    pub fn of(arguments: &Arguments, server: String) -> Self {
         // A single duel is for the width of the interval, and runs until its budget ends.
         let horizon = match arguments.duels {
             None => 0.0,

@@ -12,18 +12,59 @@ mod steadiness;
 pub mod store;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use dbduel_record::facts::{Resolution, SelfTest};
 
-use crate::cli;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
+use crate::lab::experiment::quantity::{duration, share};
 use crate::lab::server::{Home, ServerName, Silent, install};
 use crate::report::words;
 use duel::Match;
+
+/// Options of `dbduel selftest`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The server [default: the installed one, or mariadb-10.11].
+    #[arg(long, value_name = "SERVER")]
+    pub server: Option<String>,
+    /// What the clients do.
+    #[arg(long, default_value = "oltp-point-select", value_name = "NAME")]
+    pub workload: String,
+    /// Connections.
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub clients: u32,
+    /// Time for warm-up and slices of one duel; 40 s or more.
+    #[arg(long, default_value = "3 min", value_name = "TIME", value_parser = duration)]
+    pub budget: Duration,
+    /// Conduct so many duels and count the right verdicts, in place of one for the resolution.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub duels: Option<u32>,
+    /// Stop the second server for this share of its slices, a difference that is known: `10 %`.
+    #[arg(long, value_name = "SHARE", value_parser = injected, requires = "duels")]
+    pub inject: Option<f64>,
+    /// Within this the two are called equivalent in a series.
+    #[arg(long, default_value = "5 %", value_name = "SHARE", value_parser = share)]
+    pub horizon: f64,
+    /// Directory that gets the records' directories.
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub results: PathBuf,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn injected(text: &str) -> Result<f64, String> {
+    share(text).and_then(|share| match (0.001..=0.9).contains(&share) {
+        true => Ok(share),
+        false => Err(format!("expected from 0.1 % to 90 %, found `{text}`")),
+    })
+}
 
 /// What is fetched where no server is installed.
 const FETCHED: &str = "mariadb-10.11";
@@ -32,7 +73,7 @@ const FETCHED: &str = "mariadb-10.11";
 ///
 /// # Errors
 /// When the arguments contradict each other or a duel cannot be conducted.
-pub fn selftest(home: Option<PathBuf>, arguments: &cli::Selftest) -> Result<Exit> {
+pub fn selftest(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
     let set = Match::of(arguments, server(&home, arguments)?);
     if arguments.inject.is_some_and(|share| share <= set.horizon) {
@@ -65,7 +106,7 @@ pub fn selftest(home: Option<PathBuf>, arguments: &cli::Selftest) -> Result<Exit
 pub struct UnfitInjection;
 
 /// The server that was named, or the one of the quickstart.
-fn server(home: &Home, arguments: &cli::Selftest) -> Result<String> {
+fn server(home: &Home, arguments: &Arguments) -> Result<String> {
     if let Some(server) = &arguments.server {
         return Ok(server.clone());
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::connection::{Server, Tls};
-use super::values::{key_and_value, some_time};
+use crate::commands::connection::{Server, Tls};
+use crate::commands::{key_and_value, positive_duration};
 use crate::lab::experiment::quantity::{busy_poll, duration};
 
-/// `dbduel load`.
+/// Options of `dbduel load`.
 #[derive(Debug, Args)]
-pub struct Load {
+pub struct Arguments {
     /// Which server, and how to log in.
     #[command(flatten)]
     pub server: Server,
@@ -35,7 +35,7 @@ pub struct Load {
     #[arg(long, default_value = "0 s", value_name = "TIME", value_parser = duration, conflicts_with = "rate")]
     pub think_time: Duration,
     /// How long to measure.
-    #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = some_time)]
+    #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = positive_duration)]
     pub duration: Duration,
     /// Load before that, which is not counted.
     #[arg(long, default_value = "5 s", value_name = "TIME", value_parser = duration)]

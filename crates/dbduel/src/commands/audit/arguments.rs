@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::connection::Tls;
+use crate::commands::connection::Tls;
 use crate::lab::experiment::quantity::size;
 
-/// `dbduel audit`.
+/// Options of `dbduel audit`.
 #[derive(Debug, Args)]
-pub struct Audit {
+pub struct Arguments {
     /// Two servers, each as a dump of SHOW VARIABLES, an option file, a directory with such files, or an
     /// address (tcp://user@host:3306, unix:/path); or one record, one directory of results, or one
     /// experiment file.
@@ -109,7 +109,7 @@ pub struct AuditSide<'a> {
     pub password_file: Option<&'a Path>,
 }
 
-impl Audit {
+impl Arguments {
     /// The first side.
     #[must_use]
     pub fn a(&self) -> AuditSide<'_> {

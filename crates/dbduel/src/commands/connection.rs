@@ -1,8 +1,13 @@
-//! Options about a server that runs already: its address, how to log in, TLS.
+//! The servers that `load`, `check` and `audit` are given on the command line: options, and connections to them.
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
+use dbduel_load::address::Address;
+use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+
+use crate::lab::login::{self, Told};
 
 /// A server that runs already.
 #[derive(Debug, Args)]
@@ -46,4 +51,43 @@ pub enum TlsUse {
     VerifyCa,
     /// As verify-ca; the certificate must also bear the host's name.
     VerifyIdentity,
+}
+
+/// Where it listens and what to log in with.
+///
+/// # Errors
+/// When the address is none, or the password file cannot be read.
+pub fn way_in(server: &Server) -> Result<(Address, Credentials)> {
+    let (address, user) = Address::parse_with_user(&server.address)?;
+    let credentials = login::credentials(user.as_deref(), server.password_file.as_deref(), None)?;
+    Ok((address, credentials))
+}
+
+/// How much TLS; the command line sees to it that a mode which needs an authority has one.
+pub fn tls(asked: &Tls) -> TlsMode {
+    let ca = asked.ca.clone().unwrap_or_default();
+    match asked.mode {
+        TlsUse::Off => TlsMode::Off,
+        TlsUse::Preferred => TlsMode::Preferred,
+        TlsUse::Required => TlsMode::Required,
+        TlsUse::VerifyCa => TlsMode::VerifyCa { ca },
+        TlsUse::VerifyIdentity => TlsMode::VerifyIdentity { ca },
+    }
+}
+
+/// A connection to the server of `load` or `check`. A refusal comes with a word on where to look.
+///
+/// # Errors
+/// When there is none.
+pub fn connect(
+    address: &Address,
+    credentials: &Credentials,
+    options: &ConnectOptions,
+) -> Result<Connection> {
+    login::connect(
+        address,
+        credentials,
+        options,
+        Told::Options("--password-file"),
+    )
 }
