@@ -27,31 +27,29 @@ use page::Document;
 /// Options of `dbduel check`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Which server, and how to log in.
     #[command(flatten)]
     pub server: Server,
-    /// Whose conditions; `dbduel workloads` lists the names. A record given to --against names its own.
+    /// Workload whose conditions are checked; `dbduel workloads` lists the names [default: that of the record of --against].
     #[arg(long, value_name = "NAME", required_unless_present = "against")]
     pub workload: Option<String>,
-    /// Parameters that the tables were loaded with; a record given to --against has its own.
+    /// Parameters that the tables were loaded with [default: those of the record of --against].
     #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,
-    /// How the connection uses TLS.
     #[command(flatten)]
     pub tls: Tls,
-    /// Check also what holds only before the first transaction.
+    /// Also check conditions that hold only before the first transaction.
     #[arg(long)]
     pub fresh: bool,
-    /// Compare with what a server had acknowledged: a record, or a file that `load --commits` wrote.
+    /// Compare with acknowledged commits: of a record, or of a file written by `load --commits`.
     #[arg(long, value_name = "RECORD|FILE")]
     pub against: Option<PathBuf>,
-    /// Whose log of the record it is, when the record has several contenders.
+    /// Contender whose commit log is compared, when the record has several.
     #[arg(long, value_name = "NAME", requires = "against")]
     pub contender: Option<String>,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -12,8 +12,8 @@ use crate::lab::login::{self, Told};
 /// A server that runs already.
 #[derive(Debug, Args)]
 pub struct Server {
-    /// The server: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket; the user
-    /// is root unless named. The password comes from --password-file, DBDUEL_PASSWORD or MYSQL_PWD.
+    /// Server address: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket. The default user is root.
+    /// The password comes from --password-file, DBDUEL_PASSWORD or MYSQL_PWD.
     #[arg(long = "server", value_name = "ADDRESS")]
     pub address: String,
     /// File whose first line is the password.
@@ -24,12 +24,11 @@ pub struct Server {
 /// TLS on the way to a server that runs already.
 #[derive(Debug, Args)]
 pub struct Tls {
-    /// How connections use TLS. Only verify-ca and verify-identity prove who answers; otherwise whoever stands in the server's
-    /// place can ask for the password (accounts of caching_sha2_password and sha256_password). A unix socket needs no proof.
+    /// TLS mode. Only verify-ca and verify-identity authenticate the server; without them an impostor can obtain the password
+    /// of caching_sha2_password and sha256_password accounts. Not needed on a unix socket.
     #[arg(long = "tls", value_enum, default_value_t = TlsUse::Off)]
     pub mode: TlsUse,
-    /// Certificates of the authority (PEM), for the modes that check the server's; or the server's very certificate, if that
-    /// is its own authority.
+    /// CA certificates (PEM) for verify-ca and verify-identity, or the server's own self-signed certificate.
     #[arg(
         long = "tls-ca",
         value_name = "FILE",
@@ -43,13 +42,13 @@ pub struct Tls {
 pub enum TlsUse {
     /// Never.
     Off,
-    /// If the server offers it; its certificate is not looked at. An offer that comes to nothing is an error.
+    /// If the server offers it; its certificate is not verified. A failed handshake is an error.
     Preferred,
-    /// Always; its certificate is not looked at.
+    /// Always; the certificate is not verified.
     Required,
-    /// Always; the certificate must come from the authority, or be the very one that --tls-ca names.
+    /// Always; the certificate must be signed by the CA, or be the one in --tls-ca.
     VerifyCa,
-    /// As verify-ca; the certificate must also bear the host's name.
+    /// As verify-ca; the certificate must also match the host name.
     VerifyIdentity,
 }
 

@@ -16,7 +16,7 @@ use crate::lab::dataset::Snapshots;
 pub enum Action {
     /// List the snapshots.
     List {
-        /// For programs.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

@@ -22,13 +22,13 @@ pub struct Arguments {
     /// Records, or directories of records.
     #[arg(required = true, value_name = "DIR")]
     pub records: Vec<PathBuf>,
-    /// Follow this in place of throughput: p50, p95, p99, cpu or written.
+    /// Quantity to follow: p50, p95, p99, cpu or written [default: throughput].
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub quantity: Option<Quantity>,
-    /// Smallest change of the ratio that is told.
+    /// Smallest reported change of the ratio.
     #[arg(long, default_value = "1 %", value_name = "SHARE", value_parser = share)]
     pub magnitude: f64,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -16,7 +16,7 @@ use crate::lab::server::{ServerName, Silent, install};
 /// Options of `dbduel quickstart`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Directory that gets the record's directory.
+    /// Directory in which the record's directory is created.
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub results: PathBuf,
 }

@@ -29,13 +29,13 @@ pub struct Arguments {
     /// What to render.
     #[arg(long, value_enum, default_value_t = ReportFormat::Terminal)]
     pub format: ReportFormat,
-    /// List what a reader must be told, and what of it the record has, in place of the report.
+    /// Print the disclosure checklist instead of the report: what a publication must state, and what the record has.
     #[arg(long)]
     pub disclosure: bool,
-    /// Write to this file in place of standard output.
+    /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit with 5 when this is the case, as in `dbduel run`.
+    /// Exit with 5 when the rule matches, as in `dbduel run`.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
 }
@@ -45,11 +45,11 @@ pub struct Arguments {
 pub enum ReportFormat {
     /// Plain text.
     Terminal,
-    /// One self-contained page.
+    /// One self-contained HTML page.
     Html,
-    /// For code forges and wikis.
+    /// Markdown, for code forges and wikis.
     Markdown,
-    /// For programs.
+    /// Print JSON.
     Json,
 }
 

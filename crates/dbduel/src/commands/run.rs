@@ -42,41 +42,39 @@ use outcome::{finish, show};
 /// Options of `dbduel run`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// An experiment file (TOML), or the directory of a record to go on with.
+    /// An experiment file (TOML), or the directory of a record to resume.
     pub target: PathBuf,
-    /// Directory that gets the record's directory.
+    /// Directory in which the record's directory is created.
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub results: PathBuf,
     /// Print the plan as JSON and stop; starts nothing.
     #[arg(long)]
     pub plan: bool,
-    /// With --plan, run the top level of a script that is the workload, to learn its options, with everything that a
-    /// program may do. Without this it is given neither os, io nor ffi.
+    /// With --plan, run the top level of a workload script with the permissions of this process, to read its options. Without
+    /// this flag the script has no os, io or ffi library.
     #[arg(long, requires = "plan")]
     pub run_script: bool,
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
-    /// After the last block, put every server under load for some seconds more and sample its stacks with
-    /// `perf`, for flame graphs in the report. None of that counts.
+    /// After the last block, load every server for a few more seconds and sample its stacks with `perf`, for flame graphs
+    /// in the report. These seconds are not part of the measurement.
     #[arg(long)]
     pub stacks: bool,
-    /// Give a record so much more time; what comes beyond the plan is decided by the reserve of the
-    /// error probability that was kept for it.
+    /// Extend a record by this time. Verdicts of the extension use the error probability that the plan reserved for it.
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub budget: Option<Duration>,
-    /// Exit with 5 when this is the case, such as `slower than 3 %`: the whole interval is beyond.
-    /// `possibly slower than 3 %`: some of it is. Also `p99 higher than 10 %` (p50, p95, p99, cpu,
-    /// written). Can be given several times.
+    /// Exit with 5 when the rule matches: `slower than 3 %` when the whole interval is beyond 3 %, `possibly slower
+    /// than 3 %` when part of it is. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99, cpu,
+    /// written). Repeatable.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
-    /// Tell how the contest stands as OpenMetrics text, at http://ADDRESS/metrics while it runs; 127.0.0.1:0
-    /// takes a free port. A loopback address only: whoever collects elsewhere comes through a tunnel.
+    /// Serve the state of the running contest as OpenMetrics text at http://ADDRESS/metrics. Loopback addresses only;
+    /// port 0 takes a free one. To collect from another machine, use a tunnel.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics_addr: Option<Loopback>,
-    /// Show the report in a browser on this machine while it grows, as `dbduel watch` does; the address is
-    /// printed. A page that is open is made anew every 10 s at most, which takes processor time beside the
-    /// contest.
+    /// Serve the growing report to a browser on this machine, as `dbduel watch` does, and print the address. While a page
+    /// is open it is rendered at most every 10 s, which takes processor time during the contest.
     #[arg(long)]
     pub live: bool,
 }

@@ -16,7 +16,7 @@ use crate::lab::server::{Home, SOURCES, ServerName, install};
 pub enum Action {
     /// List known and present servers.
     List {
-        /// For programs.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

@@ -32,7 +32,7 @@ use crate::report;
 pub struct Arguments {
     /// The directory of a record.
     pub record: PathBuf,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -28,7 +28,7 @@ use crate::report;
 /// Options of `dbduel watch`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record, or of a sweep
+    /// The directory of a record or a sweep.
     pub record: PathBuf,
     /// Port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 0)]

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 pub struct Arguments {
     /// Show this one with its parameters.
     pub name: Option<String>,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

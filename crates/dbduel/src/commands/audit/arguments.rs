@@ -15,13 +15,13 @@ pub struct Arguments {
     /// experiment file.
     #[arg(required_unless_present = "codes", num_args = 1..=2, value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// List the classes, facts and rules, by whose names findings are waived and differences declared.
+    /// List classes, facts and rules: the names that --waive and --about accept.
     #[arg(long)]
     pub codes: bool,
-    /// What to call the first server.
+    /// Name of the first server in the output.
     #[arg(long, value_name = "NAME")]
     pub name_a: Option<String>,
-    /// What to call the second server.
+    /// Name of the second server in the output.
     #[arg(long, value_name = "NAME")]
     pub name_b: Option<String>,
     /// Product of the first option file: mysql, mariadb or percona.
@@ -48,39 +48,38 @@ pub struct Arguments {
     /// File with the password of the second running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_b: Option<PathBuf>,
-    /// How to connect to the running servers among the targets, both alike.
+    /// TLS of the connections to running servers.
     #[command(flatten)]
     pub tls: Tls,
-    /// What the contest claims to be.
+    /// Type of contest that was claimed.
     #[arg(long, value_enum, default_value_t = AuditContest::Equalised)]
     pub contest: AuditContest,
-    /// A class, fact or variable that the contest is about, so that it differs on purpose.
+    /// A class, fact or variable that differs on purpose, because the contest is about it. Repeatable.
     #[arg(long, value_name = "SUBJECT")]
     pub about: Vec<String>,
-    /// Accept a finding of a class, fact or rule: NAME=REASON. The reason is printed.
+    /// Accept the findings of a class, fact or rule: NAME=REASON. The reason is printed. Repeatable.
     #[arg(long, value_name = "NAME=REASON")]
     pub waive: Vec<String>,
     /// Largest number of clients of the run.
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
-    /// Do not start the servers of an experiment: take recorded defaults with its settings.
+    /// Do not start the servers of an experiment: use recorded defaults and its settings.
     #[arg(long)]
     pub dry: bool,
-    /// Run the top level of a script that is the experiment's workload, to learn its options, with everything that a
-    /// program may do. Without this it is given neither os, io nor ffi.
+    /// Run the top level of the experiment's workload script with the permissions of this process, to read its options.
+    /// Without this flag the script has no os, io or ffi library.
     #[arg(long)]
     pub run_script: bool,
-    /// Fail on any doubt, not only when the servers are not comparable.
+    /// Exit with an error on any doubt, not only when the servers are not comparable.
     #[arg(long)]
     pub strict: bool,
-    /// Write an experiment in which the servers are equal: the one that was given or recorded, with settings
-    /// added, or a new one.
+    /// Write an experiment file with settings that make the servers equal.
     #[arg(long, value_name = "FILE")]
     pub fix: Option<PathBuf>,
-    /// Print every fact and the evidence of notes too.
+    /// Also print every fact, and the evidence of notes.
     #[arg(long)]
     pub all: bool,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -88,11 +87,11 @@ pub struct Arguments {
 /// What a contest claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AuditContest {
-    /// Performance settings are meant to be equal.
+    /// Performance settings are equal.
     Equalised,
-    /// Servers as they come.
+    /// Servers with their default settings.
     OutOfTheBox,
-    /// Each side set by somebody who knows it.
+    /// Each server tuned by an expert.
     Tuned,
 }
 

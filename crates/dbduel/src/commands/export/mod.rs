@@ -34,10 +34,10 @@ use table::Table;
 pub struct Arguments {
     /// The directory of a record.
     pub record: PathBuf,
-    /// Directory for the files; it is made, and must not hold files of the same names.
+    /// Directory for the files; created if missing. Existing files are not overwritten.
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
-    /// How tables are written; several with commas between them.
+    /// Formats, separated by commas.
     #[arg(
         long = "format",
         value_enum,
@@ -51,11 +51,11 @@ pub struct Arguments {
 /// How tables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// A text file per table.
+    /// One text file per table.
     Csv,
-    /// One database with all tables, and the series within slices.
+    /// One database with all tables and the series within slices.
     Sqlite,
-    /// A file per table, and the series within slices.
+    /// One file per table and per series within slices.
     Parquet,
 }
 

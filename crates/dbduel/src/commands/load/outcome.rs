@@ -18,7 +18,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// The document, and the histograms that its quantiles come from.
 pub struct Outcome {
-    /// For programs.
+    /// Print JSON.
     pub document: Document,
     intervals: Vec<Interval>,
 }

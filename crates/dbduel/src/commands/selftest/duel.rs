@@ -35,7 +35,7 @@ const ROWS: u32 = 20_000;
 pub struct Match {
     /// Where the server comes from.
     pub server: String,
-    /// What the clients do.
+    /// Workload.
     pub workload: String,
     /// Connections.
     pub clients: u32,

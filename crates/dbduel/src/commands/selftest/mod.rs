@@ -33,7 +33,7 @@ pub struct Arguments {
     /// The server [default: the installed one, or mariadb-10.11].
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
-    /// What the clients do.
+    /// Workload.
     #[arg(long, default_value = "oltp-point-select", value_name = "NAME")]
     pub workload: String,
     /// Connections.
@@ -42,19 +42,19 @@ pub struct Arguments {
     /// Time for warm-up and slices of one duel; 40 s or more.
     #[arg(long, default_value = "3 min", value_name = "TIME", value_parser = duration)]
     pub budget: Duration,
-    /// Conduct so many duels and count the right verdicts, in place of one for the resolution.
+    /// Run this many short duels and count right verdicts, instead of one duel for the resolution.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub duels: Option<u32>,
-    /// Stop the second server for this share of its slices, a difference that is known: `10 %`.
+    /// Inject a known difference: stop the second server for this share of its slices, such as `10 %`.
     #[arg(long, value_name = "SHARE", value_parser = injected, requires = "duels")]
     pub inject: Option<f64>,
-    /// Within this the two are called equivalent in a series.
+    /// Differences within this count as equivalent in a series.
     #[arg(long, default_value = "5 %", value_name = "SHARE", value_parser = share)]
     pub horizon: f64,
-    /// Directory that gets the records' directories.
+    /// Directory in which the records' directories are created.
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub results: PathBuf,
-    /// For programs.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
