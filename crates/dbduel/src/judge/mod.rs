@@ -7,6 +7,7 @@
 pub mod audit;
 #[cfg(test)]
 mod bad_input;
+pub mod classes;
 mod duel;
 mod evidence;
 pub mod explain;
@@ -71,6 +72,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         load: plan.load.clone(),
         workload: plan.workload.clone(),
         order_entry: order_entry::of(&evidence),
+        classes: classes::of(&evidence),
         contenders: contenders(&evidence),
         host: record.host.clone(),
         self_test: record.self_test.clone(),

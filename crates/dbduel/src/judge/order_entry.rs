@@ -1,4 +1,4 @@
-//! What only the order-entry workload has: NOPM, the mix, latencies by class, rollbacks, errors.
+//! What only the order-entry workload has: NOPM, rollbacks, deliveries.
 //!
 //! Only slices of complete blocks count, as everywhere. Compares nothing with the specification; that is
 //! what the rules are for.
@@ -6,19 +6,16 @@
 #[cfg(test)]
 pub mod tests;
 
-use std::collections::BTreeMap;
-
-use dbduel_record::event::SliceId;
-use dbduel_record::latency::new_histogram;
-use dbduel_record::order_entry::{CONSTRAINTS, Constraint, DISCLAIMER, NAME, NEW_ORDER};
+use dbduel_record::order_entry::{DISCLAIMER, NAME, NEW_ORDER};
 use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::classes::ClassRows;
 use super::evidence::{Evidence, slice_of};
 use super::summary::{Figure, How};
-use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices};
+use crate::judge::evidence::figures::ratio_over_slices;
 
 const SECONDS_PER_MINUTE: f64 = 60.0;
 
@@ -58,10 +55,6 @@ pub struct OrderCell {
     pub new_orders: u64,
     /// How many of them were rolled back on purpose; absent when the record does not say.
     pub rolled_back: Option<u64>,
-    /// The transaction classes in the order of the specification.
-    pub classes: Vec<OrderClass>,
-    /// Errors by code, those of retried statements included.
-    pub errors: Vec<OrderError>,
 }
 
 /// One slice.
@@ -75,42 +68,6 @@ pub struct SliceNopm {
     pub start_ms: u64,
     /// New-Orders per minute.
     pub nopm: f64,
-}
-
-/// One transaction class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OrderClass {
-    /// Its name.
-    pub class: String,
-    /// Ended lawfully.
-    pub ok: u64,
-    /// Given up.
-    pub failed: u64,
-    /// Additional attempts, after deadlocks for example.
-    pub retries: u64,
-    /// Share of all transactions that ended lawfully, percent.
-    pub share_percent: f64,
-    /// Least share by the specification.
-    pub share_min_percent: f64,
-    /// Median latency, microseconds.
-    pub latency_us_p50: Figure,
-    /// 90 % quantile, which the specification limits.
-    pub latency_us_p90: Figure,
-    /// 99 % quantile.
-    pub latency_us_p99: Figure,
-    /// Largest 90 % quantile by the specification, microseconds.
-    pub latency_us_p90_max: f64,
-}
-
-/// One error code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OrderError {
-    /// The server's error number; 0 for a lost connection.
-    pub code: u32,
-    /// How often.
-    pub count: u64,
-    /// Text of the first.
-    pub example: String,
 }
 
 /// What deliveries found, over the whole run with guards and warm-up.
@@ -132,8 +89,9 @@ pub fn of(evidence: &Evidence<'_>) -> Option<OrderEntry> {
         return None;
     }
     let parameters = &plan.workload.parameters;
+    let by_class = &ClassRows::of(evidence);
     let cells = (0..plan.levels.len()).flat_map(|level| {
-        (0..plan.contenders.len()).map(move |contender| cell(evidence, level, contender))
+        (0..plan.contenders.len()).map(move |contender| cell(evidence, by_class, level, contender))
     });
     Some(OrderEntry {
         disclaimer: DISCLAIMER.to_owned(),
@@ -158,18 +116,16 @@ fn text(parameters: &Parameters, name: &str) -> String {
     value.unwrap_or("not recorded").to_owned()
 }
 
-fn cell(evidence: &Evidence<'_>, level: usize, contender: usize) -> OrderCell {
+fn cell<'e>(
+    evidence: &'e Evidence<'_>,
+    by_class: &ClassRows<'e>,
+    level: usize,
+    contender: usize,
+) -> OrderCell {
     let plan = evidence.plan();
     let alpha = 1.0 - plan.decision.confidence;
     let totals: Vec<&SliceRow> = evidence.levels[level].slices_of(contender).collect();
-    let by_class = rows_by_class(evidence, &totals);
-    let rows = |class: &str| by_class.get(class).map_or(&[][..], Vec::as_slice);
-    let new_orders = rows(NEW_ORDER);
-    let ended: u64 = CONSTRAINTS
-        .iter()
-        .flat_map(|constraint| rows(constraint.class))
-        .map(|row| row.ok)
-        .sum();
+    let new_orders = by_class.in_slices(&totals, NEW_ORDER);
     let slices = totals.iter().map(|row| slice_of(row));
     let rolled_back: Option<Vec<f64>> = slices
         .map(|slice| evidence.reading(slice, "load", "rolled_back"))
@@ -177,40 +133,11 @@ fn cell(evidence: &Evidence<'_>, level: usize, contender: usize) -> OrderCell {
     OrderCell {
         level,
         contender: plan.contenders[contender].name.clone(),
-        nopm: nopm(new_orders, alpha),
-        nopm_by_slice: by_slice(new_orders),
+        nopm: nopm(&new_orders, alpha),
+        nopm_by_slice: by_slice(&new_orders),
         new_orders: new_orders.iter().map(|row| row.ok).sum(),
         rolled_back: rolled_back.map(|counts| counts.iter().sum::<f64>() as u64),
-        classes: CONSTRAINTS
-            .iter()
-            .map(|constraint| class(evidence, constraint, rows(constraint.class), ended, alpha))
-            .collect(),
-        errors: errors(evidence, &totals),
     }
-}
-
-/// The class rows of these slices, in their order.
-fn rows_by_class<'e>(
-    evidence: &'e Evidence<'_>,
-    totals: &[&SliceRow],
-) -> BTreeMap<&'e str, Vec<&'e SliceRow>> {
-    let order: BTreeMap<SliceId, usize> = totals
-        .iter()
-        .enumerate()
-        .map(|(index, row)| (slice_of(row), index))
-        .collect();
-    // A crash may have left a row twice; the later one counts.
-    let mut found: BTreeMap<(&str, usize), &SliceRow> = BTreeMap::new();
-    for row in &evidence.record.slices {
-        if let Some(index) = order.get(&slice_of(row)) {
-            found.insert((&row.class, *index), row);
-        }
-    }
-    let mut by_class: BTreeMap<&str, Vec<&SliceRow>> = BTreeMap::new();
-    for ((class, _), row) in found {
-        by_class.entry(class).or_default().push(row);
-    }
-    by_class
 }
 
 fn nopm(rows: &[&SliceRow], alpha: f64) -> Figure {
@@ -239,71 +166,6 @@ fn by_slice(rows: &[&SliceRow]) -> Vec<SliceNopm> {
         .collect();
     slices.sort_by_key(|slice| slice.start_ms);
     slices
-}
-
-fn class(
-    evidence: &Evidence<'_>,
-    constraint: &Constraint,
-    rows: &[&SliceRow],
-    ended: u64,
-    alpha: f64,
-) -> OrderClass {
-    let sum = |count: fn(&SliceRow) -> u64| rows.iter().map(|row| count(row)).sum::<u64>();
-    let ok = sum(|row| row.ok);
-    let [p50, p90, p99] = quantiles(evidence, constraint.class, rows, alpha);
-    OrderClass {
-        class: constraint.class.to_owned(),
-        ok,
-        failed: sum(|row| row.failed),
-        retries: sum(|row| row.retries),
-        share_percent: 100.0 * ok as f64 / (ended as f64).max(1.0),
-        share_min_percent: constraint.share_min_percent,
-        latency_us_p50: p50,
-        latency_us_p90: p90,
-        latency_us_p99: p99,
-        latency_us_p90_max: constraint.latency_p90_max_s * 1e6,
-    }
-}
-
-fn quantiles(evidence: &Evidence<'_>, class: &str, rows: &[&SliceRow], alpha: f64) -> [Figure; 3] {
-    let histograms: Vec<_> = rows
-        .iter()
-        .filter_map(|row| evidence.class_latencies(slice_of(row), class))
-        .collect();
-    let mut merged = new_histogram();
-    let is_whole = histograms.len() == rows.len()
-        && histograms
-            .iter()
-            .all(|histogram| merged.add(histogram).is_ok());
-    if !is_whole || merged.is_empty() {
-        let why = match is_whole {
-            true => "nothing was committed",
-            false => "the latency log lacks some of the slices",
-        };
-        return [(); 3].map(|()| Figure::NotMeasured {
-            why: why.to_owned(),
-        });
-    }
-    // The series inside slices knows no classes, so slices are the steps of this one.
-    let maxima: Vec<f64> = rows.iter().map(|row| row.latency_us_max).collect();
-    [0.5, 0.9, 0.99].map(|q| latency_quantile(q, alpha, &histograms, &merged, &maxima))
-}
-
-fn errors(evidence: &Evidence<'_>, totals: &[&SliceRow]) -> Vec<OrderError> {
-    let slices: Vec<SliceId> = totals.iter().map(|row| slice_of(row)).collect();
-    let mut by_code: BTreeMap<u32, OrderError> = BTreeMap::new();
-    for row in &evidence.record.errors {
-        let (block, position) = (row.block, row.position);
-        if slices.contains(&SliceId { block, position }) {
-            let error = by_code.entry(row.code).or_insert_with(|| OrderError {
-                code: row.code,
-                count: 0,
-                example: row.example.clone(),
-            });
-            error.count += row.count;
-        }
-    }
-    by_code.into_values().collect()
 }
 
 /// From the counts that the conditions brought before and after.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
 use super::explanation::is_telling;
-use super::view::{BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, STORAGE_HEADS, View};
+use super::view::{BY_CLIENTS_HEADS, COLUMNS, STORAGE_HEADS, View};
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -138,7 +138,6 @@ struct Page {
     tradeoff: Option<Pair>,
     over_time: Vec<OverTime>,
     new_orders: Vec<Pair>,
-    class_columns: [&'static str; CLASS_COLUMNS.len()],
     schedule: Option<Pair>,
     /// One per explanation; absent where the time could not be divided.
     waterfalls: Vec<Option<Pair>>,
@@ -188,7 +187,6 @@ impl Format for Html {
                 .iter()
                 .filter_map(|duel| Pair::maybe(|width| chart::new_orders(summary, duel, width)))
                 .collect(),
-            class_columns: CLASS_COLUMNS,
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
             waterfalls: summary
                 .explanations

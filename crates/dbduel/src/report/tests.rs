@@ -4,7 +4,9 @@ use dbduel_record::event::{Finding, Severity, SliceId};
 
 use super::{FORMATS, Format, Options, chart, format};
 use crate::judge::audit::Grade;
+use crate::judge::classes::tests::script_record;
 use crate::judge::order_entry::tests::order_entry_record;
+use crate::judge::summary::Verdict;
 use crate::judge::synthetic::Scenario;
 use crate::judge::{Summary, summarise};
 
@@ -176,6 +178,98 @@ fn every_format_says_what_order_entry_is_not() {
                 format.name()
             );
         }
+    }
+}
+
+#[test]
+fn every_format_shows_the_classes_of_any_workload() {
+    let (summary, findings) = summarise(&script_record());
+    let ok = summary.classes[1].classes[1].ok;
+    for format in FORMATS {
+        let text = format.render(&summary, &findings, &OPTIONS).text;
+        for part in ["stock-level", "payment"] {
+            assert!(text.contains(part), "{}: no `{part}`", format.name());
+        }
+        let is_json = format.name() == "json";
+        let part = match is_json {
+            true => format!("\"ok\": {ok}"),
+            false => "Transaction classes".to_owned(),
+        };
+        assert!(
+            text.contains(&part),
+            "{}: no `{part}` in {text}",
+            format.name()
+        );
+    }
+}
+
+/// A class that is not decided says so in words in every format, with the interval or the reason where there is room.
+#[test]
+fn an_undecided_class_and_one_with_too_few_transactions_say_so_in_words() {
+    let mut record = script_record();
+    let is_rare = |class: &str| class == "stock-level";
+    for row in record.slices.iter_mut().filter(|row| is_rare(&row.class)) {
+        row.ok = 7;
+    }
+    let (summary, findings) = summarise(&record);
+    let text = |name: &str| {
+        let rendered = format(name).unwrap();
+        rendered.render(&summary, &findings, &OPTIONS).text
+    };
+    let terminal = text("terminal");
+    let (_, tables) = terminal.split_once("Transaction classes").unwrap();
+    let (_, contender) = tables
+        .split_once("p50 ratio")
+        .unwrap()
+        .1
+        .split_once("p50 ratio")
+        .unwrap();
+    let of = |class: &str| {
+        let mut lines = contender.lines();
+        lines
+            .find(|line| line.trim_start().starts_with(class))
+            .unwrap()
+    };
+    assert!(
+        of("stock-level").contains("not compared not compared"),
+        "{terminal}"
+    );
+    assert!(of("payment").contains("undecided"), "{terminal}");
+    for name in ["markdown", "html"] {
+        let text = text(name);
+        for part in [
+            "not compared",
+            "has 7 transactions, its own quantile needs 20",
+            "undecided",
+        ] {
+            assert!(text.contains(part), "{name}: no `{part}`");
+        }
+    }
+}
+
+/// A number in large type is that of a verdict.
+#[test]
+fn the_card_of_an_undecided_verdict_shows_the_word_and_not_the_number() {
+    let cards = |verdict: Verdict| {
+        let (mut summary, findings) = judged(&Scenario::duel());
+        let comparison = &mut summary.duels[0].comparisons[0];
+        comparison.verdict = verdict;
+        let text = format("html")
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS)
+            .text;
+        let (_, card) = text.split_once("<article class=\"verdict").unwrap();
+        let (card, _) = card.split_once("</article>").unwrap();
+        let (_, figure) = card.split_once("<div class=\"figure\">").unwrap();
+        let (figure, beneath) = figure.split_once("</div>").unwrap();
+        (figure.to_owned(), beneath.to_owned())
+    };
+    let (decided, _) = cards(Verdict::Faster);
+    assert!(decided.contains('%'), "{decided}");
+    for verdict in [Verdict::Undecided, Verdict::Void] {
+        let (figure, beneath) = cards(verdict);
+        assert_eq!(figure, verdict.word());
+        assert!(beneath.contains(" to +"), "{beneath}");
     }
 }
 
@@ -400,7 +494,7 @@ fn a_day_fits_a_page_of_a_few_megabytes() {
 fn the_published_json_reads_back() {
     let json = render("json", &Scenario::four());
     let document: super::json::Document = serde_json::from_str(&json).unwrap();
-    assert_eq!(document.schema_version, 2);
+    assert_eq!(document.schema_version, 3);
     assert_eq!(document.summary.duels.len(), 3);
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dbduel_record::event::Event;
+use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
 use super::finished;
@@ -94,6 +95,81 @@ fn a_server_duels_with_itself() {
             !html.contains(foreign),
             "the page is self-contained, but has `{foreign}`"
         );
+    }
+}
+
+/// A script whose transactions are of three classes, one of them too rare to be compared.
+const CLASSES: &str = r#"
+local con, n = nil, 0
+function thread_init() con = sysbench.sql.driver():connect() end
+function prepare()
+   con = sysbench.sql.driver():connect()
+   con:query("CREATE TABLE classes (id INT PRIMARY KEY, k INT NOT NULL)")
+   con:bulk_insert_init("INSERT INTO classes VALUES")
+   for i = 1, 200 do con:bulk_insert_next("(" .. i .. ", 0)") end
+   con:bulk_insert_done()
+end
+function cleanup() sysbench.sql.driver():connect():query("DROP TABLE IF EXISTS classes") end
+function lookup() con:query("SELECT k FROM classes WHERE id = 1") end
+function change() con:query("UPDATE classes SET k = k + 1 WHERE id = " .. 1 + n % 200) end
+function seldom() con:query("SELECT COUNT(*) FROM classes") end
+function event()
+   n = n + 1
+   if n % 97 == 0 then seldom() elseif n % 3 == 0 then change() else lookup() end
+end
+"#;
+
+#[test]
+fn a_script_with_classes_has_their_figures_in_every_report() {
+    let Some(_turn) = with_servers(
+        "a_script_with_classes_has_their_figures_in_every_report",
+        &["mariadb-10.11"],
+    ) else {
+        return;
+    };
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace(
+        "name = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n",
+        "script = \"classes.lua\"\nclasses = \"lookup, change, seldom\"\n",
+    );
+    let lab = Lab::new(&experiment);
+    std::fs::write(lab.path().join("classes.lua"), CLASSES).unwrap();
+    lab.run_to_the_end();
+    let dir = lab.record_dir();
+    let read = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
+    let json: Value = serde_json::from_str(&read("report.json")).unwrap();
+    let cells = json["summary"]["classes"].as_array().unwrap();
+    assert_eq!(cells.len(), 2, "{cells:?}");
+    for (cell, name) in cells.iter().zip(["first", "second"]) {
+        assert_eq!(cell["contender"], name);
+        let classes = cell["classes"].as_array().unwrap();
+        let share = |class: &str| {
+            let mut of = classes.iter().filter(|one| one["class"] == class);
+            of.next().unwrap()["share_percent"].as_f64().unwrap()
+        };
+        assert_eq!(classes.len(), 3, "{classes:?}");
+        assert!((32.0..35.0).contains(&share("change")), "{classes:?}");
+        assert!((65.0..67.0).contains(&share("lookup")), "{classes:?}");
+        assert!((0.5..1.5).contains(&share("seldom")), "{classes:?}");
+        let ok: u64 = classes.iter().map(|one| one["ok"].as_u64().unwrap()).sum();
+        let measured = lab.record().slices;
+        let counted = measured
+            .iter()
+            .filter(|row| row.contender == name && row.class == ALL_CLASSES);
+        assert_eq!(ok, counted.map(|row| row.ok).sum::<u64>());
+        let compared = classes[0]["against_baseline"].as_array().unwrap().len();
+        assert_eq!(compared, if name == "first" { 0 } else { 2 });
+    }
+    for file in ["report.html", "report.md"] {
+        let text = read(file);
+        for part in [
+            "Transaction classes",
+            "lookup",
+            "change",
+            "seldom",
+            "p99 ratio",
+        ] {
+            assert!(text.contains(part), "{file}: no `{part}`");
+        }
     }
 }
 

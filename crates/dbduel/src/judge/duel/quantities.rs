@@ -52,7 +52,8 @@ pub(in crate::judge) fn compare_one(
     )
 }
 
-fn answer(
+/// One quantity of the two that `question` is about, in these blocks; rows of a class give that of the class.
+pub(in crate::judge) fn answer(
     evidence: &Evidence<'_>,
     blocks: &[CompleteBlock<'_>],
     quantity: Quantity,

@@ -7,7 +7,8 @@ use dbduel_record::order_entry::{
 };
 
 use super::{Case, Found, finding};
-use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
+use crate::judge::classes::{ClassFigures, cell_of};
+use crate::judge::order_entry::{OrderCell, OrderEntry};
 use crate::{counts, percent};
 
 /// Standard deviations that chance may take a share away from what it must be.
@@ -24,6 +25,12 @@ fn cells<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a str, &'a OrderCell
         let label = &case.summary.duels[cell.level].label;
         (label.as_str(), cell)
     })
+}
+
+/// The classes of a cell.
+fn classes<'a>(case: &'a Case<'_>, cell: &OrderCell) -> &'a [ClassFigures] {
+    let found = cell_of(&case.summary.classes, cell.level, &cell.contender);
+    found.map_or(&[], |found| &found.classes)
 }
 
 pub(super) fn unaudited(case: &Case<'_>) -> Vec<Found> {
@@ -54,11 +61,11 @@ pub(super) fn response_times(case: &Case<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut nearest: Option<(f64, String)> = None;
     for (label, cell) in cells(case) {
-        for class in &cell.classes {
-            let Some(p90_us) = class.latency_us_p90.value() else {
+        for class in classes(case, cell) {
+            let limit = class.latency_us_p90.value().zip(class.latency_us_p90_max);
+            let Some((p90_us, limit_us)) = limit else {
                 continue;
             };
-            let limit_us = class.latency_us_p90_max;
             let words = format!(
                 "`{}` of `{}` at {label}, whose 90 % quantile was {:.3} s of {:.0} s",
                 class.class,
@@ -91,17 +98,13 @@ pub(super) fn mix(case: &Case<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut nearest: Option<(f64, String)> = None;
     for (label, cell) in cells(case) {
-        let ended: u64 = cell.classes.iter().map(|class| class.ok).sum();
-        for class in cell
-            .classes
-            .iter()
-            .filter(|class| class.share_min_percent > 0.0)
-        {
-            let OrderClass {
-                share_percent: share,
-                share_min_percent: least,
-                ..
-            } = *class;
+        let classes = classes(case, cell);
+        let ended: u64 = classes.iter().map(|class| class.ok).sum();
+        for class in classes {
+            let share = class.share_percent;
+            let Some(least) = class.share_min_percent.filter(|least| *least > 0.0) else {
+                continue;
+            };
             let words = format!(
                 "`{}` of `{}` at {label} with {share:.2} % of at least {}{}",
                 class.class,

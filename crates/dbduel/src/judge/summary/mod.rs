@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
 use super::audit::disclosure::Item;
+use super::classes::ClassCell;
 pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
 use super::order_entry::OrderEntry;
@@ -36,7 +37,7 @@ pub use steady::{CellCourse, SteadyState, Transient};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Everything a report says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +69,9 @@ pub struct Summary {
     /// What only the order-entry workload has; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_entry: Option<OrderEntry>,
+    /// Transaction classes, one entry per load level and contender; empty for a workload of one class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassCell>,
     /// The contenders in the order of the experiment; lists per contender keep this order.
     pub contenders: Vec<ContenderFacts>,
     /// The machine.

@@ -14,7 +14,7 @@ use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 use about::{contenders, disclosure, entries, fairness, list};
-use tables::{by_clients, explanations, figures, orders, pairs, quantities, storage};
+use tables::{by_clients, classes, explanations, figures, orders, pairs, quantities, storage};
 pub(super) use text::plain;
 use text::{head, prose, row};
 
@@ -42,6 +42,9 @@ impl Format for Markdown {
         figures(&mut text, &view);
         if let Some(part) = &view.orders {
             orders(&mut text, part);
+        }
+        if let Some(part) = &view.classes {
+            classes(&mut text, part);
         }
         quantities(&mut text, &view);
         if let Some(part) = &view.pairs {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::text::{head, plain, prose, row};
 use crate::report::explanation::RowView;
 use crate::report::view::{
-    BY_CLIENTS_HEADS, CLASS_COLUMNS, COLUMNS, Entry, OrdersView, PairsView, STORAGE_HEADS, View,
+    BY_CLIENTS_HEADS, COLUMNS, ClassesView, Entry, OrdersView, PairsView, STORAGE_HEADS, View,
 };
 
 /// The figures of every level.
@@ -251,21 +251,34 @@ pub(super) fn orders(text: &mut String, part: &OrdersView) {
                 plain(&cell.nopm),
                 plain(&cell.doubt)
             );
-            head(text, &CLASS_COLUMNS, 1);
-            for class in &cell.classes {
-                row(
-                    text,
-                    &class.iter().map(|cell| plain(cell)).collect::<Vec<_>>(),
-                );
-            }
             let _ = writeln!(
                 text,
-                "\n- {}\n- {}\n- deliveries that found a district without an order: {}\n- errors: {}\n",
+                "- {}\n- {}\n- deliveries that found a district without an order: {}\n",
                 plain(&cell.slices),
                 plain(&cell.rolled_back),
-                plain(&cell.deliveries),
-                plain(&cell.errors)
+                plain(&cell.deliveries)
             );
         }
     }
+}
+
+/// Transaction classes.
+pub(super) fn classes(text: &mut String, part: &ClassesView) {
+    text.push_str("## Transaction classes\n\n");
+    for level in &part.levels {
+        let _ = writeln!(text, "### {}\n", plain(&level.label));
+        for cell in &level.cells {
+            let _ = writeln!(text, "**{}**\n", plain(&cell.contender));
+            head(text, &part.columns, 1);
+            for class in &cell.rows {
+                let cells: Vec<String> = class
+                    .iter()
+                    .map(|text| valued(&text.value, &text.doubt))
+                    .collect();
+                row(text, &cells);
+            }
+            let _ = writeln!(text, "\nErrors: {}\n", plain(&cell.errors));
+        }
+    }
+    let _ = writeln!(text, "{}\n", plain(&part.note));
 }

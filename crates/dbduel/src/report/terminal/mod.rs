@@ -2,6 +2,7 @@
 //!
 //! Plain text of a given width; colour is an ornament that can be left out.
 
+mod classes;
 mod figures;
 mod orders;
 mod page;
@@ -50,6 +51,9 @@ impl Format for Terminal {
         let view = View::new(summary, findings);
         if let Some(part) = &view.orders {
             orders::orders(&mut page, part);
+        }
+        if let Some(part) = &view.classes {
+            classes::classes(&mut page, part);
         }
         list_findings(&mut page, findings);
         page.blank();

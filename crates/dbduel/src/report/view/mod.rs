@@ -10,6 +10,7 @@ use super::{method, scaling, words};
 use crate::judge::Summary;
 
 mod by_clients;
+mod classes;
 mod disclosure;
 mod facts;
 mod fairness;
@@ -22,12 +23,13 @@ mod storage;
 mod verdicts;
 
 pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
+pub use classes::{ClassText, ClassesView};
 pub use disclosure::DisclosureView;
 pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::{COLUMNS, LevelView};
 pub use findings::{FindingView, audit_doubts_left, caveats, severity};
-pub use orders::{CLASS_COLUMNS, OrdersView};
+pub use orders::OrdersView;
 pub use pairs::PairsView;
 pub use ratios::RatioView;
 pub use verdicts::VerdictView;
@@ -104,6 +106,8 @@ pub struct View {
     pub storage: Vec<StorageView>,
     /// What only the order-entry workload has.
     pub orders: Option<OrdersView>,
+    /// Transaction classes, for workloads that have several.
+    pub classes: Option<ClassesView>,
     /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
@@ -172,6 +176,7 @@ impl View {
             by_clients: by_clients(summary),
             storage: storage(summary),
             orders: orders::orders(summary),
+            classes: classes::classes(summary),
             contenders: summary
                 .contenders
                 .iter()

@@ -1,18 +1,13 @@
-//! The order-entry workload's part of a report as text: NOPM, the mix, latencies by class, errors.
+//! The order-entry workload's part of a report as text: NOPM, rollbacks, deliveries.
 
 use serde::Serialize;
 
 use super::figures::how;
+use super::ratios::number_of;
 use super::{Entry, entry};
 use crate::judge::Summary;
-use crate::judge::order_entry::{OrderCell, OrderClass, OrderEntry};
-use crate::judge::summary::Figure;
+use crate::judge::order_entry::{OrderCell, OrderEntry};
 use crate::report::words;
-
-/// Headings of the table of classes.
-pub const CLASS_COLUMNS: [&str; 9] = [
-    "class", "share", "at least", "p50", "p90", "limit", "p99", "retried", "failed",
-];
 
 /// The whole part.
 #[derive(Debug, Clone, Serialize)]
@@ -53,10 +48,6 @@ pub struct OrdersCell {
     pub rolled_back: String,
     /// Deliveries without an order.
     pub deliveries: String,
-    /// The classes, cells in the order of [`CLASS_COLUMNS`].
-    pub classes: Vec<Vec<String>>,
-    /// Errors by code.
-    pub errors: String,
 }
 
 /// The part, if the workload is order entry.
@@ -95,21 +86,15 @@ fn facts(part: &OrderEntry) -> Vec<Entry> {
 }
 
 fn cell(summary: &Summary, part: &OrderEntry, cell: &OrderCell) -> OrdersCell {
-    let number = summary
-        .contenders
-        .iter()
-        .position(|facts| facts.name == cell.contender);
     OrdersCell {
         contender: cell.contender.clone(),
-        number: number.unwrap_or(0),
+        number: number_of(summary, &cell.contender),
         nopm: words::value(&cell.nopm, words::number),
         doubt: words::rate_doubt(&cell.nopm),
         how: how(&cell.nopm),
         slices: slices(cell),
         rolled_back: rolled_back(cell),
         deliveries: deliveries(part, &cell.contender),
-        classes: cell.classes.iter().map(class).collect(),
-        errors: errors(cell),
     }
 }
 
@@ -157,47 +142,4 @@ fn deliveries(part: &OrderEntry, contender: &str) -> String {
             )
         },
     )
-}
-
-fn class(class: &OrderClass) -> Vec<String> {
-    let least = if class.share_min_percent > 0.0 {
-        format!("{:.0} %", class.share_min_percent)
-    } else {
-        "–".to_owned()
-    };
-    let with_doubt = |figure: &Figure| {
-        let value = words::value(figure, words::latency);
-        match figure.interval() {
-            Some(_) => format!("{value} ({})", words::latency_doubt(figure)),
-            None => value,
-        }
-    };
-    vec![
-        class.class.clone(),
-        format!("{:.2} %", class.share_percent),
-        least,
-        words::value(&class.latency_us_p50, words::latency),
-        with_doubt(&class.latency_us_p90),
-        words::latency(class.latency_us_p90_max),
-        words::value(&class.latency_us_p99, words::latency),
-        words::count(class.retries),
-        words::count(class.failed),
-    ]
-}
-
-fn errors(cell: &OrderCell) -> String {
-    let texts = cell.errors.iter().map(|error| {
-        format!(
-            "{} × {} ({})",
-            words::count(error.count),
-            error.code,
-            error.example
-        )
-    });
-    let texts: Vec<String> = texts.collect();
-    if texts.is_empty() {
-        "none".to_owned()
-    } else {
-        texts.join("; ")
-    }
 }

@@ -80,10 +80,7 @@ fn quantity_row(
         contender: comparison.contender.clone(),
         number: number_of(summary, &comparison.contender),
         what: quantity.quantity.label().to_owned(),
-        answer: match quantity.change {
-            Change::NotCompared => NOT_COMPARED,
-            other => other.word(),
-        },
+        answer: looks(quantity.change),
         phrase: format!(
             "{} {}",
             words::change_sign(quantity.change),
@@ -95,6 +92,14 @@ fn quantity_row(
             .block_sd
             .map(|sd| unit.deviation(sd))
             .unwrap_or_default(),
+    }
+}
+
+/// The answer about a quantity as a class of looks.
+pub(super) fn looks(change: Change) -> &'static str {
+    match change {
+        Change::NotCompared => NOT_COMPARED,
+        other => other.word(),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct VerdictView {
     pub number: usize,
     /// `faster`, `slower`, `equivalent`, `undecided` or `void`.
     pub verdict: &'static str,
+    /// Whether the ratio is that of a verdict; an undecided or void one is not shown in large type.
+    pub is_decided: bool,
     /// The verdict with its restriction.
     pub phrase: String,
     /// A sign for the verdict.
@@ -61,6 +63,7 @@ fn verdict(
         contender: comparison.contender.clone(),
         number,
         verdict: comparison.verdict.word(),
+        is_decided: !matches!(comparison.verdict, Verdict::Undecided | Verdict::Void),
         phrase: words::verdict(comparison),
         sign: words::sign(comparison.verdict),
         ratio: unit.value(&comparison.ratio),
