@@ -9,6 +9,12 @@
 //! Every plan carries a [`FormatVersion`]. A reader accepts every record of its own major version;
 //! within a major version fields are only added, each with a stated meaning when absent.
 
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
 pub mod commits;
 pub mod event;
 pub mod facts;

@@ -3,6 +3,7 @@
 //! Long-run variances (n times the variance of the mean) by batch means.
 //! It knows nothing of what the series measures. Inputs are finite; callers check.
 
+use crate::moments::as_count;
 use crate::moments::{mean, variance};
 
 /// Means of `length` consecutive values; a remainder at the end is dropped.
@@ -27,7 +28,7 @@ pub(crate) fn autocovariances(series: &[f64], lags: usize) -> Vec<f64> {
 
 /// Batch length of about √n, at least 1.
 pub(crate) fn root_length(n: usize) -> usize {
-    (n as f64).sqrt().round().max(1.0) as usize
+    as_count((n as f64).sqrt().round().max(1.0))
 }
 
 /// Long-run variance from batches of about √n with the lugsail correction, which errs upwards instead

@@ -7,6 +7,7 @@
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
+use crate::moments::as_count;
 use crate::moments::{mean, median, t_half_width, t_point};
 use crate::sequential::DEFAULT_RESERVE;
 use crate::waves::cosine_coefficients;
@@ -229,7 +230,7 @@ fn slow_waves(n: usize, alpha: f64) -> usize {
 /// 2 of them, 2.5 with 3, and 1.3 with 6, the fewest. Never below 2; unbounded for an `alpha` of zero.
 #[must_use]
 pub fn fewest_pairs(alpha: f64) -> usize {
-    (1.0 - alpha.log2()).ceil().max(2.0) as usize
+    as_count((1.0 - alpha.log2()).ceil().max(2.0))
 }
 
 /// The effect that a duel of `blocks` planned units finds four times out of five, given the standard deviation of one unit

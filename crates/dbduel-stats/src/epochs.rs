@@ -7,6 +7,7 @@
 //! epochs on. It does not know how long a restart takes.
 
 use crate::error::{StatsError, all_finite, at_least, not_negative, open_fraction};
+use crate::moments::as_count;
 use crate::moments::{mean, normal_cdf, normal_point, variance};
 use crate::random::RandomStream;
 use crate::sequential::{Interval, Verdict};
@@ -56,7 +57,7 @@ impl EpochBoundaries {
             }
             let share = epoch as f64 / epochs_max as f64;
             let spending = 2.0 - 2.0 * normal_cdf(normal_point(1.0 - 0.5 * alpha) / share.sqrt());
-            let allowed = (spending * PATHS as f64).floor() as usize;
+            let allowed = as_count((spending * PATHS as f64).floor());
             let slots = allowed.saturating_sub(spent).min(live.len() - 1);
             if slots == 0 {
                 boundaries.push(f64::INFINITY);

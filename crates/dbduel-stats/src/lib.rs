@@ -43,6 +43,10 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod autocorrelation;
 mod error;

@@ -3,6 +3,16 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
+/// The whole part of a number of things; 0 when it is negative or not a number, the largest count when it is beyond.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates, as the contract says"
+)]
+pub(crate) fn as_count(value: f64) -> usize {
+    value as usize
+}
+
 /// Arithmetic mean; NaN for an empty slice.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

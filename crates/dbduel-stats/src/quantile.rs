@@ -6,6 +6,7 @@
 
 use crate::error::{StatsError, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
+use crate::moments::as_count;
 use crate::slow_movement::half_width;
 
 /// Separate visits to the tail that are needed before an interval is given; with fewer, coverage was about 60 %.
@@ -140,7 +141,7 @@ fn refusal(
     exceeds: &[bool],
     episodes: usize,
 ) -> Option<NotCertifiable> {
-    let needed = ((0.5 * alpha).ln() / q.ln()).ceil() as u64;
+    let needed = as_count(((0.5 * alpha).ln() / q.ln()).ceil()) as u64;
     let got = requests(batches);
     if got < needed {
         return Some(NotCertifiable::Requests { needed, got });

@@ -54,6 +54,10 @@ impl RandomStream {
     }
 
     /// Uniform on `0..count`; 0 when `count` is 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the product of 64 bits and a count, shifted by 64, is below the count"
+    )]
     pub fn below(&mut self, count: usize) -> usize {
         // Multiply-shift; its bias of count / 2^64 is far below anything a permutation test can see.
         ((u128::from(self.bits()) * count as u128) >> 64) as usize

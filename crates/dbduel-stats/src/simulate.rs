@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+use crate::moments::as_count;
 use crate::random::RandomStream;
 
 mod noise;
@@ -277,7 +278,7 @@ impl Design {
     #[must_use]
     pub fn draw_length(&self, random: &mut RandomStream) -> usize {
         let factor = 1.0 + self.jitter * (2.0 * random.uniform() - 1.0);
-        (self.slice as f64 * factor).round() as usize
+        as_count((self.slice as f64 * factor).round())
     }
 }
 

@@ -118,19 +118,20 @@ impl<'a> Cursor<'a> {
 /// Appends a length-encoded integer.
 #[inline]
 pub(crate) fn put_length(out: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_le_bytes();
     match value {
-        0..=0xFA => out.push(value as u8),
+        0..=0xFA => out.push(bytes[0]),
         0xFB..=0xFFFF => {
             out.push(0xFC);
-            out.extend_from_slice(&(value as u16).to_le_bytes());
+            out.extend_from_slice(&bytes[..2]);
         }
         0x1_0000..=0xFF_FFFF => {
             out.push(0xFD);
-            out.extend_from_slice(&(value as u32).to_le_bytes()[..3]);
+            out.extend_from_slice(&bytes[..3]);
         }
         _ => {
             out.push(0xFE);
-            out.extend_from_slice(&value.to_le_bytes());
+            out.extend_from_slice(&bytes);
         }
     }
 }

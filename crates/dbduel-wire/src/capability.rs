@@ -42,6 +42,12 @@ impl Capabilities {
     /// MariaDB: `COM_STMT_BULK_EXECUTE` is understood.
     pub const BULK_EXECUTE: Self = Self(1 << 34);
 
+    /// The 32 bits that every server knows and MariaDB's extended ones, in the order of the wire.
+    pub(crate) fn halves(self) -> ([u8; 4], [u8; 4]) {
+        let [a, b, c, d, e, f, g, h] = self.0.to_le_bytes();
+        ([a, b, c, d], [e, f, g, h])
+    }
+
     /// True when every bit of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {

@@ -56,6 +56,12 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
 pub mod auth;
 pub mod bulk;
 mod bytes;

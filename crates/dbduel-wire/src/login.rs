@@ -246,12 +246,12 @@ impl Login {
 
     /// The part that a request for TLS and the login have in common.
     fn put_head(&self, out: &mut Vec<u8>) {
-        let bits = self.capabilities.0;
-        out.extend_from_slice(&(bits as u32).to_le_bytes());
-        out.extend_from_slice(&(PAYLOAD_LIMIT as u32).to_le_bytes());
+        let (low, high) = self.capabilities.halves();
+        out.extend_from_slice(&low);
+        out.extend_from_slice(&PAYLOAD_LIMIT.to_le_bytes()[..4]);
         out.push(COLLATION);
         out.extend_from_slice(&[0; 19]);
-        out.extend_from_slice(&((bits >> 32) as u32).to_le_bytes());
+        out.extend_from_slice(&high);
     }
 
     fn login_packet(&mut self) -> Vec<u8> {

@@ -37,7 +37,7 @@ pub fn append(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u8>))
 }
 
 fn put_header(out: &mut [u8], at: usize, length: usize, sequence: u8) {
-    let [a, b, c, ..] = (length as u32).to_le_bytes();
+    let [a, b, c, ..] = length.to_le_bytes();
     out[at..at + HEADER_LENGTH].copy_from_slice(&[a, b, c, sequence]);
 }
 
@@ -51,9 +51,14 @@ fn split(out: &mut Vec<u8>, start: usize, length: usize, sequence: u8) -> u8 {
         let size = (length - frame * FRAME_LIMIT).min(FRAME_LIMIT);
         let header = start + frame * (HEADER_LENGTH + FRAME_LIMIT);
         out.copy_within(from..from + size, header + HEADER_LENGTH);
-        put_header(out, header, size, sequence.wrapping_add(frame as u8));
+        put_header(
+            out,
+            header,
+            size,
+            sequence.wrapping_add(frame.to_le_bytes()[0]),
+        );
     }
-    sequence.wrapping_add(frames as u8)
+    sequence.wrapping_add(frames.to_le_bytes()[0])
 }
 
 /// What a [`PacketReader`] found.

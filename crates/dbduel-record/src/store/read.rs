@@ -413,9 +413,9 @@ fn read_table<T: DeserializeOwned>(
         match row {
             Ok(row) => rows.push(row),
             Err(error) => {
-                let line = error
-                    .position()
-                    .map_or(0, |position| position.line() as usize);
+                let line = error.position().map_or(0, |position| {
+                    usize::try_from(position.line()).unwrap_or(usize::MAX)
+                });
                 complaints.add(file, line, error.to_string());
             }
         }

@@ -10,6 +10,7 @@ mod scan;
 use crate::autocorrelation::autocovariances;
 use crate::error::{StatsError, all_finite, bounded, not_negative, open_fraction};
 use crate::estimate::Estimate;
+use crate::moments::as_count;
 use crate::moments::{median, normal_point};
 use scan::{Split, scan};
 
@@ -189,7 +190,7 @@ fn shift(before: &[f64], after: &[f64]) -> Estimate {
     let (m, n) = (before.len() as f64, after.len() as f64);
     let deviation = (m * n * (m + n + 1.0) / 12.0).sqrt();
     let reach = normal_point(0.5 + 0.5 * CONFIDENCE) * deviation;
-    let low = ((0.5 * m * n - reach).floor().max(0.0)) as usize;
+    let low = as_count((0.5 * m * n - reach).floor());
     Estimate {
         value,
         low: differences[low],

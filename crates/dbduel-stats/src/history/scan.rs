@@ -1,6 +1,7 @@
 //! The rank scan of one segment. It does not know the rest of the history.
 
 use super::{CONFIDENCE, HistoryRule, SIDE_MIN};
+use crate::moments::as_count;
 use crate::random::RandomStream;
 
 /// A significant split of one segment, places counted from its start.
@@ -41,7 +42,7 @@ pub(super) fn scan(segment: &[f64], rule: &HistoryRule, start: usize) -> Option<
         permuted.push(value);
     }
     permuted.sort_unstable_by(f64::total_cmp);
-    let band = permuted[((permuted.len() as f64 * CONFIDENCE) as usize).min(permuted.len() - 1)];
+    let band = permuted[(as_count(permuted.len() as f64 * CONFIDENCE)).min(permuted.len() - 1)];
     let inside: Vec<usize> = (0..statistics.len())
         .filter(|index| statistics[*index] >= band)
         .collect();

@@ -7,6 +7,7 @@
 
 use super::coins::Coins;
 use super::statistic::{NEIGHBOURS, ROUNDING, Statistic, weight};
+use crate::moments::as_count;
 
 /// On which side of the hypothesis the data lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl FlipSpend {
     fn allowance(&self) -> usize {
         let share = self.units.len() as f64 / self.units_max as f64;
         // The tiny addend undoes rounding in products such as 0.05 · 0.2 · 5000 that are whole numbers.
-        (self.alpha * share * (self.paths + 1) as f64 + 1e-9).floor() as usize
+        as_count((self.alpha * share * (self.paths + 1) as f64 + 1e-9).floor())
     }
 
     fn look(&mut self) {

@@ -293,7 +293,7 @@ impl ReplyParser {
                         self.kinds.clear();
                         self.summary.result_sets += 1;
                         self.state = State::Columns { left };
-                        sink.result_set(left as usize);
+                        sink.result_set(usize::try_from(left).unwrap_or(usize::MAX));
                     }
                 },
                 State::Columns { left } => {

@@ -9,20 +9,20 @@ use crate::packet;
 /// Appends a greeting.
 pub fn append_greeting(out: &mut Vec<u8>, greeting: &Greeting) {
     packet::append(out, 0, |out| {
-        let bits = greeting.capabilities.0;
+        let (low, high) = greeting.capabilities.halves();
         let (first, second) = greeting.challenge.split_at(greeting.challenge.len().min(8));
         out.push(10);
         put_nul_bytes(out, greeting.version_text.as_bytes());
         out.extend_from_slice(&greeting.connection_id.to_le_bytes());
         out.extend_from_slice(first);
         out.resize(out.len() + 8 - first.len() + 1, 0);
-        out.extend_from_slice(&(bits as u16).to_le_bytes());
+        out.extend_from_slice(&low[..2]);
         out.push(greeting.collation);
         out.extend_from_slice(&greeting.status.0.to_le_bytes());
-        out.extend_from_slice(&((bits >> 16) as u16).to_le_bytes());
+        out.extend_from_slice(&low[2..]);
         out.push(u8::try_from(greeting.challenge.len() + 1).unwrap_or(u8::MAX));
         out.extend_from_slice(&[0; 6]);
-        out.extend_from_slice(&((bits >> 32) as u32).to_le_bytes());
+        out.extend_from_slice(&high);
         put_nul_bytes(out, second);
         put_nul_bytes(out, greeting.auth_method.as_bytes());
     });

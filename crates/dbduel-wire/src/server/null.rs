@@ -109,7 +109,7 @@ pub(super) fn answer(
             let (parameters, columns) = (shape.parameters, shape.columns());
             reply.prepared(
                 &Statement {
-                    id: prepared.len() as u32,
+                    id: u32::try_from(prepared.len()).unwrap_or(u32::MAX),
                     parameters,
                     columns,
                     warnings: 0,
