@@ -119,7 +119,7 @@ impl Words {
     }
 
     /// The next word as text in Lua's own memory, if it is one.
-    pub(super) fn raw_text(&mut self) -> Option<mlua::String> {
+    pub(super) fn raw_text(&mut self) -> Option<mlua::LuaString> {
         match self.pop()? {
             Value::String(text) => Some(text),
             _ => None,

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mlua::{ChunkMode, Function, Lua};
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua};
 
 /// Texts that are remembered; more than any script has.
 const CHUNKS_MAX: usize = 256;

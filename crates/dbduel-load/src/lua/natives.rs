@@ -98,7 +98,7 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
 
     let own = Rc::clone(shared);
     // None, and why, for what cannot be read and what is no Lua.
-    let compile = move |lua: &Lua, path: mlua::String| {
+    let compile = move |lua: &Lua, path: mlua::LuaString| {
         let Ok(path) = path.to_str() else {
             let path = path.to_string_lossy();
             let why = format!("cannot open {path}: the path is not in UTF-8");
@@ -110,7 +110,7 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
         })
     };
     host.set("compile", lua.create_function(compile)?)?;
-    let is_file = |_: &Lua, path: mlua::String| {
+    let is_file = |_: &Lua, path: mlua::LuaString| {
         let path = std::path::PathBuf::from(path.to_string_lossy());
         Ok(path.is_file())
     };
@@ -217,7 +217,7 @@ unsafe extern "C" fn fill(dice: *const RefCell<Dice>, text: *mut u8, length: usi
 
 fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     let own = Rc::clone(shared);
-    let print = move |_: &Lua, text: mlua::String| {
+    let print = move |_: &Lua, text: mlua::LuaString| {
         own.sink.show(Message::Print(&text.as_bytes()));
         Ok(())
     };
@@ -235,7 +235,7 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     };
     host.set("alert", lua.create_function(alert)?)?;
     let own = Rc::clone(shared);
-    let fatal_sql = move |_: &Lua, query: mlua::String| {
+    let fatal_sql = move |_: &Lua, query: mlua::LuaString| {
         if let Some((error, function)) = &*own.last_error.borrow() {
             let text = match query.to_string_lossy() {
                 query if query == "<prepared statement>" => {
@@ -311,7 +311,7 @@ fn results(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
 
 fn bulk(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     let own = Rc::clone(shared);
-    let bulk_init = move |_: &Lua, (connection, prefix): (usize, mlua::String)| {
+    let bulk_init = move |_: &Lua, (connection, prefix): (usize, mlua::LuaString)| {
         let prefix = prefix.as_bytes().to_vec();
         if prefix.len() >= BULK_BYTES {
             return Ok(false);
@@ -328,7 +328,7 @@ fn bulk(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     host.set("bulk_init", lua.create_function(bulk_init)?)?;
     // True: it does not fit, so take the statement and come again. None: there is no beginning.
     let own = Rc::clone(shared);
-    let bulk_next = move |_: &Lua, (connection, tuple): (usize, mlua::String)| {
+    let bulk_next = move |_: &Lua, (connection, tuple): (usize, mlua::LuaString)| {
         let mut bulks = own.bulks.borrow_mut();
         let Some(bulk) = at(&mut bulks, connection) else {
             return Ok(None);

@@ -10,7 +10,9 @@
 //! always     report.json: everything concluded; report.schema.json: what its fields mean
 //! ```
 
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod table;
 mod tables;
@@ -27,7 +29,6 @@ use crate::console;
 use crate::exit::Exit;
 use crate::judge;
 use crate::report;
-use table::Table;
 
 /// Options of `dbduel export`.
 #[derive(Debug, Args)]
@@ -54,19 +55,15 @@ pub enum ExportFormat {
     /// One text file per table.
     Csv,
     /// One database with all tables and the series within slices.
+    #[cfg(feature = "sqlite")]
     Sqlite,
     /// One file per table and per series within slices.
+    #[cfg(feature = "parquet")]
     Parquet,
 }
 
 /// Tables that the record itself holds as CSV.
 const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
-
-/// A file to be written.
-enum Content<'a> {
-    Bytes(Vec<u8>),
-    Database(&'a [Table]),
-}
 
 /// Writes the files.
 ///
@@ -88,40 +85,39 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
         tables::ticks(&record),
         tables::seconds(&record),
     ];
-    let mut files: Vec<(PathBuf, Content<'_>)> = Vec::new();
+    let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let place = |name: &str| arguments.output.join(name);
     for format in &arguments.formats {
         match format {
             ExportFormat::Csv => {
                 let wanted = tables.iter().filter(|one| !KEPT_AS_CSV.contains(&one.name));
                 for table in wanted {
-                    let bytes = text::bytes(table)?;
-                    files.push((place(&format!("{}.csv", table.name)), Content::Bytes(bytes)));
+                    files.push((place(&format!("{}.csv", table.name)), text::bytes(table)?));
                 }
             }
+            #[cfg(feature = "sqlite")]
             ExportFormat::Sqlite => {
-                files.push((place("record.sqlite"), Content::Database(&tables)));
+                files.push((place("record.sqlite"), sqlite::bytes(&tables)?));
             }
-            ExportFormat::Parquet => files.extend(tables.iter().map(|table| {
-                let bytes = parquet::bytes(table);
-                let name = format!("{}.parquet", table.name);
-                (place(&name), Content::Bytes(bytes))
-            })),
+            #[cfg(feature = "parquet")]
+            ExportFormat::Parquet => {
+                for table in &tables {
+                    let name = format!("{}.parquet", table.name);
+                    files.push((place(&name), parquet::bytes(table)?));
+                }
+            }
         }
     }
     let text = json.render(&summary, &findings, &options).text;
     let schema = report::json::schema_text();
-    files.push((place("report.json"), Content::Bytes(text.into_bytes())));
-    files.push((
-        place("report.schema.json"),
-        Content::Bytes(schema.into_bytes()),
-    ));
+    files.push((place("report.json"), text.into_bytes()));
+    files.push((place("report.schema.json"), schema.into_bytes()));
     write_all(&arguments.output, &files)?;
     Ok(Exit::Done)
 }
 
 /// Writes all of the files, or none when one of them is there already.
-fn write_all(folder: &Path, files: &[(PathBuf, Content<'_>)]) -> Result<()> {
+fn write_all(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     fs::create_dir_all(folder)
         .with_context(|| format!("could not create `{}`", folder.display()))?;
     for (path, _) in files {
@@ -132,19 +128,18 @@ fn write_all(folder: &Path, files: &[(PathBuf, Content<'_>)]) -> Result<()> {
             );
         }
     }
-    for (path, content) in files {
-        match content {
-            Content::Bytes(bytes) => fs::write(path, bytes)
-                .with_context(|| format!("could not write `{}`", path.display()))?,
-            Content::Database(tables) => sqlite::write(path, tables)?,
-        }
+    for (path, bytes) in files {
+        fs::write(path, bytes).with_context(|| format!("could not write `{}`", path.display()))?;
         console::print(&format!("{}\n", path.display()))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
+#[cfg(all(feature = "parquet", feature = "sqlite"))]
 mod tests {
+    use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+
     use super::tables::FIGURES;
     use super::*;
     use crate::judge::synthetic::{Observation, Scenario};
@@ -218,12 +213,12 @@ mod tests {
         let database = rusqlite::Connection::open(arguments.output.join("record.sqlite")).unwrap();
         for name in ["verdicts", "measures", "costs", "slices"] {
             let rows = read(&arguments.output.join(format!("{name}.csv")));
-            let count: usize = database
+            let count: i64 = database
                 .query_row(&format!("SELECT count(*) FROM {name}"), [], |row| {
                     row.get(0)
                 })
                 .unwrap();
-            assert_eq!(count, rows.len(), "{name}");
+            assert_eq!(usize::try_from(count).unwrap(), rows.len(), "{name}");
         }
         let slowest = "SELECT contender FROM verdicts WHERE ratio > 1 ORDER BY ratio DESC LIMIT 1";
         let first: String = database.query_row(slowest, [], |row| row.get(0)).unwrap();
@@ -235,9 +230,17 @@ mod tests {
             .query_row("SELECT sum(ok) FROM slices", [], |row| row.get(0))
             .unwrap();
         assert_eq!(ticks, slices);
-        for name in ["slices", "seconds"] {
-            let file = fs::read(arguments.output.join(format!("{name}.parquet"))).unwrap();
-            assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+        for name in [
+            "verdicts", "measures", "costs", "slices", "ticks", "seconds",
+        ] {
+            let rows: i64 = database
+                .query_row(&format!("SELECT count(*) FROM {name}"), [], |row| {
+                    row.get(0)
+                })
+                .unwrap();
+            let file = fs::File::open(arguments.output.join(format!("{name}.parquet"))).unwrap();
+            let reader = SerializedFileReader::new(file).unwrap();
+            assert_eq!(reader.metadata().file_metadata().num_rows(), rows, "{name}");
         }
     }
 

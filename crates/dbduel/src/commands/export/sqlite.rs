@@ -1,24 +1,16 @@
 //! Tables as one SQLite database.
 
-use std::path::Path;
-
-use anyhow::{Context as _, Result};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::table::{Cell, Kind, Table};
 
-/// Writes a database that holds these tables and nothing else.
+/// A database that holds these tables and nothing else.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn write(path: &Path, tables: &[Table]) -> Result<()> {
-    let failed = || format!("could not write `{}`", path.display());
-    fill(path, tables).with_context(failed)
-}
-
-fn fill(path: &Path, tables: &[Table]) -> rusqlite::Result<()> {
-    let mut connection = Connection::open(path)?;
+/// When SQLite cannot hold them.
+pub fn bytes(tables: &[Table]) -> rusqlite::Result<Vec<u8>> {
+    let mut connection = Connection::open_in_memory()?;
     let transaction = connection.transaction()?;
     for table in tables {
         let columns: Vec<String> = table
@@ -34,7 +26,8 @@ fn fill(path: &Path, tables: &[Table]) -> rusqlite::Result<()> {
             insert.execute(params_from_iter(row))?;
         }
     }
-    transaction.commit()
+    transaction.commit()?;
+    Ok(connection.serialize("main")?.to_vec())
 }
 
 fn type_of(kind: Kind) -> &'static str {
