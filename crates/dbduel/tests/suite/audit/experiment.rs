@@ -1,0 +1,101 @@
+//! The audit of an experiment file, before anything is started.
+
+use std::fs;
+
+use super::super::lab::shipped;
+use super::super::plans::experiments;
+use super::{audit, check_error, json, text};
+
+#[test]
+fn settings_of_an_experiment_that_its_server_does_not_take_are_errors_with_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = directory.path().join("duel.toml");
+    let lines = "[contenders.a]\nserver = \"mysql-5.6.24\"\n[contenders.b]\nlike = \"a\"\n\
+                 [contenders.b.settings]\ninnodb_flush_method = \"O_DIRCT\"\n\
+                 [workload]\nname = \"oltp-read-write\"\n";
+    fs::write(&experiment, lines).unwrap();
+    check_error(
+        &[text(&experiment), "--dry"],
+        &["duel.toml:6:1: ", "contender `b`", "O_DIRECT_NO_FSYNC"],
+    );
+    let lines = lines.replace(
+        "innodb_flush_method = \"O_DIRCT\"",
+        "innodb_redo_log_capacity = \"1G\"",
+    );
+    fs::write(&experiment, lines).unwrap();
+    check_error(
+        &[text(&experiment), "--dry"],
+        &[
+            "duel.toml:6:1: ",
+            "`innodb_redo_log_capacity` is an option of MySQL 8.0 to 9.7",
+        ],
+    );
+}
+
+#[test]
+fn a_dry_audit_of_an_experiment_starts_nothing() {
+    let ladder = shipped().join("contest-d-doublewrite-ladder.toml");
+    let report = json(&[text(&ladder), "--dry"], 0);
+    let findings = report["audit"]["findings"].as_array().unwrap();
+    let declared = findings
+        .iter()
+        .find(|finding| finding["rule"] == "torn_page.protection")
+        .unwrap();
+    assert_eq!(declared["kind"], "declared");
+}
+
+/// What a server refuses, or makes the contest void, shows here and not when somebody runs it.
+#[test]
+fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
+    let mut audited = 0;
+    for path in experiments() {
+        let output = audit(&[text(&path), "--dry"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        // The version of a server that is installed is not known without starting it.
+        let is_unknown = said.contains("shows only when it is started");
+        let code = output.status.code();
+        assert!(is_unknown || code == Some(0), "{}: {said}", path.display());
+        audited += usize::from(!is_unknown);
+    }
+    assert!(audited >= 10, "{audited}");
+}
+
+/// Nothing is fetched, and neither the home nor the directory of results holds anything afterwards.
+#[test]
+fn a_contest_that_is_void_by_its_file_stops_before_anything_is_fetched() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |content: &str| {
+        let (experiment, home) = (
+            directory.path().join("duel.toml"),
+            directory.path().join("home"),
+        );
+        fs::write(&experiment, content).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_dbduel"))
+            .args(["--home", text(&home), "run", text(&experiment), "--results"])
+            .arg(directory.path().join("results"))
+            .output()
+            .unwrap();
+        let left: Vec<_> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["duel.toml"], "something was written");
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let duel = "[contenders.a]\nserver = \"mysql-5.5.34\"\n[contenders.b]\nserver = \"mariadb-10.1.8\"\n\
+                settings = { innodb_flush_log_at_trx_commit = 2 }\n[workload]\nname = \"oltp-read-write\"\n";
+    let (code, said) = run(duel);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("D1: Commit durability") && said.contains("about = [\"D1\"]"),
+        "{said}"
+    );
+    let (code, said) = run(&format!("{duel}[sweep]\ntable_size = [1000, 2000]\n"));
+    assert_eq!(code, Some(4), "{said}");
+    let (code, said) = run(&duel.replace("trx_commit = 2", "trx_commit = \"two\""));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("duel.toml:5:14: contender `b`"), "{said}");
+}
