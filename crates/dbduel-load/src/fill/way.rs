@@ -137,43 +137,29 @@ impl Way {
         seed: u64,
         watch: &FillWatch,
     ) -> Result<(), FillError> {
-        let statement = |source| FillError::Statement {
-            table: table.name.clone(),
-            source,
-        };
         let mut attempts_left = ATTEMPTS;
         loop {
             let progress = BatchProgress::new(watch);
             attempts_left -= 1;
-            match self.fill_once(connection, table, chunks, seed, &progress) {
+            let filled = connection
+                .execute("START TRANSACTION")
+                .map_err(failed(table));
+            let filled = filled
+                .and_then(|_| self.send(connection, table, chunks, seed, &progress))
+                .and_then(|taken| {
+                    ledger::rows_are_in(connection, table, chunks, taken).map_err(failed(table))
+                })
+                .and_then(|()| connection.execute("COMMIT").map_err(failed(table)));
+            match filled {
                 Err(FillError::Statement { source, .. })
                     if attempts_left > 0 && is_lock_conflict(&source) =>
                 {
                     progress.undo();
-                    connection.execute("ROLLBACK").map_err(statement)?;
+                    connection.execute("ROLLBACK").map_err(failed(table))?;
                 }
-                outcome => return outcome,
+                outcome => return outcome.map(|_| ()),
             }
         }
-    }
-
-    fn fill_once(
-        self,
-        connection: &mut Connection,
-        table: &Table,
-        chunks: &Range<u64>,
-        seed: u64,
-        progress: &BatchProgress<'_>,
-    ) -> Result<(), FillError> {
-        let statement = |source| FillError::Statement {
-            table: table.name.clone(),
-            source,
-        };
-        connection.execute("START TRANSACTION").map_err(statement)?;
-        let taken = self.send(connection, table, chunks, seed, progress)?;
-        ledger::rows_are_in(connection, table, chunks, taken).map_err(statement)?;
-        connection.execute("COMMIT").map_err(statement)?;
-        Ok(())
     }
 
     /// Sends these chunks of a table. Returns the rows that the server took.
@@ -210,6 +196,14 @@ impl Way {
     }
 }
 
+/// The error of a statement on this table.
+fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
+    |source| FillError::Statement {
+        table: table.name.clone(),
+        source,
+    }
+}
+
 fn is_lock_conflict(error: &QueryError) -> bool {
     error
         .code()
@@ -231,10 +225,7 @@ fn load(
     let mut content = infile::Content::new(Rows::new(table, chunks, seed), progress);
     let summary = connection
         .load(&infile::statement(table), &mut content)
-        .map_err(|source| FillError::Statement {
-            table: table.name.clone(),
-            source,
-        })?;
+        .map_err(failed(table))?;
     let taken = summary.affected_rows;
     all_taken(table, rows::count(table, chunks), taken, summary.warnings)?;
     Ok(taken)
@@ -269,12 +260,7 @@ fn insert(
         if progress.is_cancelled() {
             return Err(FillError::Cancelled);
         }
-        let summary = connection
-            .execute(sql)
-            .map_err(|source| FillError::Statement {
-                table: table.name.clone(),
-                source,
-            })?;
+        let summary = connection.execute(sql).map_err(failed(table))?;
         taken += summary.affected_rows;
         progress.add(rows);
         Ok(())
@@ -291,13 +277,9 @@ fn bulk(
     bytes_max: usize,
     progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
-    let failed = |source| FillError::Statement {
-        table: table.name.clone(),
-        source,
-    };
     let statement = connection
         .prepare(&bulk::statement(table))
-        .map_err(failed)?;
+        .map_err(failed(table))?;
     let mut rows = Rows::new(table, chunks, seed);
     let mut batch = Batch::new(table);
     let (mut sent, mut taken, mut warnings) = (0, 0, 0);
@@ -308,13 +290,13 @@ fn bulk(
         let kinds = batch.kinds();
         let summary = connection
             .execute_for_all(&statement, &kinds, batch.values(&kinds))
-            .map_err(failed)?;
+            .map_err(failed(table))?;
         taken += summary.affected_rows;
         warnings += summary.warnings;
         sent += batch.rows();
         progress.add(batch.units());
     }
-    connection.forget(statement).map_err(failed)?;
+    connection.forget(statement).map_err(failed(table))?;
     all_taken(table, sent, taken, warnings)?;
     Ok(taken)
 }
