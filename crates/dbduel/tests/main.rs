@@ -31,6 +31,7 @@ mod suite {
     pub mod observe;
     pub mod on_server;
     pub mod plans;
+    pub mod prepare;
     pub mod reserved;
     pub mod search;
     pub mod small_disk;

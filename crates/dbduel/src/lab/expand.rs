@@ -32,6 +32,7 @@ use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
 pub use extension::{least_extension_s, more_blocks};
+pub use extras::same_server;
 pub use schedule::load_s;
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};

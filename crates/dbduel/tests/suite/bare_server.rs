@@ -261,10 +261,14 @@ impl Tree {
                 }
             }
         }
-        let engine = if is_mariadb {
-            "--enforce-storage-engine="
-        } else {
-            "--default-storage-engine=MyISAM"
+        self.bootstrap(data, &sql);
+    }
+
+    /// Executes statements, a line each, on data of a MariaDB or an old MySQL without starting a server for clients.
+    pub fn bootstrap(&self, data: &Path, sql: &str) {
+        let engine = match self.build["product"] == "mariadb" {
+            true => "--enforce-storage-engine=",
+            false => "--default-storage-engine=MyISAM",
         };
         let mut child = self
             .command(data)

@@ -1,7 +1,7 @@
 //! The arena: every contender's server, of which at most one is awake.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
@@ -13,6 +13,10 @@ use dbduel_record::Plan;
 use super::Setting;
 use crate::lab::drive::LoadProcess;
 use crate::lab::server::{RunningServer, Sandbox};
+
+/// Time from a broken connection until the server's process, if it was killed, has ended.
+const END_SHOWS: Duration = Duration::from_secs(1);
+const END_POLL: Duration = Duration::from_millis(10);
 
 /// A contender in its place.
 pub struct Resident {
@@ -92,6 +96,48 @@ impl Resident {
                 address,
                 credentials,
             } => Ok((address.clone(), credentials.clone())),
+        }
+    }
+
+    /// Whether the server still runs.
+    pub fn health(&mut self) -> Health {
+        let Place::Sandboxed(own) = &mut self.place else {
+            return Health::Alive;
+        };
+        let Some(server) = &mut own.server else {
+            return Health::Dead {
+                how: "it was stopped".to_owned(),
+            };
+        };
+        match server.ended() {
+            Ok(None) => Health::Alive,
+            Ok(Some(status)) => {
+                let log = server.log_since_start();
+                let words: Vec<&str> = log.lines().rev().take(3).collect();
+                let words: Vec<&str> = words.into_iter().rev().collect();
+                Health::Dead {
+                    how: format!("{status}; its log ends: {}", words.join(" / ")),
+                }
+            }
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+
+    /// How a server of ours ended that was not stopped, which is waited for a moment: a killed process closes its
+    /// connections before its end shows. `None` when it runs.
+    pub fn ended_by_itself(&mut self) -> Option<String> {
+        let end = Instant::now() + END_SHOWS;
+        loop {
+            let is_started = matches!(&self.place, Place::Sandboxed(own) if own.server.is_some());
+            match self.health() {
+                Health::Dead { how } if is_started => return Some(how),
+                Health::Alive if is_started && Instant::now() < end => {
+                    std::thread::sleep(END_POLL);
+                }
+                _ => return None,
+            }
         }
     }
 
@@ -179,28 +225,7 @@ impl Arena {
 
     /// Whether the contender's server still runs.
     pub fn health(&mut self, contender: usize) -> Health {
-        let Place::Sandboxed(own) = &mut self.residents[contender].place else {
-            return Health::Alive;
-        };
-        let Some(server) = &mut own.server else {
-            return Health::Dead {
-                how: "it was stopped".to_owned(),
-            };
-        };
-        match server.ended() {
-            Ok(None) => Health::Alive,
-            Ok(Some(status)) => {
-                let log = server.log_since_start();
-                let words: Vec<&str> = log.lines().rev().take(3).collect();
-                let words: Vec<&str> = words.into_iter().rev().collect();
-                Health::Dead {
-                    how: format!("{status}; its log ends: {}", words.join(" / ")),
-                }
-            }
-            Err(error) => Health::Dead {
-                how: format!("{error:#}"),
-            },
-        }
+        self.residents[contender].health()
     }
 
     /// Stops a server in order, starts it again and freezes it.
@@ -231,10 +256,9 @@ impl Arena {
             bail!("`{name}` is not ours to start")
         };
         own.server = None;
-        let deadline = Duration::from_secs_f64(plan.limits.server_start_s);
         let server = own
             .sandbox
-            .start(deadline)
+            .start(&plan.limits)
             .with_context(|| format!("`{name}` did not come up again"))?;
         let seconds = server.ready_after().as_secs_f64();
         own.server = Some(server);

@@ -157,19 +157,17 @@ fn stage(
     }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(setting, past, &mut arena, journal)?;
-    let mut load = LoadProcess::start(&setting.plan.load)?;
-    let sessions = arena.connect_clients(setting.plan, &mut load)?;
-    prepare::keep_sessions(sessions, &mut evidence, journal)?;
-    prepare::check_fairness(setting, evidence, journal)?;
-    let progress = Progress::resume(past, epoch);
-    let contest = Contest {
+    let mut contest = Contest {
         setting,
         arena,
-        load,
-        journal,
-        progress,
+        load: LoadProcess::start(&setting.plan.load)?,
+        journal: &mut *journal,
+        progress: Progress::resume(past, epoch),
         observers: Observers::new(setting),
     };
+    let sessions = contest.connect_clients()?;
+    prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
+    prepare::check_fairness(setting, evidence, contest.journal)?;
     let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);
     setting.board.enter(Phase::Closing);

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dbduel_load::address::Address;
+use dbduel_load::session::Session;
 use dbduel_record::event::{Event, Severity};
 use dbduel_record::{Record, RecordError};
 
@@ -38,6 +40,36 @@ impl Contest<'_> {
                 Ok(()) => return self.arena.rest(),
                 Err(error) => self.allow_failure(contender, error)?,
             }
+        }
+    }
+
+    /// Connects the clients of all contenders for the first time. A load process or servers that have ended since they were
+    /// prepared are started again.
+    ///
+    /// # Errors
+    /// When clients cannot be connected for another reason, or the plan's number of restarts is used up.
+    pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
+        let plan = self.setting.plan;
+        loop {
+            let failure = match self.arena.connect_clients(plan, &mut self.load) {
+                Ok(sessions) => return Ok(sessions),
+                Err(failure) => failure,
+            };
+            let mut died = Vec::new();
+            for contender in 0..plan.contenders.len() {
+                if let Some(how) = self.arena.resident(contender).ended_by_itself() {
+                    died.push((contender, how));
+                }
+            }
+            let is_over = self.progress.restarts >= plan.limits.server_restarts;
+            if is_over || (died.is_empty() && !self.load.is_broken()) {
+                return Err(failure);
+            }
+            self.progress.restarts += 1;
+            for (contender, how) in died {
+                self.restart_server(contender, how)?;
+            }
+            self.replace_load()?;
         }
     }
 
@@ -77,14 +109,7 @@ impl Contest<'_> {
     /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
     fn restart_load(&mut self, but: usize) -> Result<()> {
         let plan = self.setting.plan;
-        self.journal.notice(finding(
-            "load.restarted",
-            Severity::Note,
-            &[],
-            "the load process ended or did not answer and was started again".to_owned(),
-            "look for what ended it: the kernel's log names processes that were killed for want of memory",
-        ))?;
-        self.load = LoadProcess::start(&plan.load)?;
+        self.replace_load()?;
         for other in (0..plan.contenders.len()).filter(|&other| other != but) {
             self.arena.activate(other)?;
             if let Err(error) = self.arena.reconnect_clients(plan, &mut self.load, other) {
@@ -95,6 +120,21 @@ impl Contest<'_> {
                 self.allow_failure(other, error)?;
             }
         }
+        Ok(())
+    }
+
+    /// Starts the load process again, without clients; states it where the one before had failed.
+    fn replace_load(&mut self) -> Result<()> {
+        if self.load.is_broken() {
+            self.journal.notice(finding(
+                "load.restarted",
+                Severity::Note,
+                &[],
+                "the load process ended or did not answer and was started again".to_owned(),
+                "look for what ended it: the kernel's log names processes that were killed for want of memory",
+            ))?;
+        }
+        self.load = LoadProcess::start(&self.setting.plan.load)?;
         Ok(())
     }
 

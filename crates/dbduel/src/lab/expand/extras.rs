@@ -45,7 +45,13 @@ pub(super) fn complete_injection(
     })
 }
 
-/// Refuses contenders that are one and the same running server: each would work on the other's data.
+/// What is said of two contenders that are one running server.
+#[must_use]
+pub fn same_server(one: &str, other: &str) -> String {
+    format!("`{one}` and `{other}` are the same running server; a contender needs one of its own")
+}
+
+/// Refuses contenders that are by their addresses one and the same running server: each would work on the other's data.
 pub(super) fn check_running_once(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -65,16 +71,9 @@ pub(super) fn check_running_once(
             .find(|one| address(one).is_some_and(|other| other.is_same_place(&own)))
         {
             let written = &experiment.contenders[index];
-            let span = written
-                .server
-                .as_ref()
-                .map_or(&written.name.span, |server| &server.span);
             report.add(
-                span,
-                format!(
-                    "`{}` and `{}` are the same running server; a contender needs one of its own",
-                    same.name, contender.name
-                ),
+                &written.server_span(),
+                same_server(&same.name, &contender.name),
             );
         }
     }

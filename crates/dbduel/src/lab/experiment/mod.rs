@@ -126,6 +126,17 @@ pub struct Contender {
     pub tables: Vec<WrittenParameter>,
 }
 
+impl Contender {
+    /// Where its server is written, or its name where that is inherited.
+    #[must_use]
+    pub fn server_span(&self) -> std::ops::Range<usize> {
+        let server = self.server.as_ref();
+        server
+            .map_or(&self.name.span, |server| &server.span)
+            .clone()
+    }
+}
+
 /// A parameter of a workload: its name and its value.
 pub type WrittenParameter = (Located<String>, Located<serde_json::Value>);
 

@@ -8,21 +8,26 @@ mod running;
 mod sandboxed;
 mod session;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use dbduel_load::workloads::{self, Workload};
-use dbduel_record::Record;
-use dbduel_record::event::{Event, LoadTime};
+use dbduel_record::event::{Event, LoadTime, Severity};
 use dbduel_record::facts::FileSizes;
+use dbduel_record::foreign::read_text;
+use dbduel_record::{Record, RecordError};
 
 use super::Setting;
 use super::arena::{Arena, Place, Resident};
 use super::journal::Journal;
+use super::measure::finding;
 use super::{conditions, durability};
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
+use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
+use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server::{Meaning, Sandbox, ServerName, file_sizes};
 use crate::report::words;
 
@@ -53,13 +58,16 @@ pub fn prepare(
     let plan = setting.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut candidates = Vec::new();
+    let mut connections = Vec::new();
     for (number, contender) in plan.contenders.iter().enumerate() {
         interrupt::check()?;
         let name = ServerName::parse(&contender.server)?;
         candidates.push(match &name.meaning {
             Meaning::Running { address, user } => {
                 let statement = Duration::from_secs_f64(plan.limits.statement_s);
-                let resident = running::visit(contender, address, user.as_deref(), statement)?;
+                let (resident, connection) =
+                    running::visit(contender, address, user.as_deref(), statement)?;
+                connections.push((contender, connection));
                 Candidate::Running(resident)
             }
             Meaning::Provided { .. } => {
@@ -71,34 +79,128 @@ pub fn prepare(
             }
         });
     }
+    running::check_distinct(setting, &mut connections)?;
+    drop(connections);
     announcement::announce(setting, past, workload, &mut candidates)?;
     let mut evidence = Vec::new();
-    for (contender, candidate) in plan.contenders.iter().zip(candidates) {
-        interrupt::check()?;
-        let mut resident = match candidate {
-            Candidate::Running(resident) => {
-                running::settle(setting, past, resident, workload, journal)?
-            }
-            Candidate::Sandboxed(sandbox) => {
-                sandboxed::settle(setting, past, contender, *sandbox, workload, journal)?
-            }
-        };
-        if is_dataset_known(past, &contender.name) {
-            // However the last start ended, its servers may have ended with it.
-            let log = past.commits_of(&contender.name);
-            durability::compare_quietly(setting, &mut resident, &log, journal)?;
-        }
-        evidence.push(interview::interview(
-            setting,
-            past,
-            &mut resident,
-            workload,
-            journal,
-        )?);
+    let mut restarts = 0;
+    for (number, candidate) in candidates.into_iter().enumerate() {
+        let placed = place(setting, past, number, candidate, workload, journal);
+        let (resident, answers) = placed.or_else(|failure| {
+            place_again(setting, number, failure, workload, journal, &mut restarts)
+        })?;
+        evidence.push(answers);
         arena.add(resident)?;
     }
     compare_digests(&Record::open(setting.record)?)?;
     Ok(evidence)
+}
+
+/// Puts a contender in its place: its server with its data, asked what it is.
+///
+/// # Errors
+/// [`ServerEnded`] when the server ended by itself meanwhile.
+fn place(
+    setting: &Setting<'_>,
+    past: &Record,
+    number: usize,
+    candidate: Candidate,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<(Resident, ServerEvidence)> {
+    interrupt::check()?;
+    let contender = &setting.plan.contenders[number];
+    let (mut resident, content) = match candidate {
+        Candidate::Running(resident) => (resident, None),
+        Candidate::Sandboxed(sandbox) => {
+            let started = sandboxed::start_on_data(setting, past, contender, *sandbox)?;
+            (started.0, Some(started.1))
+        }
+    };
+    let settle = |resident: &mut Resident| {
+        match content {
+            Some(content) => {
+                sandboxed::settle(setting, contender, resident, content, workload, journal)?;
+            }
+            None => running::settle(setting, past, resident, workload, journal)?,
+        }
+        if is_dataset_known(past, &contender.name) {
+            // However the last start ended, its servers may have ended with it.
+            let log = past.commits_of(&contender.name);
+            durability::compare_quietly(setting, resident, &log, journal)?;
+        }
+        interview::interview(setting, past, resident, workload, journal)
+    };
+    match settle(&mut resident) {
+        Ok(answers) => Ok((resident, answers)),
+        Err(failure) => Err(match resident.ended_by_itself() {
+            Some(how) => failure.context(ServerEnded { how }),
+            None => failure,
+        }),
+    }
+}
+
+/// After the server of a contender ended while it was put in its place: once more, from the beginning unless its data were
+/// complete.
+///
+/// # Errors
+/// `failure` when the server did not end by itself, or the plan's number of restarts is used up.
+fn place_again(
+    setting: &Setting<'_>,
+    number: usize,
+    mut failure: anyhow::Error,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+    restarts: &mut u32,
+) -> Result<(Resident, ServerEvidence)> {
+    let contender = &setting.plan.contenders[number];
+    let name = ServerName::parse(&contender.server)?;
+    while let Some(ServerEnded { how }) = failure.downcast_ref()
+        && *restarts < setting.plan.limits.server_restarts
+        && !failure.is::<RecordError>()
+    {
+        interrupt::check()?;
+        *restarts += 1;
+        setting.console.say(&format!(
+            "{}: its server ended by itself ({how}); preparing it again",
+            contender.name
+        ));
+        journal.notice(finding(
+            "prepare.repeated",
+            Severity::Note,
+            &[&contender.name],
+            format!(
+                "The server of `{}` ended while the contest was prepared and was prepared again: {how}",
+                contender.name
+            ),
+            "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
+        ))?;
+        let past = Record::open(setting.record)?;
+        let (sandbox, _) = sandboxed::create(setting, number, contender, &name)?;
+        let candidate = Candidate::Sandboxed(Box::new(sandbox));
+        match place(setting, &past, number, candidate, workload, journal) {
+            Ok(placed) => return Ok(placed),
+            Err(again) => failure = again,
+        }
+    }
+    Err(failure)
+}
+
+/// The server of a contender ended by itself while the contest was prepared.
+#[derive(Debug, thiserror::Error)]
+#[error("the server ended by itself ({how})")]
+struct ServerEnded {
+    how: String,
+}
+
+/// A mistake at a place of the experiment; `None` without the place or the text.
+fn trouble(setting: &Setting<'_>, span: Option<Range<usize>>, message: &str) -> Option<Troubles> {
+    let text = read_text(setting.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
+    let span = span.filter(|span| span.end <= text.len() && !text.is_empty())?;
+    Some(Troubles {
+        path: setting.experiment_path.to_owned(),
+        list: vec![Trouble::at(&text, span.start, message.to_owned())],
+    })
 }
 
 /// True when an earlier start of this run put the contender's data in place. What it did to them since

@@ -3,22 +3,26 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::ConnectOptions;
+use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
-use super::{Origin, is_dataset_known, ready};
+use super::{Origin, is_dataset_known, ready, trouble};
+use crate::chance::secret;
 use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident};
 use crate::lab::contest::journal::Journal;
 use crate::lab::dataset;
+use crate::lab::expand::same_server;
+use crate::lab::experiment;
+use crate::lab::facts::scalar;
 use crate::lab::login::{self, Told};
 use crate::lab::server::DATABASE;
 
-/// Logs in and sees that our database is there; a statement may take as long as `statement`.
+/// Logs in and sees that our database is there; a statement may take as long as `statement`. Returns the connection too.
 ///
 /// # Errors
 /// When the server does not answer or does not let us in.
@@ -27,7 +31,7 @@ pub fn visit(
     address: &Address,
     user: Option<&str>,
     statement: Duration,
-) -> Result<Resident> {
+) -> Result<(Resident, Connection)> {
     let about = || format!("contender `{}`", contender.name);
     let file = contender.password_file.as_deref().map(Path::new);
     let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
@@ -42,11 +46,53 @@ pub fn visit(
         address: address.clone(),
         credentials,
     };
-    Ok(Resident {
+    let resident = Resident {
         name: contender.name.clone(),
         database: DATABASE.to_owned(),
         place,
-    })
+    };
+    Ok((resident, connection))
+}
+
+/// Refuses running servers that are one and the same, reached over two addresses: each contender would work on the
+/// other's data. Of two connections to one server, the second sees the user-level lock of the first. A server that does
+/// not permit such locks is taken for one of its own.
+///
+/// # Errors
+/// At the place in the experiment of the second address.
+pub fn check_distinct(
+    setting: &Setting<'_>,
+    connections: &mut [(&Contender, Connection)],
+) -> Result<()> {
+    for first in 0..connections.len() {
+        let Some((one, others)) = connections[first..].split_first_mut() else {
+            break;
+        };
+        let lock = format!("dbduel-{}", secret(12)?);
+        let taken = scalar(&mut one.1, &format!("SELECT GET_LOCK('{lock}', 0)"));
+        if taken.as_deref() != Some("1") {
+            continue;
+        }
+        let owner = one.1.login().greeting.connection_id.to_string();
+        let asked = format!("SELECT IS_USED_LOCK('{lock}')");
+        let same = others
+            .iter_mut()
+            .position(|other| scalar(&mut other.1, &asked).as_ref() == Some(&owner));
+        if let Some(same) = same {
+            let other = others[same].0;
+            let message = same_server(&one.0.name, &other.name);
+            let written = setting.experiment.contenders.iter();
+            let written = written
+                .clone()
+                .find(|written| written.name.value == other.name);
+            let span = written.map(experiment::Contender::server_span);
+            return Err(match trouble(setting, span, &message) {
+                Some(trouble) => trouble.into(),
+                None => anyhow!(message),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Loads the workload's tables when there are none. Tables that are there are taken as they are; their
@@ -57,22 +103,22 @@ pub fn visit(
 pub fn settle(
     setting: &Setting<'_>,
     past: &Record,
-    mut resident: Resident,
+    resident: &mut Resident,
     workload: &'static dyn Workload,
     journal: &mut Journal,
-) -> Result<Resident> {
+) -> Result<()> {
     if is_dataset_known(past, &resident.name) {
-        return Ok(resident);
+        return Ok(());
     }
     let begun = Instant::now();
-    let is_ours = dataset::is_absent(setting.plan, workload, &mut resident)?;
+    let is_ours = dataset::is_absent(setting.plan, workload, resident)?;
     let mut load = None;
     if is_ours {
-        match dataset::fill(setting.plan, workload, &mut resident, setting.console) {
+        match dataset::fill(setting.plan, workload, resident, setting.console) {
             Ok(taken) => load = Some(taken),
             Err(error) => {
                 // Half a dataset would be taken for a whole one the next time.
-                let _ = dataset::clear(setting.plan, workload, &mut resident, setting.console);
+                let _ = dataset::clear(setting.plan, workload, resident, setting.console);
                 return Err(error);
             }
         }
@@ -81,6 +127,5 @@ pub fn settle(
         is_restored: !is_ours,
         load,
     };
-    ready(setting, &mut resident, workload, origin, begun, journal)?;
-    Ok(resident)
+    ready(setting, resident, workload, origin, begun, journal)
 }

@@ -6,18 +6,15 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
-use dbduel_record::foreign::read_text;
 use dbduel_record::plan::{Contender, Plan};
 
-use super::{Origin, is_dataset_known, ready};
+use super::{Origin, is_dataset_known, ready, trouble};
 use crate::interrupt;
 use crate::lab::contest::Setting;
 use crate::lab::contest::arena::{Place, Resident, Sandboxed, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
-use crate::lab::dataset::{self, Snapshots};
-use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
-use crate::lab::experiment::document::{Trouble, Troubles};
+use crate::lab::dataset::{self, Description, Snapshots};
 use crate::lab::server::{
     self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName, StartError,
 };
@@ -91,55 +88,79 @@ fn folder(number: usize, contender: &Contender) -> String {
     format!("{number}-{name}")
 }
 
-/// Puts the data in place and starts the server.
+/// What the data directory of a started server holds.
+pub enum Content {
+    /// Data of an earlier start of this run, which are in use and stay.
+    InUse,
+    /// A snapshot, or nothing yet, since this instant.
+    Fresh {
+        restored: Option<Description>,
+        begun: Instant,
+    },
+}
+
+/// Puts the data directory in place and starts the server.
 ///
 /// # Errors
-/// When the server does not start or its data cannot be loaded.
-pub fn settle(
+/// When the data directory cannot be made or the server does not start.
+pub fn start_on_data(
     setting: &Setting<'_>,
     past: &Record,
     contender: &Contender,
     mut sandbox: Sandbox,
-    workload: &'static dyn Workload,
-    journal: &mut Journal,
-) -> Result<Resident> {
-    let (plan, console) = (setting.plan, setting.console);
-    // Data of an earlier start of this run are in use and stay; anything less than complete is made anew.
+) -> Result<(Resident, Content)> {
+    // Anything less than complete is made anew.
     if sandbox.data().is_dir() {
         if is_dataset_known(past, &contender.name) {
             let server = start(setting, contender, &mut sandbox)?;
-            return Ok(resident(contender, sandbox, server));
+            return Ok((resident(contender, sandbox, server), Content::InUse));
         }
         std::fs::remove_dir_all(sandbox.data())
             .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
     }
-    let snapshots = Snapshots::new(setting.home);
-    let key = dataset::key(sandbox.build(), contender, plan);
+    let key = dataset::key(sandbox.build(), contender, setting.plan);
     let begun = Instant::now();
-    let restored = snapshots.restore(&key, &sandbox, console)?;
+    let restored = Snapshots::new(setting.home).restore(&key, &sandbox, setting.console)?;
     if restored.is_none() {
         sandbox
-            .initialise(setting.home, console)
+            .initialise(setting.home, setting.console)
             .map_err(|error| located(setting, contender, error))?;
     }
     let server = start(setting, contender, &mut sandbox)?;
-    let mut resident = resident(contender, sandbox, server);
+    let content = Content::Fresh { restored, begun };
+    Ok((resident(contender, sandbox, server), content))
+}
+
+/// Loads the data that are not there yet, and keeps them as a snapshot.
+///
+/// # Errors
+/// When the data cannot be loaded, copied or read.
+pub fn settle(
+    setting: &Setting<'_>,
+    contender: &Contender,
+    resident: &mut Resident,
+    content: Content,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<()> {
+    let Content::Fresh { restored, begun } = content else {
+        return Ok(());
+    };
     let origin = match restored {
         Some(snapshot) => Origin {
             is_restored: true,
             load: snapshot.load,
         },
         None => {
-            let load = dataset::fill(plan, workload, &mut resident, console)?;
-            keep_snapshot(setting, contender, &mut resident, &snapshots, &key, load)?;
+            let load = dataset::fill(setting.plan, workload, resident, setting.console)?;
+            keep_snapshot(setting, contender, resident, load)?;
             Origin {
                 is_restored: false,
                 load: Some(load),
             }
         }
     };
-    ready(setting, &mut resident, workload, origin, begun, journal)?;
-    Ok(resident)
+    ready(setting, resident, workload, origin, begun, journal)
 }
 
 /// Starts the server on data that were never used.
@@ -163,8 +184,6 @@ fn keep_snapshot(
     setting: &Setting<'_>,
     contender: &Contender,
     resident: &mut Resident,
-    snapshots: &Snapshots,
-    key: &str,
     load: LoadTime,
 ) -> Result<()> {
     let Place::Sandboxed(own) = &mut resident.place else {
@@ -185,7 +204,8 @@ fn keep_snapshot(
         }
     }
     let workload = setting.plan.workload_of(contender);
-    snapshots.keep(key, &own.sandbox, &workload, load, setting.console)?;
+    let key = dataset::key(own.sandbox.build(), contender, setting.plan);
+    Snapshots::new(setting.home).keep(&key, &own.sandbox, &workload, load, setting.console)?;
     own.server = Some(start(setting, contender, &mut own.sandbox)?);
     Ok(())
 }
@@ -213,8 +233,8 @@ fn start(
         contender.name,
         sandbox.build().id
     ));
-    let deadline = Duration::from_secs_f64(setting.plan.limits.server_start_s);
-    sandbox.start(deadline).map_err(|error| match error {
+    let limits = &setting.plan.limits;
+    sandbox.start(limits).map_err(|error| match error {
         StartError::Refused(refused) => located(setting, contender, refused.into()),
         other => anyhow::Error::new(other)
             .context(format!("contender `{}` did not start", contender.name)),
@@ -257,19 +277,11 @@ fn located(setting: &Setting<'_>, contender: &Contender, error: anyhow::Error) -
         return error.context(format!("contender `{}`", contender.name));
     };
     let message = format!("contender `{}`: {refused}", contender.name);
-    let text = read_text(setting.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
-    match setting
+    let span = setting
         .experiment
-        .setting_span(&contender.name, &refused.setting.name)
-    {
-        Some(span) if !text.is_empty() => {
-            let trouble = Trouble::at(&text, span.start, message);
-            Troubles {
-                path: setting.experiment_path.to_owned(),
-                list: vec![trouble],
-            }
-            .into()
-        }
-        _ => error.context(message),
+        .setting_span(&contender.name, &refused.setting.name);
+    match trouble(setting, span, &message) {
+        Some(trouble) => trouble.into(),
+        None => error.context(message),
     }
 }

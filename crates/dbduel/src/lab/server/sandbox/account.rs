@@ -55,21 +55,22 @@ impl Account {
         Credentials::new(USER, &self.password)
     }
 
-    /// Tries to log in.
+    /// Tries to log in; a statement of the connection may take as long as `statement`.
     ///
     /// # Errors
-    /// Nobody answers, or the server refuses.
-    pub fn log_in(&self, socket: &Path) -> Result<Connection, ConnectError> {
-        connect(socket, &self.credentials())
+    /// No server answers, or the server refuses.
+    pub fn log_in(&self, socket: &Path, statement: Duration) -> Result<Connection, ConnectError> {
+        connect(socket, &self.credentials(), statement)
     }
 
     /// Makes the account on a server that was just initialised, and removes every other way in: accounts without a
-    /// name, which would take local logins away from ours, and root without a password.
+    /// name, which would take local logins away from ours, and root without a password. A statement may take as long as
+    /// `statement`.
     ///
     /// # Errors
     /// Root cannot log in, or a statement fails. No error repeats the password.
-    pub fn set_up(&self, socket: &Path) -> Result<()> {
-        let mut root = connect(socket, &Credentials::new("root", ""))
+    pub fn set_up(&self, socket: &Path, statement: Duration) -> Result<()> {
+        let mut root = connect(socket, &Credentials::new("root", ""), statement)
             .with_context(|| format!("the server knows neither the account `{USER}` nor root without a password; its data directory was not made by the lab"))?;
         // The accounts are the sandbox's business and no part of the data: they are not for replicas.
         root.execute("SET SESSION sql_log_bin = 0")?;
@@ -119,7 +120,11 @@ fn without_statement(error: &QueryError) -> anyhow::Error {
     }
 }
 
-fn connect(socket: &Path, credentials: &Credentials) -> Result<Connection, ConnectError> {
+fn connect(
+    socket: &Path,
+    credentials: &Credentials,
+    statement: Duration,
+) -> Result<Connection, ConnectError> {
     let address = Address::Unix {
         path: PathBuf::from(socket),
     };
@@ -128,6 +133,7 @@ fn connect(socket: &Path, credentials: &Credentials) -> Result<Connection, Conne
         credentials,
         &ConnectOptions {
             deadline: ATTEMPT,
+            statement_deadline: statement,
             ..ConnectOptions::default()
         },
     )

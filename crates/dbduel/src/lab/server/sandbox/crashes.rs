@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dbduel_record::files::{FileSystem, LocalFiles};
+use dbduel_record::plan::Limits;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -57,13 +58,24 @@ fn build(folder: &Path) -> Build {
     }
 }
 
+/// No time to answer.
+const LIMITS: Limits = Limits {
+    server_start_s: 0.0,
+    server_stop_s: 1.0,
+    statement_s: 1.0,
+    dataset_s: 1.0,
+    transaction_retries: 0,
+    server_restarts: 0,
+    free_disk_bytes_min: 0,
+};
+
 /// Makes the sandbox, starts its server twice, and removes it.
 fn use_sandbox(files: Arc<dyn FileSystem>, folder: &Path) -> anyhow::Result<()> {
     let home = Home::on(files, folder.join("home"));
     let mut sandbox = Sandbox::create(&home, "run", "first", build(folder), Vec::new())?;
     fs::create_dir_all(sandbox.data())?;
     for _ in 0..2 {
-        match sandbox.start(Duration::ZERO) {
+        match sandbox.start(&LIMITS) {
             Ok(_) => anyhow::bail!("the server answered"),
             // It was started, had no time to answer, and was ended.
             Err(StartError::NeverReady { .. }) => leave_note(&sandbox)?,

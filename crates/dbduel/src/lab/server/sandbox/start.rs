@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dbduel_load::blocking::{ConnectError, Connection};
+use dbduel_record::plan::Limits;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
@@ -80,13 +81,14 @@ fn processors(cores: &[u32]) -> Result<Option<CpuSet>, StartError> {
 }
 
 impl Sandbox {
-    /// Starts the server and waits until a login succeeds. The data directory must be there.
+    /// Starts the server and waits until a login succeeds, at most `server_start_s` of the limits. The data directory must
+    /// be there.
     ///
     /// After a crash this is the restart: [`RunningServer::ready_after`] is then the time of recovery.
     ///
     /// # Errors
     /// [`StartError`]; no process is left then.
-    pub fn start(&mut self, deadline: Duration) -> Result<RunningServer, StartError> {
+    pub fn start(&mut self, limits: &Limits) -> Result<RunningServer, StartError> {
         let account = &Account::of_data(&*self.files, &self.data())?;
         let data = self.data();
         let log = self.log();
@@ -111,7 +113,7 @@ impl Sandbox {
         let mut server = RunningServer::new(child, self, account.clone(), log_start)?;
         self.note(Some(&server))?;
         let mut connection =
-            self.wait_until_ready(&mut server, account, begun, deadline, log_start)?;
+            self.wait_until_ready(&mut server, account, begun, limits, log_start)?;
         server.set_ready(begun.elapsed());
         read_back::check(&mut connection, &places)?;
         Ok(server)
@@ -179,9 +181,11 @@ impl Sandbox {
         server: &mut RunningServer,
         account: &Account,
         begun: Instant,
-        deadline: Duration,
+        limits: &Limits,
         log_start: u64,
     ) -> Result<Connection, StartError> {
+        let deadline = Duration::from_secs_f64(limits.server_start_s);
+        let statement = Duration::from_secs_f64(limits.statement_s);
         loop {
             if let Some(status) = server.ended()? {
                 let tail = tail(&self.log(), log_start);
@@ -196,11 +200,11 @@ impl Sandbox {
                     },
                 );
             }
-            match account.log_in(&self.socket) {
+            match account.log_in(&self.socket, statement) {
                 Ok(connection) => return Ok(connection),
                 // The server is there and does not know us. It need not say so: for accounts that do not exist MySQL 8
                 // makes up a login method, to tell nothing about which accounts exist.
-                Err(ConnectError::Login { .. }) => account.set_up(&self.socket)?,
+                Err(ConnectError::Login { .. }) => account.set_up(&self.socket, statement)?,
                 // Not there yet.
                 Err(ConnectError::Unreachable { .. } | ConnectError::Tls { .. }) => {}
             }
