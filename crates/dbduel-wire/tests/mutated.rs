@@ -7,13 +7,14 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+use dbduel_testkit::damage;
 use dbduel_wire::{
     Capabilities, Credentials, Greeting, Login, LoginOptions, LoginStep, PrepareParser, Prepared,
     ReplyParser, Row, RowFormat, Sink, Step, Transport, WireError,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
 
 macro_rules! captured {
     ($($name:literal),*) => {
@@ -49,61 +50,8 @@ fn answers() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One damage.
-#[derive(Debug, Clone)]
-enum Damage {
-    Cut(Index),
-    Change(Index, u8),
-    Remove(Index, usize),
-    Insert(Index, Vec<u8>),
-    Repeat(Index, usize),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    let place = any::<Index>;
-    prop_oneof![
-        1 => place().prop_map(Damage::Cut),
-        6 => (place(), any::<u8>()).prop_map(|(at, byte)| Damage::Change(at, byte)),
-        // Lengths and counts break at their borders.
-        6 => (place(), select(vec![0, 1, 0x7f, 0x80, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff]))
-            .prop_map(|(at, byte)| Damage::Change(at, byte)),
-        2 => (place(), 1..8_usize).prop_map(|(at, length)| Damage::Remove(at, length)),
-        2 => (place(), vec(any::<u8>(), 1..8)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
-        1 => (place(), 1..64_usize).prop_map(|(at, length)| Damage::Repeat(at, length)),
-    ]
-}
-
-impl Damage {
-    fn apply(&self, bytes: &mut Vec<u8>) {
-        if bytes.is_empty() {
-            return;
-        }
-        let end = |at: usize, length: usize| (at + length).min(bytes.len());
-        match self {
-            Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),
-            Damage::Change(at, byte) => {
-                let at = at.index(bytes.len());
-                bytes[at] = *byte;
-            }
-            Damage::Remove(at, length) => {
-                let at = at.index(bytes.len());
-                drop(bytes.drain(at..end(at, *length)));
-            }
-            Damage::Insert(at, more) => {
-                let at = at.index(bytes.len());
-                bytes.splice(at..at, more.iter().copied());
-            }
-            Damage::Repeat(at, length) => {
-                let at = at.index(bytes.len());
-                let again = bytes[at..end(at, *length)].to_vec();
-                bytes.splice(at..at, again);
-            }
-        }
-    }
-}
-
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
-    (select(answers()), vec(damage(), 1..5)).prop_map(|(mut bytes, damages)| {
+    (select(answers()), vec(damage::to_bytes(), 1..5)).prop_map(|(mut bytes, damages)| {
         damages.iter().for_each(|damage| damage.apply(&mut bytes));
         bytes
     })
