@@ -4,8 +4,11 @@
 //! Values are nanoseconds with three significant digits; every histogram of the project has the
 //! same bounds, so that neither recording nor merging can fail.
 
+use std::io::Read as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
@@ -17,6 +20,14 @@ pub const LOWEST_NS: u64 = 1_000;
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits.
 pub const DIGITS: u8 = 3;
+
+/// How a compressed histogram (V2) begins; its compressed part comes after a length.
+const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+const COMPRESSED_HEADER_BYTES: usize = 8;
+/// What stands before the counts of a histogram (V2).
+const HEADER_BYTES: usize = 40;
+/// More than the counts of a histogram with the bounds above take: 23,552 of up to 9 bytes.
+const COUNTS_BYTES_MAX: u64 = 1 << 18;
 
 /// An empty histogram with the project's bounds.
 #[must_use]
@@ -37,14 +48,49 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
 /// The histogram that [`encode`] wrote.
 ///
 /// # Errors
-/// Says which layer refused the text: base64 or the histogram's own format.
+/// Says which layer refused the text: base64 or the histogram's own format; or that it is not of the project's bounds.
 pub fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD
         .decode(text)
         .map_err(|error| format!("not base64: {error}"))?;
+    check_header(&bytes)?;
     Deserializer::new()
         .deserialize(&mut bytes.as_slice())
         .map_err(|error| format!("not a HdrHistogram: {error:?}"))
+}
+
+/// Checks what the reader of a histogram would make room for before it has seen a count.
+fn check_header(bytes: &[u8]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("not a HdrHistogram: {error}");
+    let mut header = [0; HEADER_BYTES];
+    if bytes.starts_with(&COMPRESSED_COOKIE) {
+        let compressed = bytes.get(COMPRESSED_HEADER_BYTES..).unwrap_or_default();
+        ZlibDecoder::new(compressed)
+            .read_exact(&mut header)
+            .map_err(failed)?;
+    } else {
+        let mut start = bytes;
+        start.read_exact(&mut header).map_err(failed)?;
+    }
+    // The cookie, the length of the counts, an offset, the digits, the bounds.
+    let number = |at: usize, length: usize| {
+        let digits = header[at..at + length].iter();
+        digits.fold(0_u64, |number, &digit| number << 8 | u64::from(digit))
+    };
+    let (counts_bytes, digits, lowest, highest) =
+        (number(4, 4), number(12, 4), number(16, 8), number(24, 8));
+    if (lowest, highest, digits) != (LOWEST_NS, HIGHEST_NS, u64::from(DIGITS)) {
+        return Err(format!(
+            "a histogram from {lowest} to {highest} ns with {digits} digits, where all are from {LOWEST_NS} to {HIGHEST_NS} ns \
+             with {DIGITS}"
+        ));
+    }
+    if counts_bytes > COUNTS_BYTES_MAX {
+        return Err(format!(
+            "a histogram of {counts_bytes} bytes, which is more than one can have"
+        ));
+    }
+    Ok(())
 }
 
 /// A histogram as it stands in the log. A few kilobytes where the counters themselves take 200, so
@@ -166,6 +212,8 @@ pub fn parse_line(line: &str) -> Result<Option<Interval>, String> {
 
 #[cfg(test)]
 mod tests {
+    use hdrhistogram::serialization::V2Serializer;
+
     use super::*;
 
     fn interval() -> Interval {
@@ -217,6 +265,40 @@ mod tests {
                 ),
             }
         }
+    }
+
+    #[test]
+    fn a_histogram_of_other_bounds_or_lengths_is_refused_before_room_is_made_for_it() {
+        let decoded = |histogram: &Histogram<u64>, is_compressed: bool, length: Option<u32>| {
+            let mut bytes = Vec::new();
+            match is_compressed {
+                true => V2DeflateSerializer::new()
+                    .serialize(histogram, &mut bytes)
+                    .unwrap(),
+                false => V2Serializer::new()
+                    .serialize(histogram, &mut bytes)
+                    .unwrap(),
+            };
+            if let Some(length) = length {
+                bytes[4..8].copy_from_slice(&length.to_be_bytes());
+            }
+            decode(&STANDARD.encode(bytes))
+        };
+        for is_compressed in [false, true] {
+            assert!(decoded(&new_histogram(), is_compressed, None).is_ok());
+            for (lowest, highest, digits) in [
+                (1, HIGHEST_NS, DIGITS),
+                (LOWEST_NS, u64::MAX, DIGITS),
+                (LOWEST_NS, HIGHEST_NS, 5),
+                (LOWEST_NS, HIGHEST_NS, 0),
+            ] {
+                let other = Histogram::new_with_bounds(lowest, highest, digits).unwrap();
+                let why = decoded(&other, is_compressed, None).unwrap_err();
+                assert!(why.contains("a histogram from "), "{why}");
+            }
+        }
+        let why = decoded(&new_histogram(), false, Some(u32::MAX)).unwrap_err();
+        assert!(why.contains("4294967295 bytes"), "{why}");
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! whatever became of its slice.
 
 mod ends;
+mod plan_file;
 mod read;
 mod write;
 

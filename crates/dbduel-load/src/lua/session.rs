@@ -277,8 +277,7 @@ impl Session {
             Op::Disconnect => self.disconnect(&mut words)?,
             Op::Reconnect => self.reconnect(&mut words, lent).await?,
             Op::Sleep => {
-                let seconds = words.number().clamp(0.0, 86_400.0);
-                self.sleep(Duration::from_secs_f64(seconds)).await;
+                self.sleep(time_to_sleep(words.number())).await;
                 Answer::Flag(true)
             }
             Op::ExecuteCommand => self.execute_command(&mut words).await?,
@@ -368,5 +367,30 @@ impl Resume {
     /// Yes or no.
     pub(crate) fn with(flag: bool) -> Self {
         Resume(Answer::Flag(flag))
+    }
+}
+
+/// The time that a script sleeps for so many seconds: none for what is no time, a day at most.
+fn time_to_sleep(seconds: f64) -> Duration {
+    // `clamp` keeps a number that is none.
+    let seconds = if seconds.is_nan() { 0.0 } else { seconds };
+    Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_sleeps_for_a_time_whatever_number_it_gives() {
+        for (seconds, slept_s) in [
+            (0.25, 0.25),
+            (-1.0, 0.0),
+            (f64::NAN, 0.0),
+            (f64::INFINITY, 86_400.0),
+            (1e300, 86_400.0),
+        ] {
+            assert_eq!(time_to_sleep(seconds).as_secs_f64(), slept_s, "{seconds}");
+        }
     }
 }

@@ -3,23 +3,24 @@
 //! bounded length is refused with the whole record.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
 use super::ends::{Ends, kept_of_journal};
+use super::plan_file::{extend, read_plan};
 use super::{
-    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PLAN, READINGS, RecordError, SECONDS,
-    SELFTEST, SLICES, STACKS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
+    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, READINGS, RecordError, SECONDS, SELFTEST,
+    SLICES, STACKS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
 };
+use crate::bounds::Bounded;
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
 use crate::facts::{Build, Conditions, Connection, Host, SelfTest, Size};
 use crate::foreign::{self, DOCUMENT_BYTES_MAX, TABLE_BYTES_MAX};
 use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
-use crate::plan::{FormatVersion, Plan};
+use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::tsv::unescape;
 
@@ -189,143 +190,15 @@ fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
     })
 }
 
-/// Why there is no plan in `dir`.
-fn not_a_record(dir: &Path) -> RecordError {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return RecordError::Nowhere(dir.to_owned());
-        }
-        Err(source) => {
-            return RecordError::File {
-                action: "list",
-                path: dir.to_owned(),
-                source,
-            };
-        }
-    };
-    let records = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.join(PLAN).is_file());
-    match records.max() {
-        Some(last) => RecordError::HoldsRecords {
-            dir: dir.to_owned(),
-            last,
-        },
-        None => RecordError::NotARecord(dir.to_owned()),
-    }
-}
-
-fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
-    let path = dir.join(PLAN);
-    let malformed = |why: String| RecordError::Malformed {
-        path: path.clone(),
-        why,
-    };
-    let bytes = match foreign::read_below(dir, PLAN, DOCUMENT_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(not_a_record(dir));
-        }
-        Err(source) => {
-            return Err(RecordError::File {
-                action: "read",
-                path,
-                source,
-            });
-        }
-    };
-    // The version first: a plan of another version need not have the fields of this one.
-    let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
-    let format = value
-        .get("format")
-        .cloned()
-        .ok_or_else(|| malformed("it has no `format`".to_owned()))?;
-    let found: FormatVersion =
-        serde_json::from_value(format).map_err(|error| malformed(error.to_string()))?;
-    if !found.is_readable() {
-        return Err(RecordError::OtherFormat {
-            path: dir.to_owned(),
-            found,
-        });
-    }
-    let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
-    check_indices(&plan).map_err(malformed)?;
-    Ok(plan)
-}
-
-/// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
-fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Complaints) {
-    for event in events {
-        let (level, budget_s, blocks) = match &event.what {
-            Event::Extended { budget_s, blocks } => (None, *budget_s, blocks),
-            Event::RateAdded { level, blocks } => (Some(level), 0.0, blocks),
-            _ => continue,
-        };
-        let mut longer = plan.clone();
-        longer.levels.extend(level.cloned());
-        longer.blocks.extend(blocks.iter().cloned());
-        longer.schedule.budget_s += budget_s;
-        let is_numbered = (0..).zip(&longer.blocks).all(|(id, block)| block.id == id);
-        let checked = match is_numbered && budget_s >= 0.0 {
-            true => check_indices(&longer),
-            false => Err("its blocks are not numbered on".to_owned()),
-        };
-        match checked {
-            Ok(()) => *plan = longer,
-            Err(why) => {
-                let why = format!("an extension of the plan does not fit: {why}");
-                complaints.add(EVENTS, 0, why);
-            }
-        }
-    }
-}
-
-/// Every index in the plan points to something, so that readers may use them.
-fn check_indices(plan: &Plan) -> Result<(), String> {
-    if plan.baseline >= plan.contenders.len() {
-        return Err(format!("the baseline {} is not a contender", plan.baseline));
-    }
-    if let Some(injection) = &plan.injection
-        && injection.contender >= plan.contenders.len()
-    {
-        return Err(format!(
-            "the injection is about contender {}, which does not exist",
-            injection.contender
-        ));
-    }
-    for block in &plan.blocks {
-        if block.level >= plan.levels.len() {
-            return Err(format!(
-                "block {} is of level {}, which does not exist",
-                block.id, block.level
-            ));
-        }
-        if let Some(stranger) = block
-            .order
-            .iter()
-            .find(|&&contender| contender >= plan.contenders.len())
-        {
-            return Err(format!(
-                "block {} names contender {stranger}, which does not exist",
-                block.id
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// What is wrong with files, at most [`COMPLAINTS_MAX`] of each.
 #[derive(Default)]
-struct Complaints {
+pub(super) struct Complaints {
     list: Vec<Complaint>,
     by_file: BTreeMap<String, usize>,
 }
 
 impl Complaints {
-    fn add(&mut self, file: &str, line: usize, why: impl Into<String>) {
+    pub(super) fn add(&mut self, file: &str, line: usize, why: impl Into<String>) {
         let count = self.by_file.entry(file.to_owned()).or_default();
         *count += 1;
         if *count <= COMPLAINTS_MAX {
@@ -389,15 +262,16 @@ fn read_events(dir: &Path, complaints: &mut Complaints) -> Result<Vec<Stamped>, 
         if line.trim().is_empty() {
             continue;
         }
-        match serde_json::from_str(line) {
+        let event = serde_json::from_str(line).map_err(|error| error.to_string());
+        match event.and_then(|event: Stamped| event.check().map(|()| event)) {
             Ok(event) => events.push(event),
-            Err(error) => complaints.add(EVENTS, index + 1, error.to_string()),
+            Err(why) => complaints.add(EVENTS, index + 1, why),
         }
     }
     Ok(events)
 }
 
-fn read_table<T: DeserializeOwned>(
+fn read_table<T: DeserializeOwned + Bounded>(
     dir: &Path,
     file: &str,
     ends: &Ends,
@@ -409,15 +283,25 @@ fn read_table<T: DeserializeOwned>(
         .flexible(true)
         .from_reader(text.as_bytes());
     let mut rows = Vec::new();
-    for row in table.deserialize() {
-        match row {
-            Ok(row) => rows.push(row),
-            Err(error) => {
-                let line = error.position().map_or(0, |position| {
-                    usize::try_from(position.line()).unwrap_or(usize::MAX)
-                });
-                complaints.add(file, line, error.to_string());
+    let line_of = |position: Option<&csv::Position>| {
+        let line = position.map_or(0, csv::Position::line);
+        usize::try_from(line).unwrap_or(usize::MAX)
+    };
+    let headers = table.headers().cloned().unwrap_or_default();
+    let mut record = csv::StringRecord::new();
+    loop {
+        match table.read_record(&mut record) {
+            Ok(false) => break,
+            Ok(true) => {
+                let row = record
+                    .deserialize::<T>(Some(&headers))
+                    .map_err(|error| error.to_string());
+                match row.and_then(|row| row.check().map(|()| row)) {
+                    Ok(row) => rows.push(row),
+                    Err(why) => complaints.add(file, line_of(record.position()), why),
+                }
             }
+            Err(error) => complaints.add(file, line_of(error.position()), error.to_string()),
         }
     }
     Ok(rows)
@@ -446,7 +330,7 @@ fn read_latencies(
     Ok(intervals)
 }
 
-fn read_json<T: DeserializeOwned>(
+fn read_json<T: DeserializeOwned + Bounded>(
     path: &Path,
     file: &str,
     complaints: &mut Complaints,
@@ -455,10 +339,11 @@ fn read_json<T: DeserializeOwned>(
     if text.is_empty() {
         return Ok(None);
     }
-    match serde_json::from_str(&text) {
+    let value = serde_json::from_str(&text).map_err(|error| (error.line(), error.to_string()));
+    match value.and_then(|value: T| value.check().map(|()| value).map_err(|why| (0, why))) {
         Ok(value) => Ok(Some(value)),
-        Err(error) => {
-            complaints.add(file, error.line(), error.to_string());
+        Err((line, why)) => {
+            complaints.add(file, line, why);
             Ok(None)
         }
     }
@@ -506,7 +391,7 @@ fn read_contender(
 }
 
 /// A JSON file in a contender's directory.
-fn json<T: DeserializeOwned>(
+fn json<T: DeserializeOwned + Bounded>(
     dir: &Path,
     file: &str,
     complaints: &mut Complaints,

@@ -22,6 +22,12 @@ const AT_ONCE: Duration = Duration::from_secs(60);
 /// The output of a command that must end by itself.
 #[track_caller]
 fn ended(mut command: Command) -> Output {
+    let output = output_of(&mut command);
+    output.unwrap_or_else(|| panic!("{command:?} did not end"))
+}
+
+/// The output of a command; none when it did not end by itself within a minute.
+pub fn output_of(command: &mut Command) -> Option<Output> {
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -36,7 +42,7 @@ fn ended(mut command: Command) -> Output {
         kill(pid, Signal::SIGKILL).unwrap();
     }
     reader.join().unwrap().unwrap();
-    output.unwrap_or_else(|_| panic!("{command:?} did not end"))
+    output.ok()
 }
 
 fn said(output: &Output) -> String {
@@ -150,6 +156,36 @@ fn a_manifest_names_nothing_outside_of_its_record() {
         let refusal = format!("names `{path}`, which is no path inside of the record");
         assert!(said(&output).contains(&refusal), "{}", said(&output));
         assert!(!said(&output).contains("digest of"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn times_of_a_plan_that_are_none_are_refused_before_anything_waits_for_them() {
+    let lab = Lab::new(&short_experiment(["mariadb-10.11"; 2], ""));
+    let record = record(&lab);
+    let path = record.join("plan.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (table, key) in [
+        ("limits", "server_start_s"),
+        ("limits", "server_stop_s"),
+        ("limits", "statement_s"),
+        ("limits", "dataset_s"),
+        ("schedule", "guard_s"),
+        ("schedule", "drain_s"),
+        ("schedule", "warm_up_cap_s"),
+    ] {
+        for seconds in [-1.0, 1e10, 1e300] {
+            let mut plan: serde_json::Value = serde_json::from_str(&text).unwrap();
+            plan[table][key] = seconds.into();
+            fs::write(&path, plan.to_string()).unwrap();
+            let mut command = program();
+            command.arg("run").arg(&record);
+            let output = ended(command);
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(1), "{key}: {said}");
+            let refusal = format!("`{table}.{key}` is {seconds:e}, and a time is from 0 to 1e9 s");
+            assert!(said.contains(&refusal), "{said}");
+        }
     }
 }
 

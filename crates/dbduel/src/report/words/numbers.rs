@@ -125,7 +125,7 @@ pub fn duration(seconds: f64) -> String {
         10..120 => format!("{whole} s"),
         120..7200 => format!("{} min", (whole + 30) / 60),
         _ => {
-            let minutes = (whole + 30) / 60;
+            let minutes = whole.saturating_add(30) / 60;
             match minutes % 60 {
                 0 => format!("{} h", minutes / 60),
                 rest => format!("{} h {rest} min", minutes / 60),

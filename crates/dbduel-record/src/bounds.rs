@@ -1,0 +1,313 @@
+//! Bounds of the numbers in a record. Somebody else may have written it, and what is read is added up and turned into
+//! durations: both are safe within these bounds, which no contest comes near.
+
+use crate::commits::CommitRow;
+use crate::event::{Event, Stamped};
+use crate::facts::{Build, Conditions, Connection, FileSizes, Host, SelfTest, Size};
+use crate::plan::{Arrival, Block, LoadLevel, Plan};
+use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+
+/// Longest time, seconds: some 30 years.
+const SECONDS_MAX: f64 = 1e9;
+/// Latest moment, milliseconds since 1970-01-01 UTC: the end of the year 9999.
+const MOMENT_MS_MAX: u64 = 253_402_300_799_999;
+/// Largest count in a row: all rows of the longest table together stay below 2⁶⁴.
+const COUNT_MAX: u64 = 1_000_000_000_000;
+/// Largest other number, whatever its unit.
+const NUMBER_MAX: f64 = 1e18;
+/// Largest size, bytes: 1 EiB.
+const BYTES_MAX: u64 = 1 << 60;
+
+/// Says which number is out of bounds.
+type Checked = Result<(), String>;
+
+/// What is read from a record: a row of a table, an entry of the journal, a document.
+pub(crate) trait Bounded {
+    /// Checks every number that is calculated with; there is none unless the type says otherwise.
+    ///
+    /// # Errors
+    /// Names the number and its bound.
+    fn check(&self) -> Checked {
+        Ok(())
+    }
+}
+
+fn count(name: &str, value: u64) -> Checked {
+    whole(name, value, COUNT_MAX)
+}
+
+fn whole(name: &str, value: u64, max: u64) -> Checked {
+    match value <= max {
+        true => Ok(()),
+        false => Err(format!(
+            "`{name}` is {value}, and not more than {max} can be right"
+        )),
+    }
+}
+
+/// What is no number at all passes: readers know what is missing then.
+fn number(name: &str, value: f64) -> Checked {
+    within(name, value, NUMBER_MAX)
+}
+
+fn seconds(name: &str, value: f64) -> Checked {
+    within(name, value, SECONDS_MAX)
+}
+
+fn within(name: &str, value: f64, max: f64) -> Checked {
+    match value.abs() > max {
+        false => Ok(()),
+        true => Err(format!(
+            "`{name}` is {value:e}, and not more than {max:e} can be right"
+        )),
+    }
+}
+
+/// Checks a time of a plan, which others wait for: not negative.
+///
+/// # Errors
+/// Names it and its bounds.
+pub(crate) fn check_time(name: &str, value: f64) -> Checked {
+    match (0.0..=SECONDS_MAX).contains(&value) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{name}` is {value:e}, and a time is from 0 to {SECONDS_MAX:e} s"
+        )),
+    }
+}
+
+impl Bounded for SliceRow {
+    fn check(&self) -> Checked {
+        whole("start_ms", self.start_ms, MOMENT_MS_MAX)?;
+        seconds("guard_s", self.guard_s)?;
+        seconds("measured_s", self.measured_s)?;
+        for (name, value) in [
+            ("due", self.due),
+            ("ok", self.ok),
+            ("failed", self.failed),
+            ("skipped", self.skipped),
+            ("unfinished", self.unfinished),
+            ("retries", self.retries),
+            ("statements", self.statements),
+        ] {
+            count(name, value)?;
+        }
+        for (name, value) in [
+            ("latency_us_sum", self.latency_us_sum),
+            ("latency_us_p50", self.latency_us_p50),
+            ("latency_us_p95", self.latency_us_p95),
+            ("latency_us_p99", self.latency_us_p99),
+            ("latency_us_p999", self.latency_us_p999),
+            ("latency_us_max", self.latency_us_max),
+        ] {
+            number(name, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bounded for TickRow {
+    fn check(&self) -> Checked {
+        seconds("offset_s", self.offset_s)?;
+        seconds("length_s", self.length_s)?;
+        count("ok", self.ok)?;
+        count("failed", self.failed)?;
+        number("latency_us_sum", self.latency_us_sum)?;
+        number("latency_us_max", self.latency_us_max)
+    }
+}
+
+impl Bounded for ReadingRow {
+    fn check(&self) -> Checked {
+        number("value", self.value)
+    }
+}
+
+impl Bounded for SecondRow {
+    fn check(&self) -> Checked {
+        seconds("offset_s", self.offset_s)?;
+        seconds("length_s", self.length_s)?;
+        number("value", self.value)
+    }
+}
+
+impl Bounded for ErrorRow {
+    fn check(&self) -> Checked {
+        count("count", self.count)
+    }
+}
+
+impl Bounded for CommitRow {
+    fn check(&self) -> Checked {
+        whole("at_ms", self.at_ms, MOMENT_MS_MAX)
+    }
+}
+
+impl Bounded for Stamped {
+    fn check(&self) -> Checked {
+        whole("at_ms", self.at_ms, MOMENT_MS_MAX)?;
+        match &self.what {
+            Event::Extended { budget_s, .. } => check_time("budget_s", *budget_s),
+            Event::RateAdded { level, .. } => check_level(level),
+            Event::ServerReady { start_s, .. } => {
+                check_time("start_s", start_s.unwrap_or_default())
+            }
+            Event::DatasetReady {
+                rows,
+                seconds: length_s,
+                bytes,
+                allocated_bytes,
+                files,
+                load,
+                ..
+            } => {
+                count("rows", *rows)?;
+                check_time("seconds", *length_s)?;
+                whole("bytes", *bytes, BYTES_MAX)?;
+                whole("allocated_bytes", *allocated_bytes, BYTES_MAX)?;
+                if let Some(load) = load {
+                    count("load.rows", load.rows)?;
+                    check_time("load.rows_s", load.rows_s)?;
+                    check_time("load.finish_s", load.finish_s)?;
+                    check_time("load.cpu_s", load.cpu_s)?;
+                }
+                check_sizes(files.as_ref())
+            }
+            Event::WarmedUp {
+                seconds: length_s,
+                steps_per_s,
+                ..
+            } => {
+                check_time("seconds", *length_s)?;
+                steps_per_s
+                    .iter()
+                    .try_for_each(|&step| number("steps_per_s", step))
+            }
+            Event::SliceLost {
+                seconds: length_s, ..
+            }
+            | Event::ServerRecovered {
+                seconds: length_s, ..
+            } => check_time("seconds", *length_s),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Bounded for Build {}
+
+impl Bounded for Connection {}
+
+impl Bounded for SelfTest {}
+
+impl Bounded for Host {
+    fn check(&self) -> Checked {
+        for (name, value) in [
+            ("memory_bytes", self.memory_bytes),
+            ("swap_bytes", self.swap_bytes),
+            ("disk_atomic_write_bytes", self.disk_atomic_write_bytes),
+            ("file_system_bytes", self.file_system_bytes),
+            ("file_system_free_bytes", self.file_system_free_bytes),
+            ("read_ahead_bytes", self.read_ahead_bytes),
+            ("cgroup_memory_bytes", self.cgroup_memory_bytes),
+        ] {
+            whole(name, value.unwrap_or_default(), BYTES_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bounded for Conditions {
+    fn check(&self) -> Checked {
+        let counts = self.counts.iter();
+        counts
+            .clone()
+            .try_for_each(|(name, &value)| count(name, value))
+    }
+}
+
+impl Bounded for Size {
+    fn check(&self) -> Checked {
+        for (name, value) in [
+            ("before_bytes", self.before_bytes),
+            ("before_allocated_bytes", self.before_allocated_bytes),
+            ("after_bytes", self.after_bytes),
+            ("after_allocated_bytes", self.after_allocated_bytes),
+        ] {
+            whole(name, value, BYTES_MAX)?;
+        }
+        check_sizes(self.before_files.as_ref())?;
+        check_sizes(self.after_files.as_ref())
+    }
+}
+
+fn check_sizes(files: Option<&FileSizes>) -> Checked {
+    let Some(files) = files else { return Ok(()) };
+    for size in [
+        files.data,
+        files.redo,
+        files.undo,
+        files.temporary,
+        files.logs,
+        files.system,
+    ] {
+        whole("bytes", size.bytes, BYTES_MAX)?;
+        whole("allocated_bytes", size.allocated_bytes, BYTES_MAX)?;
+    }
+    Ok(())
+}
+
+/// Checks the numbers of a plan, so that whoever conducts it may make durations of its times.
+///
+/// # Errors
+/// Names the number and its bound.
+pub(crate) fn check_plan(plan: &Plan) -> Checked {
+    let (schedule, limits) = (&plan.schedule, &plan.limits);
+    for (name, value) in [
+        ("schedule.budget_s", schedule.budget_s),
+        ("schedule.slice_s", schedule.slice_s),
+        ("schedule.guard_s", schedule.guard_s),
+        ("schedule.drain_s", schedule.drain_s),
+        ("schedule.tick_s", schedule.tick_s),
+        ("schedule.warm_up_cap_s", schedule.warm_up_cap_s),
+        ("schedule.warm_up_hold_s", schedule.warm_up_hold_s),
+        ("limits.server_start_s", limits.server_start_s),
+        ("limits.server_stop_s", limits.server_stop_s),
+        ("limits.statement_s", limits.statement_s),
+        ("limits.dataset_s", limits.dataset_s),
+    ] {
+        check_time(name, value)?;
+    }
+    if let Some(injection) = &plan.injection {
+        check_time("injection.period_s", injection.period_s)?;
+        if !(0.0..=1.0).contains(&injection.stopped_share) {
+            let share = injection.stopped_share;
+            return Err(format!(
+                "`injection.stopped_share` is {share:e}, and a share is from 0 to 1"
+            ));
+        }
+    }
+    plan.levels.iter().try_for_each(check_level)?;
+    plan.blocks.iter().try_for_each(check_block)
+}
+
+/// Checks the numbers of a load level.
+///
+/// # Errors
+/// Names the number and its bound.
+pub(crate) fn check_level(level: &LoadLevel) -> Checked {
+    match level.arrival {
+        Arrival::Closed { think_ms } => check_time("think_ms", think_ms),
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
+            number("per_second", per_second)
+        }
+    }
+}
+
+/// Checks the numbers of a block.
+///
+/// # Errors
+/// Names the number and its bound.
+pub(crate) fn check_block(block: &Block) -> Checked {
+    check_time("slice_s", block.slice_s)
+}

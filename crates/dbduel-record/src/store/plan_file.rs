@@ -1,0 +1,174 @@
+//! The plan of a record, with what the journal says was added to it.
+
+use std::fs;
+use std::path::Path;
+
+use super::read::Complaints;
+use super::{EVENTS, PLAN, RecordError};
+use crate::bounds::{check_block, check_level, check_plan, check_time};
+use crate::event::{Event, Stamped};
+use crate::foreign::{self, DOCUMENT_BYTES_MAX};
+use crate::plan::{Block, FormatVersion, LoadLevel, Plan};
+
+/// Why there is no plan in `dir`.
+fn not_a_record(dir: &Path) -> RecordError {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return RecordError::Nowhere(dir.to_owned());
+        }
+        Err(source) => {
+            return RecordError::File {
+                action: "list",
+                path: dir.to_owned(),
+                source,
+            };
+        }
+    };
+    let records = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join(PLAN).is_file());
+    match records.max() {
+        Some(last) => RecordError::HoldsRecords {
+            dir: dir.to_owned(),
+            last,
+        },
+        None => RecordError::NotARecord(dir.to_owned()),
+    }
+}
+
+/// Reads the plan of a record.
+///
+/// # Errors
+/// When there is none, or none that this version understands.
+pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
+    let path = dir.join(PLAN);
+    let malformed = |why: String| RecordError::Malformed {
+        path: path.clone(),
+        why,
+    };
+    let bytes = match foreign::read_below(dir, PLAN, DOCUMENT_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(not_a_record(dir));
+        }
+        Err(source) => {
+            return Err(RecordError::File {
+                action: "read",
+                path,
+                source,
+            });
+        }
+    };
+    // The version first: a plan of another version need not have the fields of this one.
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+    let format = value
+        .get("format")
+        .cloned()
+        .ok_or_else(|| malformed("it has no `format`".to_owned()))?;
+    let found: FormatVersion =
+        serde_json::from_value(format).map_err(|error| malformed(error.to_string()))?;
+    if !found.is_readable() {
+        return Err(RecordError::OtherFormat {
+            path: dir.to_owned(),
+            found,
+        });
+    }
+    let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+    check_plan(&plan)
+        .and_then(|()| check_indices(&plan))
+        .map_err(malformed)?;
+    Ok(plan)
+}
+
+/// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
+pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Complaints) {
+    let is_numbered = (0..).zip(&plan.blocks).all(|(id, block)| block.id == id);
+    for event in events {
+        let (level, budget_s, blocks) = match &event.what {
+            Event::Extended { budget_s, blocks } => (None, *budget_s, blocks),
+            Event::RateAdded { level, blocks } => (Some(level), 0.0, blocks),
+            _ => continue,
+        };
+        let checked = match is_numbered {
+            true => check_extension(plan, level, budget_s, blocks),
+            false => Err("the plan's own blocks are not numbered on".to_owned()),
+        };
+        match checked {
+            Ok(()) => {
+                plan.levels.extend(level.cloned());
+                plan.blocks.extend(blocks.iter().cloned());
+                plan.schedule.budget_s += budget_s;
+            }
+            Err(why) => {
+                let why = format!("an extension of the plan does not fit: {why}");
+                complaints.add(EVENTS, 0, why);
+            }
+        }
+    }
+}
+
+/// Whether the plan can be given a level, more time and more blocks.
+fn check_extension(
+    plan: &Plan,
+    level: Option<&LoadLevel>,
+    budget_s: f64,
+    blocks: &[Block],
+) -> Result<(), String> {
+    let is_numbered = (plan.blocks.len()..)
+        .zip(blocks)
+        .all(|(id, block)| block.id as usize == id);
+    if !is_numbered || budget_s < 0.0 {
+        return Err("its blocks are not numbered on".to_owned());
+    }
+    check_time("budget_s", plan.schedule.budget_s + budget_s)?;
+    level.map_or(Ok(()), check_level)?;
+    let levels = plan.levels.len() + usize::from(level.is_some());
+    for block in blocks {
+        check_block(block)?;
+        check_block_indices(block, levels, plan.contenders.len())?;
+    }
+    Ok(())
+}
+
+/// Every index in the plan points to something, so that readers may use them.
+fn check_indices(plan: &Plan) -> Result<(), String> {
+    if plan.baseline >= plan.contenders.len() {
+        return Err(format!("the baseline {} is not a contender", plan.baseline));
+    }
+    if let Some(injection) = &plan.injection
+        && injection.contender >= plan.contenders.len()
+    {
+        return Err(format!(
+            "the injection is about contender {}, which does not exist",
+            injection.contender
+        ));
+    }
+    let (levels, contenders) = (plan.levels.len(), plan.contenders.len());
+    plan.blocks
+        .iter()
+        .try_for_each(|block| check_block_indices(block, levels, contenders))
+}
+
+/// A block is of one of so many levels, and names some of so many contenders.
+fn check_block_indices(block: &Block, levels: usize, contenders: usize) -> Result<(), String> {
+    if block.level >= levels {
+        return Err(format!(
+            "block {} is of level {}, which does not exist",
+            block.id, block.level
+        ));
+    }
+    match block
+        .order
+        .iter()
+        .find(|&&contender| contender >= contenders)
+    {
+        None => Ok(()),
+        Some(stranger) => Err(format!(
+            "block {} names contender {stranger}, which does not exist",
+            block.id
+        )),
+    }
+}
