@@ -221,7 +221,7 @@ pub fn to_text() -> impl Strategy<Value = Damage> {
     let place = any::<Index>;
     prop_oneof![
         3 => to_bytes(),
-        12 => (place(), select(NUMBERS)).prop_map(|(at, text)| Damage::Number(at, text)),
+        24 => (place(), select(NUMBERS)).prop_map(|(at, text)| Damage::Number(at, text)),
         6 => (place(), place()).prop_map(|(at, from)| Damage::Word(at, from)),
         2 => (place(), place()).prop_map(|(one, other)| Damage::SwapLines(one, other)),
         2 => (place(), 1..20_usize).prop_map(|(at, count)| Damage::RemoveLines(at, count)),

@@ -15,6 +15,7 @@ mod support;
 mod suite {
     pub mod audit;
     pub mod bare_server;
+    pub mod chaos;
     pub mod conditions;
     pub mod duels;
     pub mod durability;
@@ -28,6 +29,7 @@ mod suite {
     pub mod lab;
     pub mod load;
     pub mod logins;
+    pub mod mutated;
     pub mod observe;
     pub mod on_server;
     pub mod plans;

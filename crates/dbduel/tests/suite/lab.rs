@@ -216,7 +216,7 @@ impl Lab {
     }
 
     /// What it says goes to a file.
-    fn spawn_command(&self, mut command: Command) -> Child {
+    pub fn spawn_command(&self, mut command: Command) -> Child {
         let said = std::fs::File::create(self.path().join("said.txt")).unwrap();
         command
             .stdout(said.try_clone().unwrap())
@@ -256,7 +256,7 @@ impl Lab {
         );
     }
 
-    fn resume_command(&self) -> Command {
+    pub fn resume_command(&self) -> Command {
         let mut command = program();
         command.arg("run").arg(self.record_dir());
         command
@@ -266,7 +266,7 @@ impl Lab {
         self.resume_command().output().unwrap()
     }
 
-    fn results(&self) -> PathBuf {
+    pub fn results(&self) -> PathBuf {
         self.results.clone()
     }
 
