@@ -261,6 +261,11 @@ async fn connect_unix(reactor: &Reactor, token: Token, path: &Path) -> io::Resul
     }
 }
 
+/// The system's resolver has no address for a host.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UnknownHost(io::Error);
+
 /// Looking up a name blocks the thread; a load is better given a number.
 async fn connect_tcp(
     reactor: &Reactor,
@@ -269,7 +274,8 @@ async fn connect_tcp(
     port: u16,
 ) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
+    let addresses = (host, port).to_socket_addrs();
+    for address in addresses.map_err(|error| io::Error::new(error.kind(), UnknownHost(error)))? {
         match connect_tcp_to(reactor, token, address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error,

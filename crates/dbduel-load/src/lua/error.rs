@@ -96,6 +96,26 @@ impl fmt::Display for Place {
 }
 
 impl ScriptError {
+    /// An error that a function raised, which sysbench has under this name.
+    pub(super) fn in_function(name: &str, error: mlua::Error) -> Self {
+        match error.into() {
+            ScriptError::Raised {
+                message,
+                place,
+                trace,
+                sql,
+                ..
+            } => ScriptError::Raised {
+                message: message.trim_start_matches("runtime error: ").to_owned(),
+                place,
+                function: Some(name.to_owned()),
+                trace,
+                sql,
+            },
+            other => other,
+        }
+    }
+
     /// The calls that led to the error, when it was raised in the script.
     #[must_use]
     pub fn trace(&self) -> Option<&str> {

@@ -255,6 +255,17 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     };
     host.set("fatal_sql", lua.create_function(fatal_sql)?)?;
     let own = Rc::clone(shared);
+    let fatal_prepare = move |_: &Lua, _query: Value| {
+        if let Some((error, function)) = &*own.last_error.borrow() {
+            let failed = format!("{function}() failed");
+            own.sink.show(Message::Fatal(&failed));
+            let error = format!("MySQL error: {} \"{}\"", error.code, error.message);
+            own.sink.show(Message::Fatal(&error));
+        }
+        Ok(())
+    };
+    host.set("fatal_prepare", lua.create_function(fatal_prepare)?)?;
+    let own = Rc::clone(shared);
     host.set(
         "options_text",
         lua.create_function(move |_, ()| Ok(options_text(&own.declared.borrow())))?,

@@ -39,6 +39,9 @@ const CONFINED: (&str, &str) = ("confined", include_str!("prelude/confined.lua")
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
 
+/// What reads a script's declared options, under sysbench's name.
+const READ_OPTIONS: &str = "sysbench.cmdline.read_cmdline_options";
+
 /// States from which on it is worth while to gather them.
 const MANY: u32 = 4;
 
@@ -286,7 +289,9 @@ impl State {
 
     /// What the script declares; `None` when it declares nothing at all.
     pub(super) fn declared_options(&self) -> Result<Option<Vec<DeclaredOption>>, ScriptError> {
-        let list: Option<Vec<Table>> = self.host_function("declared_options")?.call(())?;
+        let declared = self.host_function("declared_options")?.call(());
+        let list: Option<Vec<Table>> =
+            declared.map_err(|error| ScriptError::in_function(READ_OPTIONS, error))?;
         let read = |table: Table| {
             Ok(DeclaredOption {
                 name: table.get("name")?,

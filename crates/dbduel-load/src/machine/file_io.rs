@@ -20,7 +20,7 @@ use crate::distributions::Shape;
 use crate::run::Counts;
 use access::{Access, Buffer};
 use files::Files;
-pub use files::{Created, FileError, Making, create, remove};
+pub use files::{Created, FileError, Making, create, remove, size_text};
 use plan::{Order, Plan};
 
 /// In which order blocks are accessed, and how.

@@ -119,7 +119,8 @@ function check()
    -- Errors
    local err = raises("errno = 1062", con.query, con, "INSERT INTO t VALUES (1, 1, 'x')")
    assert(con.error == sysbench.sql.error.FATAL and con.sql_errno == 1062 and con.sql_state == "23000")
-   raises("errno = 1146", con.prepare, con, "SELECT * FROM nowhere")
+   raises("SQL API error", con.prepare, con, "SELECT * FROM nowhere")
+   assert(con.sql_errno == 1146 and con.sql_state == "42S02")
    local hooked
    function sysbench.hooks.sql_error_ignorable(problem)
       hooked = problem
@@ -128,6 +129,7 @@ function check()
    err = raises("Duplicate", con.query, con, "INSERT INTO t VALUES (1, 1, 'x')")
    assert(err.errcode == sysbench.error.RESTART_EVENT and hooked.connection == con)
    assert(hooked.query:find("INSERT") and hooked.sql_state == "23000")
+   assert(type(con) == "cdata" and tostring(hooked.connection) == "<sql_connection>" and con.driver == drv)
    sysbench.hooks.sql_error_ignorable = nil
 
    -- Wrong use
@@ -135,7 +137,8 @@ function check()
    con:reconnect()
    assert(con:query_row("SELECT 7") == "7")
    con:disconnect()
-   raises("SQL API error", con.query, con, "SELECT 1")
+   local misused = raises("SQL API error", con.query, con, "SELECT 1")
+   assert(misused:find("^api.lua:%d+: "), misused)
 
    -- Ten connections, and one that is left to the collector
    local cons = {}
@@ -171,7 +174,7 @@ function check()
 
    -- Old names
    db_connect()
-   assert(db_query("SELECT 1").nrows == 1)
+   assert(db_query("SELECT 1") == nil)
    local old = db_prepare("SELECT ?, ?")
    local values = { 4, "four" }
    db_bind_param(old, values)

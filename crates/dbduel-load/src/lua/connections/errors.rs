@@ -6,6 +6,7 @@ use dbduel_wire::{LoginError, ServerError};
 
 use crate::address::Address;
 use crate::conn::LostError;
+use crate::conn::socket::UnknownHost;
 
 /// `CR_SERVER_GONE_ERROR`.
 const SERVER_GONE: u16 = 2006;
@@ -15,6 +16,8 @@ const SERVER_LOST: u16 = 2013;
 const NO_SOCKET: u16 = 2002;
 /// `CR_CONN_HOST_ERROR`.
 const NO_HOST: u16 = 2003;
+/// `CR_UNKNOWN_HOST`.
+const UNKNOWN_HOST: u16 = 2005;
 /// `CR_SSL_CONNECTION_ERROR`: whatever stands in the way of TLS, a connection that breaks in its handshake too.
 const NO_TLS: u16 = 2026;
 /// `CR_MALFORMED_PACKET`.
@@ -59,6 +62,11 @@ pub(super) fn connect_error(address: &Address, lost: &LostError) -> ServerError 
                     path.display()
                 ),
             ),
+            // The system's error number, which resolvers do not set.
+            Address::Tcp { host, .. } if is_unknown_host(error) => (
+                UNKNOWN_HOST,
+                format!("Unknown MySQL server host '{host}' (0)"),
+            ),
             Address::Tcp { host, port } => (
                 NO_HOST,
                 format!("Can't connect to MySQL server on '{host}:{port}' ({error})"),
@@ -74,6 +82,10 @@ pub(super) fn connect_error(address: &Address, lost: &LostError) -> ServerError 
         sqlstate: *b"HY000",
         message,
     }
+}
+
+fn is_unknown_host(error: &std::io::Error) -> bool {
+    matches!(error.get_ref(), Some(inner) if inner.is::<UnknownHost>())
 }
 
 #[cfg(test)]

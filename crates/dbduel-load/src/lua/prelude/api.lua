@@ -35,6 +35,11 @@ local function text_of(default, name)
    error("the default of option " .. name .. " is a " .. kind, 0)
 end
 
+-- sysbench's words, with what is wrong where it has a line of its own library.
+local function wrong(what)
+   error('[string "sysbench.cmdline.lua"]: ' .. what .. ": wrong table structure in sysbench.cmdline.options", 0)
+end
+
 -- What the script declares, as a list sorted by name; nil when it declares nothing.
 function host.declared_options()
    local options = cmdline.options
@@ -42,12 +47,12 @@ function host.declared_options()
       return nil
    end
    if type(options) ~= "table" then
-      error("sysbench.cmdline.options is a " .. type(options) .. ", not a table", 0)
+      wrong("it is a " .. type(options))
    end
    local list = {}
    for name, definition in pairs(options) do
       if type(name) ~= "string" or type(definition) ~= "table" or type(definition[1]) ~= "string" then
-         error("sysbench.cmdline.options: '" .. tostring(name) .. "' is not {description, default, type}", 0)
+         wrong("'" .. tostring(name) .. "' is not {description, default, type}")
       end
       local default, kind = definition[2], definition[3]
       if type(default) == "table" and kind ~= nil and kind ~= cmdline.ARG_LIST then

@@ -51,8 +51,9 @@ function DB.disconnect()
    end
 end
 
+-- Returns nothing, whatever the statement is.
 function DB.query(query)
-   return connected():query(query)
+   connected():query(query)
 end
 
 function DB.bulk_insert_init(prefix)

@@ -6,6 +6,7 @@ local ask, op = host.ask, host.op
 local CONNECT, DISCONNECT, RECONNECT, QUERY = op.connect, op.disconnect, op.reconnect, op.query
 local PREPARE, CLOSE = op.prepare, op.close
 local setmetatable, type, error, select, unpack = setmetatable, type, error, select, unpack
+local getinfo = debug.getinfo
 local calls, edge = host.calls, host.edge
 
 local sql = {}
@@ -20,10 +21,9 @@ local function class(name)
 end
 
 local driver, driver_mt = class("sql_driver")
-local connection, connection_mt = class("sql_connection")
 
--- Statements, parameters and results are structures of C: compiled code reaches their fields and methods without looking
--- anything up, and Rust reads what is to be sent where it lies.
+-- Connections, statements, parameters and results are structures of C, as in sysbench: compiled code reaches their fields and
+-- methods without looking anything up, and Rust reads what is to be sent where it lies.
 ffi.cdef(calls.declarations)
 ffi.cdef "typedef struct { double nrows; uint32_t nfields, generation, connection_id; } dbduel_result;"
 local function structure(name, type_name, equal)
@@ -33,16 +33,29 @@ end
 local statement, new_statement = structure("sql_statement", "dbduel_statement")
 local param, new_param = structure("sql_param", "dbduel_param")
 
+-- What a structure needs and cannot hold, for as long as the script has it: of a connection and of a statement a table, of a
+-- parameter its text or false.
+local kept = setmetatable({}, { __mode = "k" })
+
+local connection, connection_mt = class("sql_connection")
+ffi.cdef "typedef struct { uint32_t id, error, sql_errno; } dbduel_connection;"
+local new_connection = ffi.metatype("dbduel_connection", {
+   __index = function(self, name)
+      local method = connection[name]
+      if method ~= nil then
+         return method
+      end
+      return kept[self][name]
+   end,
+   __tostring = connection_mt.__tostring,
+})
+
 -- What a statement without a result set returns. In sysbench it is a null pointer: true as a condition, and yet equal to nil.
 local no_result
 local result, new_result = structure("sql_result", "dbduel_result", function(a, b)
    return rawequal(a, b) or rawequal(a, no_result) and type(b) == "nil" or rawequal(b, no_result) and type(a) == "nil"
 end)
 no_result = new_result()
-
--- What a structure needs and cannot hold, for as long as the script has it: of a statement a table, of a parameter its text or
--- false. A script that puts a statement into a field of its connection has both for ever.
-local kept = setmetatable({}, { __mode = "k" })
 
 -- `ffi.istype` also says yes to the type itself and to a pointer, which keeps nothing.
 local function is_param(thing)
@@ -74,7 +87,9 @@ function driver:connect()
    if not id then
       error("connection creation failed", 2)
    end
-   return setmetatable({ id = id, handle = handle, driver = self, error = 0, sql_errno = 0 }, connection_mt)
+   local con = new_connection(id)
+   kept[con] = { handle = handle, driver = self }
+   return con
 end
 
 -- A connection remembers its last statement's error. How many do is counted, so that a statement without one only looks at
@@ -83,7 +98,9 @@ local function remember(con, kind, errno, state, message)
    if con.error == 0 then
       edge.failed_connections = edge.failed_connections + 1
    end
-   con.error, con.sql_errno, con.sql_state, con.sql_errmsg = kind, errno, state, message
+   con.error, con.sql_errno = kind, errno
+   local own = kept[con]
+   own.sql_state, own.sql_errmsg = state, message
 end
 
 local function forget_error(con)
@@ -93,12 +110,7 @@ local function forget_error(con)
    end
 end
 
--- Turns an answer into what the script gets: a result or an error.
-local function settle(con, query, ok, a, b, c, d)
-   if ok == true then
-      forget_error(con)
-      return a and new_result(b, a, c, con.id) or no_result
-   end
+local function remember_failure(con, ok, a, b, c, d)
    if ok == nil then
       -- Wrong use: there is no error of the server to look at.
       remember(con, 2, 0, nil, nil)
@@ -106,7 +118,32 @@ local function settle(con, query, ok, a, b, c, d)
    else
       remember(con, d and 1 or 2, a, b, c)
    end
+end
+
+-- Turns an answer into what the script gets: a result or an error.
+local function settle(con, query, ok, a, b, c, d)
+   if ok == true then
+      forget_error(con)
+      return a and new_result(b, a, c, con.id) or no_result
+   end
+   remember_failure(con, ok, a, b, c, d)
    return con:check_error(nil, query)
+end
+
+-- Shows an error of the server with `show` unless it is in the list of ignored errors, and asks the script's hook. What the event
+-- is begun again with, if one of them wants that.
+local function restart_after(con, query, show)
+   local problem = { connection = con, query = query, sql_errno = con.sql_errno, sql_state = con.sql_state,
+                     sql_errmsg = con.sql_errmsg }
+   if con.error ~= 1 then
+      show(query)
+      local hook = sysbench.hooks.sql_error_ignorable
+      if type(hook) ~= "function" or not hook(problem) then
+         return nil
+      end
+   end
+   problem.errcode = sysbench.error.RESTART_EVENT
+   return problem
 end
 
 function connection:check_error(rs, query)
@@ -114,16 +151,14 @@ function connection:check_error(rs, query)
       return rs
    end
    if self.sql_state == nil or self.sql_errmsg == nil then
-      error("SQL API error", 2)
+      -- The line of the script, also when it was called by way of `pcall`, which has none.
+      local caller = getinfo(2, "l")
+      error("SQL API error", caller and caller.currentline > 0 and 2 or 3)
    end
-   local problem = { connection = self, query = query, sql_errno = self.sql_errno, sql_state = self.sql_state,
-                     sql_errmsg = self.sql_errmsg }
-   local hook = sysbench.hooks.sql_error_ignorable
-   if self.error == 1 or (type(hook) == "function" and hook(problem)) then
-      problem.errcode = sysbench.error.RESTART_EVENT
+   local problem = restart_after(self, query, host.fatal_sql)
+   if problem then
       error(problem, 2)
    end
-   host.fatal_sql(query)
    host.sql_failure = ("SQL error, errno = %d, state = '%s': %s"):format(self.sql_errno, self.sql_state, self.sql_errmsg)
    error(host.sql_failure, 2)
 end
@@ -204,7 +239,11 @@ end
 function connection:prepare(query)
    local ok, id, placeholders, handle, d = ask(PREPARE, self.id, query)
    if ok ~= true then
-      return settle(self, query, ok, id, placeholders, handle, d)
+      remember_failure(self, ok, id, placeholders, handle, d)
+      local problem = self.sql_state ~= nil and restart_after(self, query, host.fatal_prepare)
+      -- sysbench's words; the server's are shown, and in the connection.
+      host.sql_failure = "SQL API error"
+      error(problem or host.sql_failure, 2)
    end
    forget_error(self)
    local prepared = new_statement(placeholders, { id = id, connection_id = self.id, placeholders = placeholders })

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::libc;
 
 use super::access::Buffer;
@@ -19,17 +20,18 @@ const PIECE: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// One cannot be opened.
-    #[error("Cannot open file '{}' errno = {errno} ({source})", path.display())]
+    #[error("Cannot open file '{}' errno = {} ({})", shown(path), *errno as i32, errno.desc())]
     Open {
         /// The file.
         path: PathBuf,
-        /// The system's number of the error.
-        errno: i32,
         /// What the system said.
-        source: io::Error,
+        errno: Errno,
     },
     /// One is smaller than it must be.
-    #[error("Size of file '{}' is {found_bytes} bytes, but at least {wanted_bytes} bytes are expected", path.display())]
+    #[error(
+        "Size of file '{}' is {}, but at least {} is expected.",
+        shown(path), size_text(*found_bytes), size_text(*wanted_bytes)
+    )]
     TooSmall {
         /// The file.
         path: PathBuf,
@@ -68,6 +70,23 @@ pub enum FileError {
         /// Where in it, bytes.
         offset: u64,
     },
+}
+
+/// A file's path as messages name it: those of the working directory by their names alone.
+fn shown(path: &Path) -> std::path::Display<'_> {
+    path.strip_prefix(".").unwrap_or(path).display()
+}
+
+/// A number of bytes with the largest unit that divides it.
+#[must_use]
+pub fn size_text(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes, 0);
+    while value > 0 && value.is_multiple_of(1024) && unit + 1 < units.len() {
+        value /= 1024;
+        unit += 1;
+    }
+    format!("{value}{}", units[unit])
 }
 
 impl FileError {
@@ -128,8 +147,7 @@ fn open_one(set: &FileSet, file: u32, is_created: bool) -> Result<(PathBuf, File
         Ok(file) => Ok((path, file)),
         Err(source) => Err(FileError::Open {
             path,
-            errno: source.raw_os_error().unwrap_or_default(),
-            source,
+            errno: Errno::from_raw(source.raw_os_error().unwrap_or_default()),
         }),
     }
 }

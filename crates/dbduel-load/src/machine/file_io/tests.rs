@@ -112,7 +112,7 @@ fn files_that_are_missing_or_too_small_are_named() {
     create(&spec.files, 1, |_, _| ()).unwrap();
     spec.files.total_bytes *= 2;
     let error = run(spec.clone(), 1).unwrap_err();
-    assert!(error.contains("at least 65536 bytes"), "{error}");
+    assert!(error.contains("but at least 64KiB is expected."), "{error}");
     remove(&spec.files).unwrap();
     remove(&spec.files).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

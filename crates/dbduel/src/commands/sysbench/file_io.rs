@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dbduel_load::machine::file_io::{
-    self, FileIo, FileIoSpec, FileSet, Making, Method, Mode, OpenFlags,
+    self, FileIo, FileIoSpec, FileSet, Making, Method, Mode, OpenFlags, size_text,
 };
 
 use super::given::{Given, Written};
@@ -145,9 +145,7 @@ fn drive(job: &Job, given: &Given) -> Result<u8, Stop> {
         .map(|(_, mode)| *mode)
         .ok_or_else(|| {
             let text = given.text("file-test-mode");
-            Stop::Fatal(format!(
-                "Invalid IO operations mode: {text}; there are seqwr, seqrewr, seqrd, rndrd, rndwr and rndrw"
-            ))
+            Stop::Fatal(format!("Invalid IO operations mode: {text}."))
         })?;
     let backlog = given.positive("file-async-backlog", 1 << 16)?;
     let methods = [
@@ -196,17 +194,17 @@ fn about(spec: &FileIoSpec, events: u64) -> String {
     let set = &spec.files;
     let mut lines = vec![
         flags_text(set.flags),
-        format!("{} files, {} each", set.count, size(set.file_bytes())),
+        format!("{} files, {} each", set.count, size_text(set.file_bytes())),
         format!(
             "{} total file size",
-            size(set.file_bytes() * u64::from(set.count))
+            size_text(set.file_bytes() * u64::from(set.count))
         ),
-        format!("Block size {}", size(set.block_bytes)),
+        format!("Block size {}", size_text(set.block_bytes)),
     ];
     if spec.merged_blocks > 0 {
         lines.push(format!(
             "Merging requests up to {} for sequential IO.",
-            size(set.block_bytes * spec.merged_blocks)
+            size_text(set.block_bytes * spec.merged_blocks)
         ));
     }
     if spec.mode.is_random() {
@@ -252,15 +250,4 @@ fn about(spec: &FileIoSpec, events: u64) -> String {
         .to_owned(),
     );
     lines.join("\n")
-}
-
-/// A number of bytes with the largest unit that divides it.
-fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes, 0);
-    while value > 0 && value.is_multiple_of(1024) && unit + 1 < units.len() {
-        value /= 1024;
-        unit += 1;
-    }
-    format!("{value}{}", units[unit])
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use dbduel_load::lua::{DeclaredOption, OptionValue};
+use dbduel_load::lua::{DeclaredOption, OptionKind, OptionValue};
 
 use super::Stop;
 use super::say::Voice;
@@ -73,12 +73,15 @@ impl Written {
         Stop::Usage(format!("invalid option: {}{hint}", self.shown()))
     }
 
-    /// The error for a value that the option does not take.
+    /// The error for a switch that is neither on nor off, in sysbench's words.
+    pub fn refuse(&self) -> Stop {
+        Stop::Usage(format!("invalid option: {}", self.shown()))
+    }
+
+    /// The error for another value that the option does not take.
     pub fn refuse_value(&self, takes: &str) -> Stop {
-        Stop::Usage(format!(
-            "invalid option: {}; it takes {takes}",
-            self.shown()
-        ))
+        let shown = self.shown();
+        Stop::Usage(format!("invalid option: {shown}; it takes {takes}"))
     }
 }
 
@@ -249,16 +252,19 @@ impl Given {
             };
             // An option without a default is off, 0 or empty; given bare, a switch is on.
             let text = match (last, text, spec.kind) {
-                (None, None, dbduel_load::lua::OptionKind::Bool) => Some("off"),
+                (None, None, OptionKind::Bool) => Some("off"),
                 _ => text,
             };
             let value = spec
                 .kind
                 .read(text)
                 .map_err(|takes| match (spec.kind, last) {
-                    (dbduel_load::lua::OptionKind::Bool, Some(written)) => {
-                        written.refuse_value(takes)
-                    }
+                    (OptionKind::Bool, Some(written)) => written.refuse(),
+                    (OptionKind::Size, _) => Stop::Fatal(format!(
+                        "Invalid value for {}: {}",
+                        spec.name,
+                        text.unwrap_or_default()
+                    )),
                     _ => Stop::Usage(format!(
                         "Invalid value for the '{name}' option: '{}'; it takes {takes}",
                         text.unwrap_or_default()

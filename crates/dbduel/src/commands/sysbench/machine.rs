@@ -58,7 +58,7 @@ fn memory(job: &Job, given: &Given) -> Result<u8, Stop> {
     let block_bytes = given.count("memory-block-size")?;
     if block_bytes < WORD || !block_bytes.is_power_of_two() {
         return Err(Stop::Fatal(format!(
-            "Invalid value for memory-block-size: {block_bytes}; it takes a power of two from {WORD}"
+            "Invalid value for memory-block-size: {block_bytes}"
         )));
     }
     let total_bytes = given.count("memory-total-size")?;

@@ -1,7 +1,15 @@
 //! The only voice of the command: what is printed depends on `--verbosity`, and everything goes to standard output,
 //! where sysbench's messages go too.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::console;
+
+/// The last line that was said, and how often it would have been said again since.
+static LAST: Mutex<(String, u64)> = Mutex::new((String::new(), 0));
+
+/// The level of what was asked for.
+const NOTICE: u64 = 3;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +23,25 @@ impl Voice {
     pub const ALWAYS: Voice = Voice { verbosity: 2 };
 
     fn say(self, level: u64, text: &str) {
-        if self.verbosity >= level {
-            // A run goes on when nobody reads about it.
-            let _ = console::print(text);
+        if self.verbosity < level {
+            return;
         }
+        let mut guard = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, repeated) = &mut *guard;
+        // As sysbench does; lines of a report are what was asked for.
+        if level < NOTICE && last == text {
+            *repeated += 1;
+            return;
+        }
+        let mut lines = String::new();
+        if *repeated > 0 {
+            lines = format!("(last message repeated {repeated} times)\n");
+        }
+        lines += text;
+        *repeated = 0;
+        text.clone_into(last);
+        // A run goes on when nobody reads about it.
+        let _ = console::print(&lines);
     }
 
     /// Something that ends the run.
@@ -38,7 +61,7 @@ impl Voice {
 
     /// A line of what was asked for.
     pub fn notice(self, line: &str) {
-        self.say(3, &format!("{line}\n"));
+        self.say(NOTICE, &format!("{line}\n"));
     }
 
     /// For the curious.

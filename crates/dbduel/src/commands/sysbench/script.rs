@@ -8,8 +8,8 @@ use std::sync::Arc;
 use dbduel_load::blocking::Tls;
 use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
-    self, Cancel, CommandKind, Host, Limits, Message, OptionError, Script, ScriptError, Settings,
-    Sink, options_text,
+    self, Cancel, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind,
+    Script, ScriptError, Settings, Sink, options_text,
 };
 
 use super::course::{Report, Reports};
@@ -22,6 +22,8 @@ use crate::lab::interpreted;
 
 use super::{Job, Stop, no_command, run as runs};
 
+/// The name of a script that is read from standard input.
+pub const STANDARD_INPUT: &str = "-";
 /// The largest script that is read from standard input, bytes.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
@@ -33,8 +35,9 @@ pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     let voice = job.general.voice;
     let script = find(name)?;
     let mut host = Host::load(settings(script, job)?).map_err(|error| fatal(voice, &error))?;
-    let Some(command) = job.command.as_deref() else {
-        // The script has been run once, and often that is all there is to do.
+    let Some(command) = job.command.as_deref().filter(|_| name != STANDARD_INPUT) else {
+        // The script has been run once, and often that is all there is to do. sysbench does no more with one from standard
+        // input.
         return Ok(0);
     };
     set_options(&mut host, rest, voice)?;
@@ -98,14 +101,23 @@ fn set_options(host: &mut Host, rest: &[Written], voice: Voice) -> Result<(), St
             (OptionError::Unknown { nearest, .. }, Some(written)) => {
                 written.refuse_unknown(nearest.as_deref())
             }
-            (OptionError::Invalid { takes, .. }, Some(written)) => written.refuse_value(takes),
+            (OptionError::Invalid { takes, .. }, Some(written)) => {
+                let declared = host.declared_options().unwrap_or_default();
+                let is_switch = |option: &DeclaredOption| {
+                    option.name == *name && option.kind == OptionKind::Bool
+                };
+                match declared.iter().any(is_switch) {
+                    true => written.refuse(),
+                    false => written.refuse_value(takes),
+                }
+            }
             (error, None) => Stop::Fatal(error.to_string()),
         }
     })
 }
 
 fn find(name: &str) -> Result<Script, Stop> {
-    if name != "-" {
+    if name != STANDARD_INPUT {
         return Script::find(name).map_err(|error| match error {
             ScriptError::NotFound { .. } => Stop::Fatal(format!(
                 "Cannot find benchmark '{name}': no such built-in test, file or module"
@@ -121,7 +133,7 @@ fn find(name: &str) -> Result<Script, Stop> {
         .map_err(|error| {
             Stop::Fatal(format!("cannot read a script from standard input: {error}"))
         })?;
-    Ok(Script::from_text("-", text))
+    Ok(Script::from_text(STANDARD_INPUT, text))
 }
 
 /// An error in one line; the calls that led to it are for the curious.

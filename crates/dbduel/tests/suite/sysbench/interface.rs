@@ -103,9 +103,104 @@ fn a_wrong_option_is_repeated_as_it_was_written() {
     let output = ours(folder.path(), &["x.lua", "--flag=5", "prepare"]);
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
-        "invalid option: --flag=5; it takes on or off\n"
+        "invalid option: --flag=5\n"
     );
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn wrong_values_and_files_are_reported_in_the_words_of_sysbench() {
+    for (words, line) in [
+        (
+            "memory --memory-block-size=-1",
+            "Invalid value for memory-block-size: -1",
+        ),
+        (
+            "memory --memory-block-size=abc",
+            "Invalid value for memory-block-size: abc",
+        ),
+        (
+            "memory --memory-block-size=9",
+            "Invalid value for memory-block-size: 9",
+        ),
+        (
+            "fileio --file-test-mode=foo",
+            "Invalid IO operations mode: foo.",
+        ),
+        (
+            "fileio --file-test-mode=rndrd",
+            "Cannot open file 'test_file.0' errno = 2 (No such file or directory)",
+        ),
+    ] {
+        let (said, _) = same_words("", &format!("{words} run --verbosity=2"));
+        assert_eq!(
+            said.lines().next(),
+            Some(format!("FATAL: {line}").as_str()),
+            "{words}"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        text(&ours(folder.path(), &words))
+    };
+    run("fileio --file-num=1 --file-total-size=256K prepare");
+    assert_eq!(
+        run("fileio --file-num=1 --file-total-size=8M --file-test-mode=rndrd --verbosity=0 run"),
+        "FATAL: Size of file 'test_file.0' is 256KiB, but at least 8MiB is expected.\n\
+         WARNING: Did you run 'prepare' with different --file-total-size or --file-num values?\n"
+    );
+    let script = "sysbench.cmdline.options = { {} } function help() end";
+    std::fs::write(folder.path().join("x.lua"), script).unwrap();
+    assert_eq!(
+        run("x.lua --verbosity=0 help"),
+        "FATAL: `sysbench.cmdline.read_cmdline_options' function failed: [string \"sysbench.cmdline.lua\"]: \
+         '1' is not {description, default, type}: wrong table structure in sysbench.cmdline.options\n"
+    );
+}
+
+#[test]
+fn a_message_that_comes_again_is_counted() {
+    let script = "function event()
+           for _, name in ipairs { 'a', 'a', 'a', 'b', 'b' } do print(pcall(sysbench.sql.driver, name)) end
+           print(pcall(sysbench.sql.driver, 'a'))
+        end";
+    let (said, _) = same_words(script, "x.lua run --events=1 --verbosity=0");
+    assert_eq!(
+        said.matches("(last message repeated 2 times)\n").count(),
+        1,
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("(last message repeated 1 times)\n").count(),
+        1,
+        "{said}"
+    );
+    assert_eq!(said.matches("FATAL").count(), 3, "{said}");
+}
+
+#[test]
+fn a_script_from_standard_input_is_only_loaded() {
+    for words in ["-", "- prepare", "- run"] {
+        let (said, errors) = same_words("", &format!("{words} --verbosity=0"));
+        assert_eq!((said.as_str(), errors.as_str()), ("", ""), "{words}");
+    }
+}
+
+#[test]
+fn a_host_without_address_has_the_error_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "function event() print(pcall(function() sysbench.sql.driver():connect() end)) end";
+    std::fs::write(folder.path().join("x.lua"), script).unwrap();
+    let words = "x.lua --mysql-host=nowhere.invalid --events=1 --verbosity=0 run";
+    let said = text(&ours(folder.path(), &words.split(' ').collect::<Vec<_>>()));
+    assert_eq!(
+        said,
+        "FATAL: unable to connect to MySQL server on host 'nowhere.invalid', port 3306, aborting...\n\
+         FATAL: error 2005: Unknown MySQL server host 'nowhere.invalid' (0)\n\
+         false\tx.lua:1: connection creation failed\n"
+    );
 }
 
 #[test]

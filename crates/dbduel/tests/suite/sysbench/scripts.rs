@@ -85,6 +85,48 @@ fn a_second_run_inserts_other_unique_ids() {
 }
 
 #[test]
+fn errors_of_statements_are_shown_as_by_sysbench() {
+    let test = "errors_of_statements_are_shown_as_by_sysbench";
+    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
+        return;
+    };
+    let server = BareServer::start("mariadb-10.11");
+    let script = Script::new(
+        "function sysbench.hooks.sql_error_ignorable(e)
+            print('hook', e.sql_errno, type(e.connection), e.connection)
+         end
+         function event()
+            local con = sysbench.sql.driver():connect()
+            print(type(con), db_query('SELECT 1'))
+            print(pcall(function() con:query('DROP TABLE nowhere') end))
+            sysbench.hooks.sql_error_ignorable = nil
+            con = sysbench.sql.driver():connect()
+            print(pcall(con.prepare, con, 'SELECT * FROM nowhere'))
+            con:disconnect()
+            print(pcall(con.query, con, 'SELECT 1'))
+            print(pcall(con.query, con, 'SELECT 1'))
+            con:disconnect()
+         end",
+    );
+    let socket = server.socket().display().to_string();
+    let lines = script.same(&format!(
+        "--mysql-socket={socket} --mysql-user=root --events=1 --verbosity=1 run"
+    ));
+    let expected = "\
+cdata
+FATAL: mysql_drv_query() returned error 1051 (Unknown table 'sbtest.nowhere') for query 'DROP TABLE nowhere'
+hook\t1051\tcdata\t<sql_connection>
+false\tx.lua:7: SQL error, errno = 1051, state = '42S02': Unknown table 'sbtest.nowhere'
+FATAL: mysql_stmt_prepare() failed
+";
+    assert!(lines.starts_with(expected), "{lines}");
+    assert!(
+        lines.contains("(last message repeated 1 times)\n"),
+        "{lines}"
+    );
+}
+
+#[test]
 fn a_statement_without_a_result_set_returns_what_sysbench_returns() {
     let script = Script::new(
         "function event()

@@ -9,41 +9,46 @@ pub const CPU: &[Spec] = &[spec(
     "cpu-max-prime",
     Int,
     "10000",
-    "upper limit of the primes",
+    "upper limit for primes generator",
 )];
 
 /// Options of `memory`.
 pub const MEMORY: &[Spec] = &[
-    spec("memory-block-size", Size, "1K", "size of a block"),
+    spec(
+        "memory-block-size",
+        Size,
+        "1K",
+        "size of memory block for test",
+    ),
     spec(
         "memory-total-size",
         Size,
         "100G",
-        "bytes to walk through, all clients together",
+        "total size of data to transfer",
     ),
     spec(
         "memory-scope",
         Text,
         "global",
-        "whether the clients share one block {global, local}",
+        "memory access scope {global,local}",
     ),
     spec(
         "memory-hugetlb",
         Bool,
         "off",
-        "take blocks from the pool of huge pages",
+        "allocate memory from HugeTLB pool",
     ),
     spec(
         "memory-oper",
         Text,
         "write",
-        "what is done with each word {read, write, none}",
+        "type of memory operations {read, write, none}",
     ),
     spec(
         "memory-access-mode",
         Text,
         "seq",
-        "which word is next {seq, rnd}",
+        "memory access mode {seq,rnd}",
     ),
 ];
 
@@ -53,16 +58,26 @@ pub const THREADS: &[Spec] = &[
         "thread-yields",
         Int,
         "1000",
-        "times that an event gives the processor away",
+        "number of yields to do per request",
     ),
-    spec("thread-locks", Int, "8", "locks"),
+    spec("thread-locks", Int, "8", "number of locks per thread"),
 ];
 
 /// Options of `mutex`.
 pub const MUTEX: &[Spec] = &[
-    spec("mutex-num", Int, "4096", "mutexes"),
-    spec("mutex-locks", Int, "50000", "times that a client takes one"),
-    spec("mutex-loops", Int, "10000", "empty loops before each"),
+    spec("mutex-num", Int, "4096", "total size of mutex array"),
+    spec(
+        "mutex-locks",
+        Int,
+        "50000",
+        "number of mutex locks to do per thread",
+    ),
+    spec(
+        "mutex-loops",
+        Int,
+        "10000",
+        "number of empty loops to do outside mutex lock",
+    ),
 ];
 
 /// Options of `fileio`.
