@@ -11,6 +11,7 @@ mod hostile;
 mod interface;
 mod native;
 mod scripts;
+mod upstream;
 
 fn ours(folder: &Path, words: &[&str]) -> Output {
     let mut command = program();

@@ -67,6 +67,10 @@ impl Server {
         }
     }
 
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Waits for the turn: tests change settings of the server and compare its counters.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
