@@ -1,0 +1,42 @@
+# Recipes for contributors; `just --list` shows them. CONTRIBUTING.md explains what they run.
+
+# Debug build of the binary.
+build:
+    cargo build
+
+# A first real duel.
+quickstart:
+    cargo run --release -- quickstart
+
+# Format and lints, as the gate has them.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Documentation, as the gate has it.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --document-private-items
+
+# All tests, or those of one crate: `just test dbduel-stats`.
+test crate="":
+    cargo test --locked {{ if crate == "" { "--workspace" } else { "-p " + crate } }}
+
+# Tests with real servers whose path contains a text: `just suite faults::`.
+suite filter="":
+    cargo test --locked -p dbduel --test main {{ filter }}
+
+# The binary's unit tests whose path contains a text: `just unit report::`.
+unit filter="":
+    cargo test --locked -p dbduel --bin dbduel {{ filter }}
+
+# CPU per transaction beside sysbench, on a running server: `just cost /run/mysqld/mysqld.sock`.
+cost socket:
+    cargo bench -p dbduel-load --bench client_cost -- --socket {{ socket }}
+
+# The gate of every commit.
+gate:
+    .ci/run
+
+# Regenerate the JSON schema of reports after a change of its types.
+schema:
+    DBDUEL_WRITE_SCHEMA=1 cargo test --locked -p dbduel --bin dbduel published_schema
