@@ -1,5 +1,5 @@
 //! How long filling takes, beside sysbench 1.0.20's own prepare: the same tables over the same number of
-//! connections, indexes included, each way that the server allows in turns with sysbench.
+//! connections, indexes included, each method that the server allows in turns with sysbench.
 //!
 //! ```text
 //! cargo bench -p dbduel-load --bench loading -- --socket /run/db.sock [--user root] [--rounds 5] \
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{Connection, TlsMode};
-use dbduel_load::fill::{FillError, FillWatch, Place, Wish, digest, fill_by};
+use dbduel_load::fill::{FillError, FillWatch, LoadMethodChoice, Place, digest, fill_by};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
 
@@ -43,15 +43,15 @@ struct Filling {
     server_s: f64,
 }
 
-/// Sysbench's own filling, and each way of ours.
-const WAYS: [Option<Wish>; 4] = [
+/// Sysbench's own filling, and each method of ours.
+const WAYS: [Option<LoadMethodChoice>; 4] = [
     None,
-    Some(Wish::Insert),
-    Some(Wish::LoadData),
-    Some(Wish::Bulk),
+    Some(LoadMethodChoice::Insert),
+    Some(LoadMethodChoice::LoadData),
+    Some(LoadMethodChoice::Bulk),
 ];
 
-/// One round: what each of [`WAYS`] took; none for a way that the server does not know.
+/// One round: what each of [`WAYS`] took; none for a method that the server does not know.
 type Round = [Option<Filling>; WAYS.len()];
 
 fn main() -> ExitCode {
@@ -149,11 +149,11 @@ fn measure(options: &Options, server: &Server, connection: &mut Connection) -> R
                 }
             };
         }
-        let words = WAYS.iter().zip(&round).filter_map(|(way, filling)| {
+        let words = WAYS.iter().zip(&round).filter_map(|(method, filling)| {
             let Filling { seconds, server_s } = (*filling)?;
             Some(format!(
                 "{} {seconds:.2} s (server {server_s:.2} s)",
-                name(*way)
+                name(*method)
             ))
         });
         eprintln!("round {number}: {}", words.collect::<Vec<_>>().join(", "));
@@ -161,12 +161,12 @@ fn measure(options: &Options, server: &Server, connection: &mut Connection) -> R
     }
     match digests.len() {
         1 => Ok(rounds),
-        _ => Err("the ways of filling gave different data".into()),
+        _ => Err("the methods of filling gave different data".into()),
     }
 }
 
-fn name(way: Option<Wish>) -> String {
-    way.map_or_else(|| "sysbench prepare".to_owned(), |wish| wish.to_string())
+fn name(method: Option<LoadMethodChoice>) -> String {
+    method.map_or_else(|| "sysbench prepare".to_owned(), |wish| wish.to_string())
 }
 
 /// Times some work, on the clock and as the server's processor time.
@@ -181,12 +181,12 @@ fn timed<T>(process: Option<u32>, work: impl FnOnce() -> Result<T>) -> Result<(F
     Ok((filling, outcome))
 }
 
-/// Fills the tables; returns what that took and what is in them. None when the server does not know the way.
+/// Fills the tables; returns what that took and what is in them. None when the server does not know the method.
 fn filled(
     options: &Options,
     server: &Server,
     process: Option<u32>,
-    wish: Wish,
+    wish: LoadMethodChoice,
 ) -> Result<Option<(Filling, String)>> {
     let workload = workloads::find(WORKLOAD)?;
     let given = Parameters::from([
@@ -206,7 +206,7 @@ fn filled(
     let (filling, outcome) = timed(process, || {
         Ok(fill_by(wish, workload, &parameters, &place, 1, &watch))
     })?;
-    if let Err(FillError::NoWay { .. }) = outcome {
+    if let Err(FillError::NoMethod { .. }) = outcome {
         return Ok(None);
     }
     outcome?;
@@ -224,13 +224,13 @@ fn print(options: &Options, version: &str, rounds: &[Round]) {
     println!(
         "{tables} tables of {table_size} rows over {connections} connections on {version}: median \
          (smallest to largest) of {} rounds in turns\n\n\
-         | way | seconds | rows/s | server CPU, seconds | of the time of {} |\n\
+         | method | seconds | rows/s | server CPU, seconds | of the time of {} |\n\
          | --- | --- | --- | --- | --- |",
         rounds.len(),
         peer::SYSBENCH
     );
     let rows = f64::from(*tables) * f64::from(*table_size);
-    for (place, way) in WAYS.iter().enumerate() {
+    for (place, method) in WAYS.iter().enumerate() {
         let figures: Vec<(Filling, f64)> = rounds
             .iter()
             .filter_map(|round| {
@@ -239,7 +239,7 @@ fn print(options: &Options, version: &str, rounds: &[Round]) {
             })
             .collect();
         if figures.is_empty() {
-            println!("| {} | not on this server | | | |", name(*way));
+            println!("| {} | not on this server | | | |", name(*method));
             continue;
         }
         let took = Spread::of(figures.iter().map(|(filling, _)| filling.seconds).collect());
@@ -250,14 +250,14 @@ fn print(options: &Options, version: &str, rounds: &[Round]) {
                 .collect(),
         );
         let ratio = Spread::of(figures.iter().map(|(_, ratio)| *ratio).collect());
-        let verdict = match (way, ratio.median <= TARGET) {
+        let verdict = match (method, ratio.median <= TARGET) {
             (None, _) => String::new(),
             (Some(_), true) => format!(" [≤ {TARGET:.2}: met]"),
             (Some(_), false) => format!(" [≤ {TARGET:.2}: missed]"),
         };
         println!(
             "| {} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.2} ({:.2} to {:.2}) | {:.2} ({:.2} to {:.2}){verdict} |",
-            name(*way),
+            name(*method),
             took.median,
             took.smallest,
             took.largest,

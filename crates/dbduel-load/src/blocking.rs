@@ -35,7 +35,7 @@ use crate::statement_watch::{StatementWatch, WatchedConnection};
 const PIECE: usize = 64 << 10;
 
 /// Time to say goodbye in.
-const FAREWELL: Duration = Duration::from_millis(100);
+const QUIT_TIMEOUT: Duration = Duration::from_millis(100);
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -336,7 +336,7 @@ impl Drop for Connection {
         if !self.broken {
             self.out.clear();
             command::quit(&mut self.out);
-            self.stream.set_deadline(from_now(FAREWELL));
+            self.stream.set_deadline(from_now(QUIT_TIMEOUT));
             // The server notices the closed socket in any case.
             let _ = self.stream.send(&self.out);
         }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use dbduel_record::commits::CommitRange;
 
+use crate::commit_log::CommitLog;
 use crate::executor::policy::{confine_to, raise_open_files_limit};
-use crate::ledger::Ledger;
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::tally::Tally;
@@ -117,7 +117,7 @@ pub fn drive(
         backlog: VecDeque::new(),
         contenders: HashMap::new(),
         sequences: HashMap::new(),
-        ledgers: HashMap::new(),
+        commit_logs: HashMap::new(),
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -173,7 +173,7 @@ struct Desk<O> {
     /// Kept after a contender is closed, so that its clients never draw a number twice.
     sequences: HashMap<String, Arc<AtomicU32>>,
     /// What servers acknowledged and has not been answered yet.
-    ledgers: HashMap<String, Ledger>,
+    commit_logs: HashMap<String, CommitLog>,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -254,7 +254,7 @@ impl<O: Write> Desk<O> {
                 contender,
                 commitments,
             }) => {
-                self.ledgers
+                self.commit_logs
                     .entry(contender)
                     .or_default()
                     .note(&commitments);
@@ -275,9 +275,9 @@ impl<O: Write> Desk<O> {
 
     /// What the contender's server acknowledged since the last call.
     fn take_commits(&mut self, contender: &str) -> Vec<CommitRange> {
-        self.ledgers
+        self.commit_logs
             .get_mut(contender)
-            .map(Ledger::take)
+            .map(CommitLog::take)
             .unwrap_or_default()
     }
 

@@ -2,23 +2,23 @@
 //!
 //! Over blocking connections and apart from any measurement. The content follows from the seed alone, in
 //! chunks whose borders depend on nothing else, so every contender gets the same rows over any number of
-//! connections, whichever way they travel, and also when a filling was interrupted and gone on with.
+//! connections, by every load method, and also after a filling was interrupted and resumed.
 //! Knows no workload's statements; they come with [`Table`].
 
 mod bulk;
+mod checkpoint;
 mod claim;
-mod crew;
 mod digest;
 mod error;
 mod extent;
 mod infile;
 mod insert;
-mod ledger;
-mod parcel;
+mod load_method;
 mod progress;
 mod rows;
 mod tables;
-mod way;
+mod work_unit;
+mod worker_pool;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -29,16 +29,16 @@ use dbduel_wire::Credentials;
 use crate::address::Address;
 use crate::blocking::{Connection, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
-use crew::Crew;
+use checkpoint::TABLE_EXISTS;
 pub use digest::{Digest, digest};
 pub use error::{FillError, RESUME};
 pub use extent::Extent;
-use ledger::TABLE_EXISTS;
-use parcel::Parcel;
+pub use load_method::{LoadMethod, LoadMethodChoice};
 use progress::BatchProgress;
 pub use progress::FillWatch;
 use tables::{exists, finish, prepare, run};
-pub use way::{Way, Wish};
+use work_unit::WorkUnit;
+use worker_pool::WorkerPool;
 
 /// Where the tables are, and how they are reached.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub struct FillReport {
     /// Processor time of the filling side for the rows, user and kernel, seconds.
     pub cpu_s: f64,
     /// How the rows travelled; none where the workload brings them in itself.
-    pub way: Option<Way>,
+    pub method: Option<LoadMethod>,
 }
 
 /// Creates the workload's tables and fills them, then does what is to be done after the rows are in.
@@ -91,24 +91,31 @@ pub fn fill(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
-    fill_by(Wish::Fastest, workload, parameters, place, seed, watch)
+    fill_by(
+        LoadMethodChoice::Fastest,
+        workload,
+        parameters,
+        place,
+        seed,
+        watch,
+    )
 }
 
-/// As [`fill`], with the way that rows travel chosen by the caller. A workload that brings its rows in itself knows only
+/// As [`fill`], with the load method chosen by the caller. A workload that brings its rows in itself knows only
 /// its own.
 ///
 /// # Errors
-/// [`FillError`], among others when the server does not allow that way.
+/// [`FillError`], among others when the server does not allow that method.
 pub fn fill_by(
-    wish: Wish,
+    choice: LoadMethodChoice,
     workload: &dyn Workload,
     parameters: &Parameters,
     place: &Place<'_>,
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
-    let crew = Crew::new(place, watch);
-    let mut connection = crew.connect()?;
+    let pool = WorkerPool::new(place, watch);
+    let mut connection = pool.connect()?;
     claim::take(&mut connection, place.database)?;
     if let Some(own) = workload.own_data() {
         return own.fill(parameters, place, watch);
@@ -124,9 +131,9 @@ pub fn fill_by(
         &tables,
         place.database,
         &recipe,
-        crew.deadline(),
+        pool.deadline(),
     )?;
-    let way = Way::of(&mut connection, wish)?;
+    let method = LoadMethod::of(&mut connection, choice)?;
 
     let missing: Vec<_> = tables
         .iter()
@@ -139,12 +146,13 @@ pub fn fill_by(
     });
     let rows_before = rows - still_missing.sum::<u64>();
     watch.rows_done.store(rows_before, Ordering::Relaxed);
-    let parcels = parcel::parcels(missing, place.connections, extent::weight);
+    let units = work_unit::units(missing, place.connections, extent::weight);
     let rows_began = Instant::now();
-    let cpu = crew.work_through(&parcels, |connection, Parcel { table, batches, .. }| {
-        ledger::note_connection(connection).map_err(FillError::Together)?;
+    let cpu = pool.work_through(&units, |connection, WorkUnit { table, batches, .. }| {
+        checkpoint::note_connection(connection).map_err(FillError::Together)?;
         batches.iter().try_for_each(|chunks| {
-            way.fill(connection, table, chunks, seed, watch)
+            method
+                .fill(connection, table, chunks, seed, watch)
                 .map_err(|error| error_unless_cancelled(error, watch))
         })
     })?;
@@ -159,14 +167,14 @@ pub fn fill_by(
             open.map(move |(place, sql)| (table, place, sql))
         })
         .collect();
-    crew.work_through(&finishes, |connection, (table, place, sql)| {
-        ledger::note_connection(connection).map_err(FillError::Together)?;
+    pool.work_through(&finishes, |connection, (table, place, sql)| {
+        checkpoint::note_connection(connection).map_err(FillError::Together)?;
         finish(connection, table, *place, sql)
     })?;
-    for sql in &workload.conclude(parameters) {
+    for sql in &workload.post_load_sql(parameters) {
         connection.execute(sql).map_err(FillError::Together)?;
     }
-    ledger::end(&mut connection).map_err(FillError::Together)?;
+    checkpoint::end(&mut connection).map_err(FillError::Together)?;
     Ok(FillReport {
         rows,
         rows_before,
@@ -175,7 +183,7 @@ pub fn fill_by(
         rows_s,
         finish_s: (rows_began.elapsed().as_secs_f64() - rows_s).max(0.0),
         cpu_s: cpu.as_secs_f64(),
-        way: Some(way),
+        method: Some(method),
     })
 }
 
@@ -210,14 +218,14 @@ pub fn fill_table(
         }
         outcome => outcome?,
     }
-    let way = Way::of(connection, Wish::Fastest)?;
+    let method = LoadMethod::of(connection, LoadMethodChoice::Fastest)?;
     if table.rows > 0 {
         on_stage(Stage::Filling);
     }
     let watch = FillWatch::default();
     for chunk in 0..rows::chunks(&table) {
         let progress = BatchProgress::new(&watch);
-        way.send(connection, &table, &(chunk..chunk + 1), seed, &progress)?;
+        method.send(connection, &table, &(chunk..chunk + 1), seed, &progress)?;
     }
     if !table.finish.is_empty() {
         on_stage(Stage::Finishing);
@@ -241,7 +249,7 @@ pub fn refuse_if_in_progress(connection: &mut Connection, database: &str) -> Res
 /// # Errors
 /// When the server does not answer.
 pub fn is_unfinished(connection: &mut Connection) -> Result<bool, QueryError> {
-    let tables = connection.query(&format!("SHOW TABLES LIKE '{}'", ledger::NAME))?;
+    let tables = connection.query(&format!("SHOW TABLES LIKE '{}'", checkpoint::NAME))?;
     Ok(!tables.rows.is_empty())
 }
 
@@ -251,7 +259,7 @@ fn recipe(workload: &dyn Workload, parameters: &Parameters, seed: u64) -> String
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// What a statement or a content that was cut short by the user's wish ended with is no error of its own.
+/// The error of a statement or content that the user's interruption cut short is not an error of its own.
 fn error_unless_cancelled(error: FillError, watch: &FillWatch) -> FillError {
     if watch.cancelled.load(Ordering::Relaxed) {
         FillError::Cancelled
@@ -276,7 +284,7 @@ pub fn clear(
     let tables = workload.tables(parameters);
     // On one connection, because servers lock what tables that refer to each other have in common; and
     // without the check of foreign keys, because such tables could only go in one order.
-    let mut connection = Crew::new(place, &watch).connect()?;
+    let mut connection = WorkerPool::new(place, &watch).connect()?;
     connection
         .execute("SET SESSION foreign_key_checks = 0")
         .map_err(FillError::Together)?;
@@ -287,5 +295,5 @@ pub fn clear(
             &format!("DROP TABLE IF EXISTS {}", table.name),
         )?;
     }
-    ledger::end(&mut connection).map_err(FillError::Together)
+    checkpoint::end(&mut connection).map_err(FillError::Together)
 }

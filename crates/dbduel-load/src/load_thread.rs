@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
+use crate::commit_log::Commitment;
 use crate::conn::LostError;
 use crate::executor::policy::{make_timers_exact, suit_clients};
 use crate::executor::{Bell, Executor, Token};
-use crate::ledger::Commitment;
 use crate::session::Session;
 use crate::tally::{Tally, TickTally};
-use crate::worker::{Group, Opening, Seat, SliceSpec};
+use crate::worker::{ClientContext, Group, Opening, SliceSpec};
 use crate::workloads::Workload;
 pub use handle::LoadThread;
 use running::RunningSlice;
@@ -103,7 +103,7 @@ pub enum Report {
 }
 
 /// The clients of one contender.
-struct Crew {
+struct ContenderClients {
     group: Rc<Group>,
     tokens: Vec<Token>,
     reported_open: bool,
@@ -111,10 +111,10 @@ struct Crew {
 
 struct State<'a, R> {
     executor: Executor<LostError>,
-    crews: HashMap<String, Crew>,
+    contenders: HashMap<String, ContenderClients>,
     running: Option<RunningSlice>,
     settling: Option<String>,
-    /// A crew has not reported yet that it is open.
+    /// A clients has not reported yet that it is open.
     opening: bool,
     report: &'a R,
 }
@@ -132,7 +132,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let _ = bell.send(executor.reactor().bell());
         let mut state = State {
             executor,
-            crews: HashMap::new(),
+            contenders: HashMap::new(),
             running: None,
             settling: None,
             opening: false,
@@ -189,7 +189,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             let token = self.executor.insert(|token| {
                 workload.client(
                     &parameters,
-                    Seat {
+                    ClientContext {
                         client,
                         token,
                         reactor,
@@ -201,9 +201,9 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         }
         self.poll_all(&tokens, ended);
         self.opening = true;
-        self.crews.insert(
+        self.contenders.insert(
             contender,
-            Crew {
+            ContenderClients {
                 group,
                 tokens,
                 reported_open: false,
@@ -215,11 +215,12 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
-        let crew = self.crews.get(running.contender());
-        let tokens = crew.map(|crew| {
-            crew.group
+        let clients = self.contenders.get(running.contender());
+        let tokens = clients.map(|clients| {
+            clients
+                .group
                 .begin(Rc::clone(running.slice()), running.drain());
-            crew.tokens.clone()
+            clients.tokens.clone()
         });
         let tokens = tokens.unwrap_or_default();
         // They are parked, so what they waited for is over. Clients of other contenders may still be inside a transaction.
@@ -236,23 +237,23 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         };
         running.stop();
         // Those that wait for an instant learn that it will not come.
-        let crew = self.crews.get(running.contender());
-        let tokens = crew.map(|crew| crew.tokens.clone());
+        let clients = self.contenders.get(running.contender());
+        let tokens = clients.map(|clients| clients.tokens.clone());
         self.poll_all(&tokens.unwrap_or_default(), ended);
     }
 
     fn close(&mut self, contender: &str) {
         self.end_slice_early(contender);
-        self.drop_crew(contender);
+        self.drop_clients(contender);
         (self.report)(Report::Closed);
     }
 
-    fn drop_crew(&mut self, contender: &str) {
-        if let Some(crew) = self.crews.remove(contender) {
-            for token in crew.tokens {
+    fn drop_clients(&mut self, contender: &str) {
+        if let Some(clients) = self.contenders.remove(contender) {
+            for token in clients.tokens {
                 self.executor.remove(token);
             }
-            hand_over(&crew.group, contender, self.report);
+            hand_over(&clients.group, contender, self.report);
         }
         if self
             .running
@@ -270,15 +271,15 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     /// A client's connection is lost: all clients of its contender stop.
     fn lose(&mut self, token: Token, why: LostError) {
         let owner = self
-            .crews
+            .contenders
             .iter()
-            .find(|(_, crew)| crew.tokens.contains(&token));
-        // None, when an earlier loss took the crew with it.
+            .find(|(_, clients)| clients.tokens.contains(&token));
+        // None, when an earlier loss took the clients with it.
         let Some(contender) = owner.map(|(contender, _)| contender.clone()) else {
             return;
         };
         self.end_slice_early(&contender);
-        self.drop_crew(&contender);
+        self.drop_clients(&contender);
         (self.report)(Report::Lost { contender, why });
     }
 
@@ -304,11 +305,15 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     fn look_after_opening(&mut self) {
         if self.opening {
             self.opening = false;
-            for crew in self.crews.values_mut().filter(|crew| !crew.reported_open) {
-                crew.reported_open = crew.group.opened() as usize == crew.tokens.len();
-                match crew.reported_open {
+            for clients in self
+                .contenders
+                .values_mut()
+                .filter(|clients| !clients.reported_open)
+            {
+                clients.reported_open = clients.group.opened() as usize == clients.tokens.len();
+                match clients.reported_open {
                     true => {
-                        let session = crew.group.take_session().map(Box::new);
+                        let session = clients.group.take_session().map(Box::new);
                         (self.report)(Report::Opened(session));
                     }
                     false => self.opening = true,
@@ -319,9 +324,9 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             return;
         };
         if self
-            .crews
+            .contenders
             .get(contender)
-            .is_none_or(|crew| crew.group.is_parked())
+            .is_none_or(|clients| clients.group.is_parked())
         {
             self.settling = None;
             (self.report)(Report::Settled);
@@ -337,19 +342,19 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         if !running.is_due(now) {
             return;
         }
-        let crew = self.crews.get(running.contender());
-        let parked = crew.is_none_or(|crew| crew.group.is_parked());
+        let clients = self.contenders.get(running.contender());
+        let parked = clients.is_none_or(|clients| clients.group.is_parked());
         let contender = running.contender().to_owned();
         let next = running.look(now, parked, reactor.polled(), &|report: Report| {
-            if let Some(crew) = crew {
-                hand_over(&crew.group, &contender, self.report);
+            if let Some(clients) = clients {
+                hand_over(&clients.group, &contender, self.report);
             }
             (self.report)(report);
         });
         reactor.wake_owner_at(next);
         if next.is_none() {
-            if let Some(crew) = crew {
-                crew.group.end();
+            if let Some(clients) = clients {
+                clients.group.end();
             }
             self.running = None;
         }

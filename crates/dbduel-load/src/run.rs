@@ -6,7 +6,7 @@
 //! time is over is finished and counted, an error that is not on a list ends the run.
 //!
 //! ```text
-//! arrivals ─► gate ─► entry (clients of event loops) ─► a worker's events ─► ledger
+//! arrivals ─► gate ─► entry (clients of event loops) ─► a worker's events ─► metrics
 //! ```
 //!
 //! Knows neither what an event is nor who carries the workers: that is [`crate::bridge`].
@@ -16,15 +16,15 @@ mod counts;
 mod entry;
 mod gate;
 mod ignored;
-mod ledger;
+mod interval_stats;
 mod limits;
-mod stretch;
+mod metrics;
 
 pub use arrivals::Queue;
 pub use counts::{Counts, Meter};
 pub(crate) use entry::{Entry, pause};
 pub use gate::{Gate, Ticket};
 pub use ignored::IgnoredErrors;
-pub use ledger::Ledger;
+pub use interval_stats::{IntervalStats, Share};
 pub use limits::Limits;
-pub use stretch::{Share, Stretch};
+pub use metrics::RunMetrics;

@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::tally::{Class, Ended, Outcome};
 pub use client::{Begin, Client, Trace};
 pub use group::{Group, Opening};
-pub(crate) use run::{Crew, Left, Rules};
+pub(crate) use run::{ClientExit, Rules, RunContext};
 pub use slice::{Slice, SliceSpec};
 
 /// `ER_CHECKREAD`: the row changed since the transaction's snapshot (MariaDB with
@@ -37,7 +37,7 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const TRANSACTION_ROLLBACK: &[u8] = b"40";
 
 /// A client's place: its number, its thread's reactor and its contender's group.
-pub struct Seat {
+pub struct ClientContext {
     /// Number of the client, from 0, over all threads.
     pub client: u32,
     /// Its task.
@@ -48,7 +48,7 @@ pub struct Seat {
     pub group: Rc<Group>,
 }
 
-impl Seat {
+impl ClientContext {
     /// The client as a task of its thread's executor. It ends only when its connection is lost.
     pub fn boxed<C: Client>(self, options: C::Options) -> Task<LostError> {
         if let Some(run) = self.group.run() {

@@ -24,11 +24,11 @@ use crate::conn::LostError;
 use crate::executor::Task;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
-use crate::worker::Seat;
+use crate::worker::ClientContext;
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
-pub use verification::{Condition, Moment, Recall, Verification, VerifyError};
+pub use verification::{CommitCheck, Condition, Moment, Verification, VerifyError};
 
 /// A workload.
 pub trait Workload: Sync {
@@ -124,7 +124,7 @@ pub trait Workload: Sync {
     }
 
     /// Statements that run one after another when all tables are filled and finished.
-    fn conclude(&self, parameters: &Parameters) -> Vec<String> {
+    fn post_load_sql(&self, parameters: &Parameters) -> Vec<String> {
         let _ = parameters;
         Vec::new()
     }
@@ -165,12 +165,12 @@ pub trait Workload: Sync {
     /// # Errors
     /// [`VerifyError`] when the data cannot be looked at, are not this workload's, or the log is not; a
     /// lost commit is no error.
-    fn recall(
+    fn verify_commits(
         &self,
         parameters: &Parameters,
         connection: &mut Connection,
         log: &[CommitRange],
-    ) -> Result<Option<Recall>, VerifyError> {
+    ) -> Result<Option<CommitCheck>, VerifyError> {
         let _ = (parameters, connection, log);
         Ok(None)
     }
@@ -181,7 +181,7 @@ pub trait Workload: Sync {
     }
 
     /// One client as a task, for resolved parameters.
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError>;
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError>;
 }
 
 /// A workload that makes its tables itself.

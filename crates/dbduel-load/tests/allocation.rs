@@ -5,8 +5,8 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Order, SliceOrder};
-use dbduel_load::stand_in::{Role, StandIn};
 use support::{Load, open_order, slice_order};
 
 struct Counting;
@@ -53,7 +53,7 @@ fn cost(load: &mut Load, measured_s: f64) -> (u64, u64) {
 #[test]
 fn statements_do_not_allocate() {
     let directory = tempfile::tempdir().unwrap();
-    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    let server = MockServer::start(&directory.path().join("s.sock"), Role::Null).unwrap();
     for protocol in ["prepared", "text"] {
         let mut load = Load::start(2);
         let mut order = open_order(&server.address(), "oltp-read-write", 4);

@@ -5,13 +5,13 @@ mod support;
 use std::time::{Duration, Instant};
 
 use dbduel_load::drive::Threads;
+use dbduel_load::mock_server::{Role, Served};
 use dbduel_load::order::{SliceAnswer, SliceOrder};
-use dbduel_load::stand_in::{Role, Served};
 use dbduel_record::latency;
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Act;
 use dbduel_wire::server::Answer as Reply;
-use support::{Load, act, quantile_ms, scripted, slice_order, stand_in};
+use support::{Load, act, mock, quantile_ms, scripted, slice_order};
 
 /// What the client must have seen of its transactions, one after the other over one connection, by what the server saw.
 /// A request is sent before the server has heard it and after the answer to the one before; its reply arrives after the
@@ -224,7 +224,7 @@ fn what_an_overloaded_server_leaves_is_counted_as_skipped() {
 
 #[test]
 fn think_time_is_waited_and_is_no_latency() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     load.open(&server.address(), "oltp-point-select", 2);
     let slice = load.slice(&SliceOrder {
@@ -339,7 +339,7 @@ fn away_share() -> f64 {
 
 #[test]
 fn a_million_transactions_lose_none() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(2);
     load.open(&server.address(), "oltp-point-select", 64);
     let mut ok = 0;

@@ -4,16 +4,16 @@ mod support;
 
 use std::time::Instant;
 
+use dbduel_load::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
-use dbduel_load::stand_in::Role;
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Answer as Reply;
-use support::{Load, act, open_order, quantile_ms, scripted, slice_order, stand_in};
+use support::{Load, act, mock, open_order, quantile_ms, scripted, slice_order};
 
 #[test]
 fn slices_follow_one_another_and_everything_adds_up() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(2);
     load.open(&server.address(), "oltp-read-write", 5);
     assert_eq!(server.connections(), 5);
@@ -46,7 +46,7 @@ fn slices_follow_one_another_and_everything_adds_up() {
 
 #[test]
 fn every_workload_runs_in_both_protocols() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     for workload in dbduel_load::workloads::WORKLOADS {
         for protocol in ["prepared", "text"] {
@@ -191,7 +191,7 @@ fn tick_until_measured(load: &mut Load) -> Vec<Tick> {
 
 #[test]
 fn ticks_are_answered_while_the_slice_runs() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(2);
     load.open(&server.address(), "oltp-point-select", 2);
     let ordered = Instant::now();
@@ -234,7 +234,7 @@ fn ticks_are_answered_while_the_slice_runs() {
 
 #[test]
 fn a_stop_ends_the_slice_and_keeps_what_was_measured() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(2);
     load.open(&server.address(), "oltp-point-select", 3);
     for arrival in [
@@ -278,7 +278,7 @@ fn the_end_of_the_input_ends_everything_promptly() {
 
 #[test]
 fn two_contenders_are_driven_in_turn_over_their_own_connections() {
-    let (_directory, a) = stand_in(Role::Null);
+    let (_directory, a) = mock(Role::Null);
     let (_other, b) = scripted(vec![act(40, Reply::Proper)]);
     let mut load = Load::start(1);
     for (name, server) in [("a", &a), ("b", &b)] {
@@ -306,7 +306,7 @@ fn two_contenders_are_driven_in_turn_over_their_own_connections() {
 
 #[test]
 fn orders_that_make_no_sense_are_refused_with_a_reason() {
-    let (directory, server) = stand_in(Role::Null);
+    let (directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     let mut refused = |order: &dyn Fn(&mut dbduel_load::order::OpenOrder)| {
         let mut open = open_order(&server.address(), "oltp-point-select", 1);

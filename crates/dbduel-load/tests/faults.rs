@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use dbduel_load::blocking::TlsMode;
+use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
-use dbduel_load::stand_in::Role;
 use dbduel_wire::server::Answer as Reply;
-use support::{Load, act, error, open_order, scripted, slice_order, stand_in};
+use support::{Load, act, error, mock, open_order, scripted, slice_order};
 
 /// Statements that the first client sends before anything else, to learn what its session is.
 const SESSION_QUESTIONS: u64 = 4;
@@ -215,7 +215,7 @@ fn a_refusal_right_before_the_end_of_the_connection_is_passed_on() {
 
 #[test]
 fn a_server_without_tls_is_refused_where_tls_is_required() {
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     for (tls, is_opened) in [(TlsMode::Required, false), (TlsMode::Preferred, true)] {
         let mut order = open_order(&server.address(), "oltp-read-only", 1);

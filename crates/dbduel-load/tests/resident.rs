@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 
 use dbduel_load::drive::drive;
 use dbduel_load::executor::policy::raise_open_files_limit;
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, OpenOrder, Order};
-use dbduel_load::stand_in::{Role, StandIn};
 use nix::sys::resource::{Resource, getrlimit};
 use support::{check_accounts, open_order, slice_order};
 
@@ -36,7 +36,7 @@ fn main() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    let server = MockServer::start(&directory.path().join("s.sock"), Role::Null).unwrap();
     for workload in ["oltp-point-select", "oltp-read-write"] {
         let resident_mb = resident_mb(&server, workload);
         println!("resident: {CLIENTS} connections of {workload}: {resident_mb:.0} MB");
@@ -48,7 +48,7 @@ fn main() {
 }
 
 /// Connects, drives a slice, and returns the most memory that was in use.
-fn resident_mb(server: &StandIn, workload: &str) -> f64 {
+fn resident_mb(server: &MockServer, workload: &str) -> f64 {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .arg(DRIVE)
         .stdin(Stdio::piped())

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
 use dbduel_load::lua::{Host, Script, Settings};
-use dbduel_load::run::{IgnoredErrors, Stretch};
-use dbduel_load::stand_in::{Role, StandIn};
+use dbduel_load::mock_server::{MockServer, Role};
+use dbduel_load::run::{IgnoredErrors, IntervalStats};
+use support::mock;
 use support::script::{Printed, Size, alone, load_of, ready, run};
-use support::stand_in;
 
 /// A script whose connections go to these addresses in turns.
 fn settings(text: &str, addresses: Vec<Address>) -> Settings {
@@ -43,7 +43,7 @@ fn a_connection_that_is_never_answered_does_not_outlast_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mute.sock");
     let _mute = UnixListener::bind(&path).unwrap();
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let first = "function thread_init() con = sysbench.sql.driver():connect() end\n";
     let attempts = [
         "function event() sysbench.sql.driver():connect() end",
@@ -53,7 +53,7 @@ fn a_connection_that_is_never_answered_does_not_outlast_the_run() {
         let addresses = vec![server.address(), socket(&path)];
         let mut host = Host::load(settings(&format!("{first}{attempt}"), addresses)).unwrap();
         let done = run(&mut host, one_for(Some(Duration::from_millis(300)))).unwrap();
-        assert_eq!(done.stretch.counts.events, 0, "{attempt}");
+        assert_eq!(done.interval_stats.counts.events, 0, "{attempt}");
     }
 }
 
@@ -71,10 +71,10 @@ fn accept_one(path: &Path) {
 
 /// Begins a run and takes the server away once events have been counted. When the client has noticed, the run is ended by
 /// order. Returns what was counted since the first events.
-fn run_without_server(text: &str) -> Stretch {
+fn run_without_server(text: &str) -> IntervalStats {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s.sock");
-    let server = StandIn::start(&path, Role::Null).unwrap();
+    let server = MockServer::start(&path, Role::Null).unwrap();
     let mut settings = settings(text, vec![server.address()]);
     settings.ignored_errors = IgnoredErrors::Codes(vec![2006, 2013]);
     let mut host = Host::load(settings).unwrap();
@@ -88,7 +88,7 @@ fn run_without_server(text: &str) -> Stretch {
     drop(server);
     accept_one(&path);
     load.close();
-    load.finish().unwrap().stretch
+    load.finish().unwrap().interval_stats
 }
 
 #[test]

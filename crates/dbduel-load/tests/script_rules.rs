@@ -50,7 +50,10 @@ fn functions_are_called_in_the_order_of_a_life() {
     let (mut host, printed) = host(text, "run");
     host.set_options(&[]).unwrap();
     let done = run(&mut host, one(2)).unwrap();
-    assert_eq!((done.stretch.counts.events, done.shares[0].events), (2, 2));
+    assert_eq!(
+        (done.interval_stats.counts.events, done.shares[0].events),
+        (2, 2)
+    );
     let expected = "0\trun\tmine.lua\tdbduel\ninit\t2\n0\trun\tmine.lua\tdbduel\nthread_init\t0\t0\nevent\t0\nevent\t0\n\
                     thread_done\t0\ndone\n";
     assert_eq!(*printed.lock().unwrap(), expected);
@@ -61,7 +64,7 @@ fn an_event_that_returns_something_ends_its_client_and_does_not_count() {
     for (value, events) in [("0", 0), ("true", 0), ("{}", 0), ("nil", 3), ("false", 3)] {
         let (mut host, _) = host(&format!("function event() return {value} end"), "run");
         let done = run(&mut host, one(3)).unwrap();
-        assert_eq!(done.stretch.counts.events, events, "{value}");
+        assert_eq!(done.interval_stats.counts.events, events, "{value}");
     }
 }
 
@@ -80,9 +83,9 @@ fn a_script_may_have_a_loop_of_its_own() {
         end
     "#;
     let (mut host, _) = host(text, "run");
-    let stretch = run(&mut host, one(4)).unwrap().stretch;
-    assert_eq!(stretch.counts.events, 4);
-    let shortest = stretch.latency_ns_min;
+    let interval_stats = run(&mut host, one(4)).unwrap().interval_stats;
+    assert_eq!(interval_stats.counts.events, 4);
+    let shortest = interval_stats.latency_ns_min;
     assert!(shortest >= 990_000, "{shortest} ns");
 }
 
@@ -110,7 +113,7 @@ fn pauses_of_clients_on_one_thread_overlap() {
     };
     let load = ready(&mut host, size).unwrap();
     load.begin();
-    assert_eq!(load.finish().unwrap().stretch.counts.events, 20);
+    assert_eq!(load.finish().unwrap().interval_stats.counts.events, 20);
     let printed = printed.lock().unwrap();
     let pauses: Vec<(f64, f64)> = printed
         .lines()

@@ -5,9 +5,9 @@
 mod support;
 
 use dbduel_load::lua::{Host, Script};
-use dbduel_load::stand_in::Role;
+use dbduel_load::mock_server::Role;
+use support::mock;
 use support::script::{Printed, Size, alone, load_of, run};
-use support::stand_in;
 
 /// What a script with a prepared statement and a connection prints in so many events of one client.
 fn printed(text: &str, events: u64) -> String {
@@ -16,7 +16,7 @@ fn printed(text: &str, events: u64) -> String {
 
 /// The same with a server of this role.
 fn told_by(role: Role, text: &str, events: u64) -> String {
-    let (_directory, server) = stand_in(role);
+    let (_directory, server) = mock(role);
     let begin = "function thread_init()
                      con = sysbench.sql.driver():connect()
                      statement = con:prepare('SELECT c FROM sbtest1 WHERE id = ?')

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{Credentials, TlsMode};
 use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
+use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
-use dbduel_load::stand_in::Role;
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
-use support::{Load, open_order, slice_order, stand_in};
+use support::{Load, mock, open_order, slice_order};
 
 /// Events that call a function before their first statement, after it, or not at all.
 const MIXED: &str = r#"
@@ -71,7 +71,7 @@ fn opened(address: &Address, given: &Parameters, clients: u32) -> Load {
 fn functions_that_are_named_are_classes_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let given = given(&folder, &[("classes", "reading, writing")]);
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = opened(&server.address(), &given, 2);
     let slice = load.slice(&slice_order(2, 0.5));
     load.end();
@@ -97,7 +97,7 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
     let folder = tempfile::tempdir().unwrap();
     let given = given_text("function event() os.execute('sleep 0.7') end", &folder, &[]);
     let workload = workloads::find("script").unwrap();
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     for contender in ["sleeper", "other"] {
         let mut order = open_order(&server.address(), "oltp-read-only", 1);
@@ -129,7 +129,7 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                 function event() con:query('SELECT 1') end";
     let given = given_text(text, &folder, &[("ignore_errors", "2006,2013")]);
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let mut load = opened(&server.address(), &given, 1);
     let slice = Order::Slice(SliceOrder {
         drain_s: 0.2,
@@ -279,7 +279,7 @@ fn a_cancelled_prepare_leaves_no_process_behind() {
     let workload = workloads::find("script").unwrap();
     let given = given_text(&text, &folder, &[]);
     let parameters = parameters::resolve(workload, &given).unwrap();
-    let (_directory, server) = stand_in(Role::Null);
+    let (_directory, server) = mock(Role::Null);
     let written = || std::fs::read_to_string(&numbers).unwrap_or_default();
     let outcome = cancelled_fill(&server.address(), &parameters, || {
         written().lines().count() == 2

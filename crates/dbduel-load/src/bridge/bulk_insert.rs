@@ -12,7 +12,7 @@ use dbduel_record::plan::Parameters;
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::Task;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, Seat};
+use crate::worker::{Begin, Client, ClientContext};
 use crate::workloads::parameters::ParameterSpec;
 use crate::workloads::{Table, Workload};
 
@@ -41,8 +41,8 @@ impl Workload for BulkInsert {
         Vec::new()
     }
 
-    fn client(&self, _parameters: &Parameters, seat: Seat) -> Task<LostError> {
-        seat.boxed::<BulkInsertClient>(())
+    fn client(&self, _parameters: &Parameters, context: ClientContext) -> Task<LostError> {
+        context.boxed::<BulkInsertClient>(())
     }
 }
 

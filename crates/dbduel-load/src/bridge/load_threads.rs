@@ -24,7 +24,7 @@ pub(super) trait Clients {
     fn count(&self) -> usize;
 
     /// Makes their tasks.
-    fn seat(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token>;
+    fn start(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token>;
 
     /// A task has ended: another one in its place, or none because the client has no more to do or the gate was told
     /// that the run has failed.
@@ -137,7 +137,7 @@ fn turn_over<C: Clients>(
     presence: &mut Presence<'_>,
 ) -> io::Result<()> {
     let mut ended = Vec::new();
-    let mut tokens = clients.seat(executor);
+    let mut tokens = clients.start(executor);
     poll_all(executor, &tokens, &mut ended);
     loop {
         while let Some((token, end)) = ended.pop() {

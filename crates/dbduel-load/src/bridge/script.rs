@@ -13,9 +13,9 @@ use dbduel_record::seed::named_seed;
 use super::load_threads::{self, Clients, LoadThreads};
 use crate::executor::{Executor, Reactor, Token};
 use crate::lua::{
-    Context, Event, Patience, Resume, ScriptClients, ScriptError, Session, gather_states,
+    Context, Event, Resume, RetryDeadline, ScriptClients, ScriptError, Session, gather_states,
 };
-use crate::run::{Counts, Entry, Gate, Ledger};
+use crate::run::{Counts, Entry, Gate, RunMetrics};
 
 /// What a connection may take that is being made when the run is over: far more than one to a server that is well, so that
 /// the event which needs it ends and counts.
@@ -30,17 +30,17 @@ pub fn start(
     clients: u32,
     threads: u32,
     gate: &Arc<Gate>,
-    ledger: &Arc<Ledger>,
+    metrics: &Arc<RunMetrics>,
 ) -> io::Result<LoadThreads> {
     let threads = threads.clamp(1, clients.max(1));
-    let (own_gate, ledger) = (Arc::clone(gate), Arc::clone(ledger));
+    let (own_gate, metrics) = (Arc::clone(gate), Arc::clone(metrics));
     let unready = Arc::new(AtomicU32::new(clients));
     load_threads::start(threads, gate, move |thread| OneThread {
         context: Rc::new(script.context()),
         unready: Arc::clone(&unready),
         numbers: (thread..clients).step_by(threads as usize).collect(),
         gate: Arc::clone(&own_gate),
-        ledger: Arc::clone(&ledger),
+        metrics: Arc::clone(&metrics),
     })
 }
 
@@ -51,7 +51,7 @@ struct OneThread {
     unready: Arc<AtomicU32>,
     numbers: Vec<u32>,
     gate: Arc<Gate>,
-    ledger: Arc<Ledger>,
+    metrics: Arc<RunMetrics>,
 }
 
 impl Clients for OneThread {
@@ -61,18 +61,18 @@ impl Clients for OneThread {
         self.numbers.len()
     }
 
-    fn seat(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token> {
-        let seat = |&number: &u32| {
+    fn start(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token> {
+        let start = |&number: &u32| {
             let unready = Arc::clone(&self.unready);
             let (context, reactor) = (Rc::clone(&self.context), Rc::clone(executor.reactor()));
-            let (gate, ledger) = (Arc::clone(&self.gate), Arc::clone(&self.ledger));
+            let (gate, metrics) = (Arc::clone(&self.gate), Arc::clone(&self.metrics));
             executor.insert(|token| {
                 Box::pin(async move {
                     let place = Place {
                         number,
                         unready: &unready,
                         gate: &gate,
-                        ledger: &ledger,
+                        metrics: &metrics,
                         reactor: &reactor,
                         token,
                     };
@@ -80,7 +80,7 @@ impl Clients for OneThread {
                 })
             })
         };
-        self.numbers.iter().map(seat).collect()
+        self.numbers.iter().map(start).collect()
     }
 
     fn ended(
@@ -102,7 +102,7 @@ struct Place<'a> {
     number: u32,
     unready: &'a AtomicU32,
     gate: &'a Arc<Gate>,
-    ledger: &'a Ledger,
+    metrics: &'a RunMetrics,
     reactor: &'a Rc<Reactor>,
     token: Token,
 }
@@ -111,16 +111,23 @@ struct Place<'a> {
 async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError> {
     let number = place.number;
     let seed = named_seed(context.seed(), &format!("client/{number}"));
-    let meter = place.ledger.meter(number);
+    let meter = place.metrics.meter(number);
     let gate = Arc::clone(place.gate);
-    let patience = Patience::until(move || gate.over_at(), GRACE);
+    let retry_deadline = RetryDeadline::until(move || gate.over_at(), GRACE);
     let reactor = Rc::clone(place.reactor);
-    let mut session = Session::new(context, number, Some(meter), patience, reactor, place.token)?;
+    let mut session = Session::new(
+        context,
+        number,
+        Some(meter),
+        retry_deadline,
+        reactor,
+        place.token,
+    )?;
     session.seed(seed);
     session.load(&mut None).await?;
     let mut events = Events {
         number,
-        ledger: place.ledger,
+        metrics: place.metrics,
         entry: Entry::new(place.gate, place.reactor, place.token),
         due: None,
         running_since: None,
@@ -171,7 +178,7 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
 /// The events of one client: when the next may begin, and how long the last one took.
 struct Events<'a> {
     number: u32,
-    ledger: &'a Ledger,
+    metrics: &'a RunMetrics,
     entry: Entry<'a>,
     /// When the event that is allowed next is due.
     due: Option<Instant>,
@@ -213,7 +220,7 @@ impl Events<'_> {
         let latency = now.saturating_duration_since(since).as_nanos();
         let latency = u64::try_from(latency).unwrap_or(u64::MAX);
         // Its statements have been counted one by one.
-        self.ledger.event(self.number, Counts::NONE, latency);
+        self.metrics.event(self.number, Counts::NONE, latency);
     }
 
     /// The running event is not counted; false when there is none.

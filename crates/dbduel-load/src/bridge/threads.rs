@@ -8,7 +8,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::machine::{Machine, Next};
-use crate::run::{Counts, Gate, Ledger, Ticket};
+use crate::run::{Counts, Gate, RunMetrics, Ticket};
 
 /// How often a sleeping worker looks whether it is still wanted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,17 +23,17 @@ pub fn start(
     workers: u32,
     stack_bytes: usize,
     run_gate: &Arc<Gate>,
-    ledger: &Arc<Ledger>,
+    metrics: &Arc<RunMetrics>,
 ) -> io::Result<()> {
     for number in 0..workers {
-        let (test, gate, ledger) = (Arc::clone(test), Arc::clone(run_gate), Arc::clone(ledger));
+        let (test, gate, metrics) = (Arc::clone(test), Arc::clone(run_gate), Arc::clone(metrics));
         let started = Builder::new()
             .name(format!("worker-{number}"))
             .stack_size(stack_bytes)
             .spawn(move || {
                 // Ends the worker for the gate, also when it panics.
                 let _presence = Presence(&gate);
-                work(&*test, number, &gate, &ledger);
+                work(&*test, number, &gate, &metrics);
             });
         if let Err(error) = started {
             run_gate.fail(format!("cannot start worker {number}: {error}"));
@@ -55,7 +55,7 @@ impl Drop for Presence<'_> {
     }
 }
 
-fn work(test: &dyn Machine, number: u32, gate: &Gate, ledger: &Ledger) {
+fn work(test: &dyn Machine, number: u32, gate: &Gate, metrics: &RunMetrics) {
     let mut worker = match test.worker(number) {
         Ok(worker) => worker,
         Err(why) => return gate.fail(why),
@@ -85,7 +85,7 @@ fn work(test: &dyn Machine, number: u32, gate: &Gate, ledger: &Ledger) {
             Ok(Next::Done) => {
                 now = Instant::now();
                 let latency = now.saturating_duration_since(due).as_nanos();
-                ledger.event(number, counts, u64::try_from(latency).unwrap_or(u64::MAX));
+                metrics.event(number, counts, u64::try_from(latency).unwrap_or(u64::MAX));
             }
             Ok(Next::NoMore) => break,
             Err(why) => return gate.fail(why),
@@ -95,7 +95,7 @@ fn work(test: &dyn Machine, number: u32, gate: &Gate, ledger: &Ledger) {
     if let Err(why) = worker.finish(&mut counts) {
         gate.fail(why);
     }
-    ledger.add(number, counts);
+    metrics.add(number, counts);
 }
 
 /// False when the run ended before.
@@ -116,7 +116,7 @@ fn sleep_until(due: Instant, gate: &Gate) -> bool {
 mod tests {
     use super::*;
     use crate::machine::Worker;
-    use crate::run::{Limits, Stretch};
+    use crate::run::{IntervalStats, Limits};
 
     /// Sleeps in each event; worker 1 has only three of them.
     struct Sleepers(Duration);
@@ -153,18 +153,21 @@ mod tests {
         }
     }
 
-    fn run(limits: Limits, length: Duration) -> (Stretch, Vec<u64>, Duration) {
+    fn run(limits: Limits, length: Duration) -> (IntervalStats, Vec<u64>, Duration) {
         let test: Arc<dyn Machine> = Arc::new(Sleepers(length));
-        let (gate, ledger) = (Arc::new(Gate::new(limits, 2)), Arc::new(Ledger::new(2, 2)));
-        start(&test, 2, 1 << 20, &gate, &ledger).unwrap();
+        let (gate, metrics) = (
+            Arc::new(Gate::new(limits, 2)),
+            Arc::new(RunMetrics::new(2, 2)),
+        );
+        start(&test, 2, 1 << 20, &gate, &metrics).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         assert!(gate.wait_until_ready(2, deadline));
         let began = gate.open();
         let ended = gate.wait_until_finished(deadline).unwrap();
-        let mut stretch = Stretch::default();
-        ledger.take(&mut stretch);
-        let events = ledger.shares().iter().map(|share| share.events).collect();
-        (stretch, events, ended - began)
+        let mut interval_stats = IntervalStats::default();
+        metrics.take(&mut interval_stats);
+        let events = metrics.shares().iter().map(|share| share.events).collect();
+        (interval_stats, events, ended - began)
     }
 
     #[test]
@@ -176,11 +179,14 @@ mod tests {
             warm_up: Duration::ZERO,
             seed: 1,
         };
-        let (stretch, events, _) = run(limits, Duration::from_millis(2));
+        let (interval_stats, events, _) = run(limits, Duration::from_millis(2));
         assert_eq!(events[1], 3);
         // The ticket that worker 1 could not use is gone.
-        assert_eq!(stretch.counts.events, 19);
-        assert_eq!((stretch.counts.writes, stretch.counts.others), (19, 2));
+        assert_eq!(interval_stats.counts.events, 19);
+        assert_eq!(
+            (interval_stats.counts.writes, interval_stats.counts.others),
+            (19, 2)
+        );
     }
 
     #[test]
@@ -193,12 +199,12 @@ mod tests {
             seed: 1,
         };
         // One worker that takes 10 ms for what falls due every millisecond.
-        let (stretch, _, took) = run(limits, Duration::from_millis(10));
+        let (interval_stats, _, took) = run(limits, Duration::from_millis(10));
         assert!(took >= Duration::from_millis(300), "{took:?}");
         assert!(
-            stretch.latency_ns_max > 150_000_000,
+            interval_stats.latency_ns_max > 150_000_000,
             "{}",
-            stretch.latency_ns_max
+            interval_stats.latency_ns_max
         );
     }
 }

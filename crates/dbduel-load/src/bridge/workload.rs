@@ -17,9 +17,9 @@ use crate::blocking::{Credentials, Tls, TlsError};
 use crate::conn::LostError;
 use crate::executor::{Executor, Token};
 use crate::order::OpenOrder;
-use crate::run::{Gate, IgnoredErrors, Ledger};
+use crate::run::{Gate, IgnoredErrors, RunMetrics};
 use crate::statement_watch::StatementWatch;
-use crate::worker::{Crew, Group, Left, Opening, Rules, Seat};
+use crate::worker::{ClientContext, ClientExit, Group, Opening, Rules, RunContext};
 use crate::workloads::Workload;
 
 /// What the clients are to do. No debug output, because it holds a password.
@@ -58,11 +58,11 @@ pub fn start(
     run: WorkloadRun,
     threads: u32,
     gate: &Arc<Gate>,
-    ledger: &Arc<Ledger>,
+    metrics: &Arc<RunMetrics>,
 ) -> io::Result<LoadThreads> {
     let threads = threads.clamp(1, run.clients.max(1));
     let (run, sequence) = (Arc::new(run), Arc::new(AtomicU32::new(0)));
-    let (own_gate, ledger) = (Arc::clone(gate), Arc::clone(ledger));
+    let (own_gate, metrics) = (Arc::clone(gate), Arc::clone(metrics));
     load_threads::start(threads, gate, move |thread| {
         let rules = Rules {
             clients: run.clients,
@@ -72,10 +72,10 @@ pub fn start(
             statement_watch: run.statement_watch.clone(),
             seed: run.seed,
         };
-        let (gate, ledger) = (Arc::clone(&own_gate), Arc::clone(&ledger));
+        let (gate, metrics) = (Arc::clone(&own_gate), Arc::clone(&metrics));
         WorkloadClients {
             run: Arc::clone(&run),
-            crew: Crew::new(rules, gate, ledger, thread, threads),
+            context: RunContext::new(rules, gate, metrics, thread, threads),
             sequence: Arc::clone(&sequence),
         }
     })
@@ -84,15 +84,15 @@ pub fn start(
 /// The clients of one thread.
 struct WorkloadClients {
     run: Arc<WorkloadRun>,
-    crew: Rc<Crew>,
+    context: Rc<RunContext>,
     sequence: Arc<AtomicU32>,
 }
 
 impl WorkloadClients {
     /// Makes a task of the client at `place`.
-    fn seat_at(&self, place: usize, executor: &mut Executor<LostError>) -> Token {
-        let client = self.crew.states.borrow()[place].client;
-        let group = Group::for_run(Arc::new(self.opening(client)), Rc::clone(&self.crew));
+    fn start_client(&self, place: usize, executor: &mut Executor<LostError>) -> Token {
+        let client = self.context.states.borrow()[place].client;
+        let group = Group::for_run(Arc::new(self.opening(client)), Rc::clone(&self.context));
         let reactor = Rc::clone(executor.reactor());
         let WorkloadRun {
             workload,
@@ -102,7 +102,7 @@ impl WorkloadClients {
         let token = executor.insert(|token| {
             workload.client(
                 parameters,
-                Seat {
+                ClientContext {
                     client,
                     token,
                     reactor,
@@ -110,7 +110,7 @@ impl WorkloadClients {
                 },
             )
         });
-        self.crew.states.borrow_mut()[place].token = Some(token);
+        self.context.states.borrow_mut()[place].token = Some(token);
         token
     }
 
@@ -148,13 +148,13 @@ impl WorkloadClients {
 
     /// The place of the client whose task has ended, if it is to have another one.
     fn place_to_fill(&self, token: Token, why: &LostError) -> Option<usize> {
-        let mut states = self.crew.states.borrow_mut();
+        let mut states = self.context.states.borrow_mut();
         let place = states.iter().position(|state| state.token == Some(token))?;
         let state = &mut states[place];
         state.token = None;
         match state.left.take() {
-            Some(Left::ForGood) => return None,
-            Some(Left::ToConnectAnew) => return Some(place),
+            Some(ClientExit::ForGood) => return None,
+            Some(ClientExit::ToConnectAnew) => return Some(place),
             None => {}
         }
         let may_return = state.is_ready
@@ -169,7 +169,7 @@ impl WorkloadClients {
             );
         let now = Instant::now();
         let lost_at = *state.lost_at.get_or_insert(now);
-        if may_return && self.crew.gate.is_over(now) {
+        if may_return && self.context.gate.is_over(now) {
             // As with every ignored error, the event is given up.
             return None;
         }
@@ -178,7 +178,7 @@ impl WorkloadClients {
         }
         let address = &self.run.addresses[state.client as usize % self.run.addresses.len()];
         let text = explain(why, address, state.is_ready);
-        self.crew.gate.fail(text);
+        self.context.gate.fail(text);
         None
     }
 }
@@ -187,12 +187,14 @@ impl Clients for WorkloadClients {
     type End = LostError;
 
     fn count(&self) -> usize {
-        self.crew.states.borrow().len()
+        self.context.states.borrow().len()
     }
 
-    fn seat(&mut self, executor: &mut Executor<LostError>) -> Vec<Token> {
+    fn start(&mut self, executor: &mut Executor<LostError>) -> Vec<Token> {
         let places = 0..self.count();
-        places.map(|place| self.seat_at(place, executor)).collect()
+        places
+            .map(|place| self.start_client(place, executor))
+            .collect()
     }
 
     fn ended(
@@ -202,7 +204,7 @@ impl Clients for WorkloadClients {
         executor: &mut Executor<LostError>,
     ) -> Option<Token> {
         let place = self.place_to_fill(token, &end)?;
-        Some(self.seat_at(place, executor))
+        Some(self.start_client(place, executor))
     }
 }
 

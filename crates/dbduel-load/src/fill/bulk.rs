@@ -1,7 +1,7 @@
 //! Rows as values of a prepared INSERT that MariaDB executes for many of them at once. Knows no connection.
 //!
-//! The rows come as the SQL text that the other ways send, so that the same stream makes the same rows whichever way they
-//! travel. As with the other ways, no character set is applied to the bytes of a string.
+//! The rows come as the SQL text that the other methods send, so that the same stream makes the same rows by every
+//! method. As with the other methods, no character set is applied to the bytes of a string.
 
 use std::ops::Range;
 

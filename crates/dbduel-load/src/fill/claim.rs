@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{FillError, ledger};
+use super::{FillError, checkpoint};
 use crate::blocking::{Connection, QueryError};
 
 /// How long the server may take to notice that the process that held the lock is gone, seconds.
@@ -64,7 +64,7 @@ pub(super) fn await_earlier_connections(
     connection: &mut Connection,
     deadline: Instant,
 ) -> Result<(), FillError> {
-    let earlier = ledger::connections(connection).map_err(FillError::Together)?;
+    let earlier = checkpoint::connections(connection).map_err(FillError::Together)?;
     let give_up = deadline.min(Instant::now() + ROLLBACK_TIMEOUT);
     loop {
         let answer = connection
@@ -75,7 +75,7 @@ pub(super) fn await_earlier_connections(
             .filter(|id| earlier.contains(id))
             .collect();
         if alive.is_empty() {
-            return ledger::forget_connections(connection).map_err(FillError::Together);
+            return checkpoint::forget_connections(connection).map_err(FillError::Together);
         }
         if Instant::now() >= give_up {
             return Err(FillError::EarlierConnections {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use dbduel_record::plan::Parameters;
 
-use super::crew::Crew;
+use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place};
 use crate::blocking::{Connection, ResultSet};
 use crate::workloads::{Table, Workload};
@@ -33,9 +33,9 @@ pub fn digest(
     place: &Place<'_>,
     watch: &FillWatch,
 ) -> Result<Digest, FillError> {
-    let crew = Crew::new(place, watch);
+    let pool = WorkerPool::new(place, watch);
     let tables: Vec<Subject> = match workload.own_data() {
-        Some(_) => found(&mut crew.connect()?)?,
+        Some(_) => found(&mut pool.connect()?)?,
         None => workload
             .tables(parameters)
             .iter()
@@ -44,7 +44,7 @@ pub fn digest(
     };
     let sums = Mutex::new(vec![None; tables.len()]);
     let jobs: Vec<(usize, &Subject)> = tables.iter().enumerate().collect();
-    crew.work_through(&jobs, |connection, &(index, table)| {
+    pool.work_through(&jobs, |connection, &(index, table)| {
         let sum = Sum::read(connection, table)?;
         sums.lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(sum);

@@ -1,7 +1,7 @@
 //! Why a fill failed.
 
-use super::Wish;
-use super::ledger;
+use super::LoadMethodChoice;
+use super::checkpoint;
 use crate::blocking::{ConnectError, QueryError};
 
 /// The advice after every fill that did not reach its end.
@@ -37,7 +37,7 @@ pub enum FillError {
     /// An interrupted fill of other content is there.
     #[error(
         "database `{database}` holds part of the tables of an interrupted fill with other parameters; run that command again to resume it, drop the tables and `{}`, or name an empty database",
-        ledger::NAME
+        checkpoint::NAME
     )]
     Unfinished {
         /// The database.
@@ -81,11 +81,11 @@ pub enum FillError {
         /// What the server allows.
         bytes: usize,
     },
-    /// A way that was asked for is none of the server's.
-    #[error("the server takes no rows by {way}; does it know that, and is it allowed?")]
-    NoWay {
-        /// The way.
-        way: Wish,
+    /// The server does not offer the requested method.
+    #[error("the server takes no rows by {method}; does it know that, and is it allowed?")]
+    NoMethod {
+        /// The method.
+        method: LoadMethodChoice,
     },
     /// An answer makes no sense.
     #[error("table `{table}`: the server's answer to a sum has no numbers")]

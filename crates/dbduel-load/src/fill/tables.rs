@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::ledger::{self, Done, TABLE_EXISTS};
+use super::checkpoint::{self, Done, TABLE_EXISTS};
 use super::{FillError, claim};
 use crate::blocking::Connection;
 use crate::workloads::Table;
@@ -19,11 +19,11 @@ pub(super) fn prepare(
     recipe: &str,
     deadline: Instant,
 ) -> Result<Vec<Done>, FillError> {
-    let is_begun = ledger::begin(connection, recipe).map_err(FillError::Together)?;
+    let is_begun = checkpoint::begin(connection, recipe).map_err(FillError::Together)?;
     if is_begun {
         claim::await_earlier_connections(connection, deadline)?;
     }
-    if is_begun && !ledger::is_of(connection, recipe).map_err(FillError::Together)? {
+    if is_begun && !checkpoint::is_of(connection, recipe).map_err(FillError::Together)? {
         return Err(FillError::Unfinished {
             database: database.to_owned(),
         });
@@ -40,7 +40,7 @@ pub(super) fn prepare(
             }
             Err(error) => return Err(error),
             Ok(()) => {
-                ledger::forget(connection, table).map_err(FillError::Together)?;
+                checkpoint::forget(connection, table).map_err(FillError::Together)?;
                 done.push(Done::default());
             }
         }
@@ -55,12 +55,12 @@ pub(super) fn exists(table: &Table, database: &str) -> FillError {
     }
 }
 
-/// Takes back what was created before a table turned out to be in the way.
+/// Drops what was created before a table of that name was found.
 fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
     for table in created {
         run(connection, table, &format!("DROP TABLE {}", table.name))?;
     }
-    ledger::end(connection).map_err(FillError::Together)
+    checkpoint::end(connection).map_err(FillError::Together)
 }
 
 /// What an earlier attempt has done of a table. One that holds more or fewer rows than were written down
@@ -70,13 +70,13 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
         table: table.name.clone(),
         source,
     };
-    let done = ledger::done(connection, table).map_err(statement)?;
+    let done = checkpoint::done(connection, table).map_err(statement)?;
     let count = format!("SELECT COUNT(*) FROM {}", table.name);
     let answer = connection.query(&count).map_err(statement)?;
     if answer.text(0, 0) == Some(done.rows.to_string()) {
         return Ok(done);
     }
-    ledger::forget(connection, table).map_err(statement)?;
+    checkpoint::forget(connection, table).map_err(statement)?;
     connection
         .execute("SET SESSION foreign_key_checks = 0")
         .map_err(statement)?;
@@ -102,7 +102,7 @@ pub(super) fn finish(
                 .is_some_and(|code| DONE_BEFORE.contains(&code)) => {}
         outcome => outcome?,
     }
-    ledger::is_finished(connection, table, place).map_err(FillError::Together)
+    checkpoint::is_finished(connection, table, place).map_err(FillError::Together)
 }
 
 pub(super) fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {

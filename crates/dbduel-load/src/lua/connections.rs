@@ -13,7 +13,7 @@ use dbduel_wire::{RowFormat, ServerError, Skip, Summary, Value};
 use errors::{connect_error, lost_error};
 
 use super::execution::Execution;
-use super::patience::Patience;
+use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
@@ -46,7 +46,7 @@ struct Prepared {
 /// The connections of one client.
 pub(super) struct Connections {
     context: Rc<Context>,
-    patience: Patience,
+    retry_deadline: RetryDeadline,
     reactor: Rc<Reactor>,
     token: Token,
     /// By number; the first, 0, stays empty.
@@ -76,13 +76,13 @@ pub(super) enum Failure {
 impl Connections {
     pub(super) fn new(
         context: Rc<Context>,
-        patience: Patience,
+        retry_deadline: RetryDeadline,
         reactor: Rc<Reactor>,
         token: Token,
     ) -> Self {
         Connections {
             context,
-            patience,
+            retry_deadline,
             reactor,
             token,
             slots: vec![Slot::Closed],
@@ -112,7 +112,7 @@ impl Connections {
 
     /// True when whoever drives the client does not wait for its connections any more.
     pub(super) fn is_over(&self) -> bool {
-        self.patience.is_over()
+        self.retry_deadline.is_over()
     }
 
     /// Connects to the next address; the error says where to.
@@ -141,7 +141,7 @@ impl Connections {
         );
         let (began, longest) = (Instant::now(), settings.limits.connecting);
         let opening = within(&self.reactor, self.token, began, longest, opening);
-        let end = || self.patience.end_of(began);
+        let end = || self.retry_deadline.end_of(began);
         let opened = unless_over(&self.reactor, self.token, end, opening).await;
         let opened = opened.unwrap_or_else(|| {
             let error = std::io::Error::new(ErrorKind::TimedOut, "no answer before the end");

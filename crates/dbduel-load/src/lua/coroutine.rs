@@ -9,7 +9,7 @@ use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Thread, Value, ffi};
 
 use super::answer::{Answer, Asked, Failed, Op, Words};
 use super::error::ScriptError;
-use super::fiber::{Edge, Fiber, Left, Told};
+use super::fiber::{CallStatus, Fiber, FiberContext, SuspendReason};
 
 /// What a script is told that asks why nothing failed, which the prelude does not do.
 const NOTHING_FAILED: &str = "no statement has failed";
@@ -19,14 +19,14 @@ pub(super) struct Coroutine {
     /// Keeps the state below from the collector.
     thread: Thread,
     fiber: RefCell<Fiber>,
-    edge: Rc<Edge>,
+    edge: Rc<FiberContext>,
     /// Why an execution failed, until the script asks for the words.
     failed: Cell<Option<Failed>>,
 }
 
 impl Coroutine {
     /// One that will run the thread's function.
-    pub(super) fn new(thread: Thread, edge: &Rc<Edge>) -> io::Result<Self> {
+    pub(super) fn new(thread: Thread, edge: &Rc<FiberContext>) -> io::Result<Self> {
         // SAFETY: the edge and the thread are kept here, and nobody else knows the thread.
         let fiber = unsafe { Fiber::new(edge, thread.state()) }?;
         Ok(Coroutine {
@@ -44,17 +44,17 @@ impl Coroutine {
             self.answer(lua, answer)?;
             self.fiber.borrow_mut().enter(&self.edge);
             let asked = match self.edge.left() {
-                Left::Next => return Ok(Asked::Next),
-                Left::Execute(execution) => return Ok(Asked::Execute(execution)),
+                SuspendReason::Next => return Ok(Asked::Next),
+                SuspendReason::Execute(execution) => return Ok(Asked::Execute(execution)),
                 // SAFETY: the state waits for the answer.
-                Left::Asks(state) => unsafe { read(lua, state, ffi::lua_gettop(state)) }?,
+                SuspendReason::Asks(state) => unsafe { read(lua, state, ffi::lua_gettop(state)) }?,
                 // SAFETY: nothing runs in the state any more.
-                Left::Returned(ffi::LUA_OK, count) => unsafe {
+                SuspendReason::Returned(ffi::LUA_OK, count) => unsafe {
                     return read(lua, self.thread.state(), count);
                 },
-                Left::Returned(status, _) => return Err(self.error(lua, status)?.into()),
+                SuspendReason::Returned(status, _) => return Err(self.error(lua, status)?.into()),
                 // It has begun by now.
-                Left::Before(_) => return Err(mlua::Error::CoroutineUnresumable.into()),
+                SuspendReason::Before(_) => return Err(mlua::Error::CoroutineUnresumable.into()),
             };
             let Asked::InWords(Op::WhyFailed, _) = asked else {
                 return Ok(asked);
@@ -67,24 +67,31 @@ impl Coroutine {
     #[inline]
     fn answer(&self, lua: &Lua, answer: Answer) -> Result<(), ScriptError> {
         match (self.edge.left(), answer) {
-            (Left::Returned(..), _) => return Err(mlua::Error::CoroutineUnresumable.into()),
-            (Left::Before(state) | Left::Asks(state), answer) => {
+            (SuspendReason::Returned(..), _) => {
+                return Err(mlua::Error::CoroutineUnresumable.into());
+            }
+            (SuspendReason::Before(state) | SuspendReason::Asks(state), answer) => {
                 self.edge.answer_words(push(lua, state, answer)?);
             }
-            (Left::Next | Left::Execute(_), Answer::Flag(false)) => self.edge.answer(Told::No),
-            (Left::Next | Left::Execute(_), Answer::Skipped { rows, generation }) => {
+            (SuspendReason::Next | SuspendReason::Execute(_), Answer::Flag(false)) => {
+                self.edge.answer(CallStatus::No);
+            }
+            (
+                SuspendReason::Next | SuspendReason::Execute(_),
+                Answer::Skipped { rows, generation },
+            ) => {
                 self.edge.answer_rows(rows, generation);
             }
-            (Left::Next | Left::Execute(_), Answer::Failed(failed)) => {
+            (SuspendReason::Next | SuspendReason::Execute(_), Answer::Failed(failed)) => {
                 self.failed.set(Some(failed));
-                self.edge.answer(Told::Words);
+                self.edge.answer(CallStatus::Words);
             }
             // Compiled code asks for nothing that has another answer.
             (
-                Left::Next | Left::Execute(_),
+                SuspendReason::Next | SuspendReason::Execute(_),
                 Answer::Flag(true) | Answer::Rows(_) | Answer::Words(_),
             ) => {
-                self.edge.answer(Told::Yes);
+                self.edge.answer(CallStatus::Yes);
             }
         }
         Ok(())

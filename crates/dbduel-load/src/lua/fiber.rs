@@ -25,10 +25,10 @@ const STACK_BYTES: usize = 2 << 20;
 
 /// What a function for compiled code returns. The prelude knows the numbers by these names.
 #[derive(Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum CallStatus {
     No,
     Yes,
-    /// There are rows; how many is in [`Edge`].
+    /// There are rows; how many is in [`FiberContext`].
     Rows,
     /// More than a number can say: it is to be asked for in words.
     Words,
@@ -38,18 +38,18 @@ pub(super) enum Told {
     Refused,
 }
 
-const TOLD: [(Told, &str); 6] = [
-    (Told::No, "no"),
-    (Told::Yes, "yes"),
-    (Told::Rows, "rows"),
-    (Told::Words, "words"),
-    (Told::Over, "over"),
-    (Told::Refused, "refused"),
+const TOLD: [(CallStatus, &str); 6] = [
+    (CallStatus::No, "no"),
+    (CallStatus::Yes, "yes"),
+    (CallStatus::Rows, "rows"),
+    (CallStatus::Words, "words"),
+    (CallStatus::Over, "over"),
+    (CallStatus::Refused, "refused"),
 ];
 
 /// Where a script is off its stack.
 #[derive(Clone, Copy)]
-pub(super) enum Left {
+pub(super) enum SuspendReason {
     /// Before its first step: the function and its words are on this state's stack.
     Before(*mut ffi::lua_State),
     /// It asks in words, which are on this state's stack, as the answer is to be.
@@ -66,7 +66,7 @@ pub(super) enum Left {
 ///
 /// Lua reads and writes the first four fields where they lie.
 #[repr(C)]
-pub(super) struct Edge {
+pub(super) struct FiberContext {
     /// How many rows a prepared statement had.
     rows: Cell<f64>,
     /// Tells them from those of earlier statements.
@@ -77,10 +77,10 @@ pub(super) struct Edge {
     is_collector_stopped: Cell<u32>,
     /// The state in which no coroutine runs.
     main: Cell<*mut ffi::lua_State>,
-    told: Cell<Told>,
+    told: Cell<CallStatus>,
     /// How many words of an answer are on the stack of the state that asked.
     words: Cell<c_int>,
-    left: Cell<Left>,
+    left: Cell<SuspendReason>,
     /// The way out, which lies on the stack that is left, and whether control is on that stack.
     way_out: Cell<*const Yielder<(), ()>>,
     is_inside: Cell<bool>,
@@ -89,17 +89,17 @@ pub(super) struct Edge {
 /// LuaJIT's `LUA_GCISRUNNING`, which mlua does not name.
 const GC_IS_RUNNING: c_int = 9;
 
-impl Edge {
+impl FiberContext {
     pub(super) fn new() -> Rc<Self> {
-        Rc::new(Edge {
+        Rc::new(FiberContext {
             rows: Cell::new(0.0),
             generation: Cell::new(0),
             _failed_connections: Cell::new(0),
             is_collector_stopped: Cell::new(0),
             main: Cell::new(ptr::null_mut()),
-            told: Cell::new(Told::No),
+            told: Cell::new(CallStatus::No),
             words: Cell::new(0),
-            left: Cell::new(Left::Returned(ffi::LUA_OK, 0)),
+            left: Cell::new(SuspendReason::Returned(ffi::LUA_OK, 0)),
             way_out: Cell::new(ptr::null()),
             is_inside: Cell::new(false),
         })
@@ -136,7 +136,7 @@ impl Edge {
         host.set("ask", ask)
     }
 
-    pub(super) fn left(&self) -> Left {
+    pub(super) fn left(&self) -> SuspendReason {
         self.left.get()
     }
 
@@ -148,7 +148,7 @@ impl Edge {
 
     /// The answer to a function for compiled code.
     #[inline]
-    pub(super) fn answer(&self, told: Told) {
+    pub(super) fn answer(&self, told: CallStatus) {
         self.told.set(told);
     }
 
@@ -157,7 +157,7 @@ impl Edge {
     pub(super) fn answer_rows(&self, rows: u64, generation: u32) {
         self.rows.set(rows as f64);
         self.generation.set(generation);
-        self.told.set(Told::Rows);
+        self.told.set(CallStatus::Rows);
     }
 
     /// True while the collector runs what the script wants to be run at an object's end.
@@ -170,7 +170,7 @@ impl Edge {
 
     /// Leaves the script's stack until it is entered again; false when nobody has entered it, and where it cannot be left.
     #[inline]
-    fn leave(&self, left: Left) -> bool {
+    fn leave(&self, left: SuspendReason) -> bool {
         if !self.is_inside.get() || self.is_collecting() {
             return false;
         }
@@ -182,10 +182,10 @@ impl Edge {
 
     /// Leaves by a function for compiled code; what that returns.
     #[inline]
-    fn leave_compiled(&self, left: Left) -> i32 {
+    fn leave_compiled(&self, left: SuspendReason) -> i32 {
         match self.leave(left) {
             true => self.told.get() as i32,
-            false => Told::Refused as i32,
+            false => CallStatus::Refused as i32,
         }
     }
 }
@@ -201,7 +201,7 @@ impl Fiber {
     ///
     /// # Safety
     /// The edge and the state outlive it; nobody else runs anything in the state.
-    pub(super) unsafe fn new(edge: &Edge, state: *mut ffi::lua_State) -> io::Result<Self> {
+    pub(super) unsafe fn new(edge: &FiberContext, state: *mut ffi::lua_State) -> io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             let text = format!("no address space for the stack of a client's script: {error}");
             io::Error::new(error.kind(), text)
@@ -210,7 +210,7 @@ impl Fiber {
         // A large page would be taken whole. One that the kernel gives all the same costs memory and nothing else.
         // SAFETY: the range is the stack's own, and the call changes nothing of what is in it.
         unsafe { libc::madvise(lowest, STACK_BYTES, libc::MADV_NOHUGEPAGE) };
-        edge.left.set(Left::Before(state));
+        edge.left.set(SuspendReason::Before(state));
         let edge = ptr::from_ref(edge);
         Ok(Fiber(corosensei::Coroutine::with_stack(
             stack,
@@ -222,7 +222,7 @@ impl Fiber {
                     let mut count = 0;
                     let given = edge.words.get();
                     let status = ffi::lua_resume(state, ptr::null_mut(), given, &raw mut count);
-                    edge.left.set(Left::Returned(status, count));
+                    edge.left.set(SuspendReason::Returned(status, count));
                 }
             },
         )))
@@ -230,7 +230,7 @@ impl Fiber {
 
     /// Enters the stack and comes back when it is left.
     #[inline]
-    pub(super) fn enter(&mut self, edge: &Edge) {
+    pub(super) fn enter(&mut self, edge: &FiberContext) {
         edge.is_inside.set(true);
         self.0.resume(());
         edge.is_inside.set(false);
@@ -238,9 +238,9 @@ impl Fiber {
 
     /// Gives up what is on the stack. A script that is in compiled code, where its state cannot be used for anything else,
     /// gets as far as a call of Lua before.
-    pub(super) fn give_up(&mut self, edge: &Edge) {
-        while let Left::Next | Left::Execute(_) = edge.left() {
-            edge.answer(Told::Over);
+    pub(super) fn give_up(&mut self, edge: &FiberContext) {
+        while let SuspendReason::Next | SuspendReason::Execute(_) = edge.left() {
+            edge.answer(CallStatus::Over);
             self.enter(edge);
         }
         // SAFETY: what is left on the stack are calls of Lua and of this file, which own nothing.
@@ -253,9 +253,9 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the function was made with the edge, which outlives the state; an error may leave from here, since nothing is
     // alive that must be dropped.
     unsafe {
-        let edge = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Edge>();
+        let edge = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<FiberContext>();
         let edge = &*edge;
-        if !edge.leave(Left::Asks(state)) {
+        if !edge.leave(SuspendReason::Asks(state)) {
             ffi::lua_pushstring(state, c"attempt to yield across C-call boundary".as_ptr());
             ffi::lua_error(state);
         }
@@ -267,16 +267,16 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
 ///
 /// # Safety
 /// The edge is that of the state that calls, and the statement is one of the prelude's.
-unsafe extern "C" fn execute(edge: *const Edge, statement: *const Statement) -> i32 {
+unsafe extern "C" fn execute(edge: *const FiberContext, statement: *const Statement) -> i32 {
     // SAFETY: as above; whoever reads the statement does so before the script is told the outcome.
-    unsafe { (&*edge).leave_compiled(Left::Execute(Execution::new(statement))) }
+    unsafe { (&*edge).leave_compiled(SuspendReason::Execute(Execution::new(statement))) }
 }
 
 /// May there be another event?
 ///
 /// # Safety
 /// As for [`execute`].
-unsafe extern "C" fn next(edge: *const Edge) -> i32 {
+unsafe extern "C" fn next(edge: *const FiberContext) -> i32 {
     // SAFETY: as above.
-    unsafe { &*edge }.leave_compiled(Left::Next)
+    unsafe { &*edge }.leave_compiled(SuspendReason::Next)
 }

@@ -2,9 +2,9 @@
 
 mod child;
 mod command;
+mod group_reaper;
 mod reaper;
 mod statements;
-mod warden;
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use super::cancel::Cancel;
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
 use super::natives::Unused;
-use super::patience::Patience;
+use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
 use crate::conn::{Conn, LostError};
 use crate::executor::{Reactor, Token};
@@ -70,12 +70,12 @@ impl Session {
         context: Rc<Context>,
         tid: u32,
         meter: Option<Arc<Meter>>,
-        patience: Patience,
+        retry_deadline: RetryDeadline,
         reactor: Rc<Reactor>,
         token: Token,
     ) -> Result<Self, ScriptError> {
         let own_reactor = Rc::clone(&reactor);
-        let connections = Connections::new(Rc::clone(&context), patience, own_reactor, token);
+        let connections = Connections::new(Rc::clone(&context), retry_deadline, own_reactor, token);
         Ok(Session {
             state: State::new(&context, tid, meter)?,
             cancel: context.cancel().clone(),

@@ -7,7 +7,7 @@ use mlua::{IntoLuaMulti, MultiValue};
 use super::cancel::Cancel;
 use super::error::ScriptError;
 use super::host::ScriptClients;
-use super::patience::Patience;
+use super::retry_deadline::RetryDeadline;
 use super::session::Session;
 use super::state::Context;
 use crate::executor::{Executor, Task};
@@ -47,7 +47,7 @@ impl Solo {
             context,
             tid,
             None,
-            Patience::endless(),
+            RetryDeadline::endless(),
             reactor,
             token,
         )?);

@@ -13,7 +13,7 @@ use super::chunks;
 use super::compiled;
 use super::coroutine::Coroutine;
 use super::error::ScriptError;
-use super::fiber::Edge;
+use super::fiber::FiberContext;
 use super::natives::{self, Shared};
 use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue};
 use super::random::Dice;
@@ -148,7 +148,7 @@ pub(super) struct State {
     lua: Lua,
     host: Table,
     coroutine: Option<Coroutine>,
-    edge: Rc<Edge>,
+    edge: Rc<FiberContext>,
     /// For those who need one to reach the state.
     main: *mut mlua::lua_State,
     watch: Watch,
@@ -184,7 +184,7 @@ impl State {
             meter,
         );
         let host = natives::table(&lua, &shared)?;
-        let edge = Edge::new();
+        let edge = FiberContext::new();
         edge.offer(&lua, &host)?;
         let state = State {
             lua,

@@ -242,7 +242,7 @@ impl FileWorker<'_> {
 }
 
 /// Longest wait for the kernel to end a queued request. A dead device must not hold a run for ever.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(120);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use crate::commit_log::Commitment;
 use crate::conn::{Conn, StatementError};
-use crate::ledger::Commitment;
 use crate::tally::Class;
 
 /// The stream of transactions of one client. A workload implements it; it neither times nor retries.

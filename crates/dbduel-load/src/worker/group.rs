@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-use super::{Crew, Slice};
+use super::{RunContext, Slice};
 use crate::blocking::Tls;
-use crate::ledger::Commitment;
+use crate::commit_log::Commitment;
 use crate::order::OpenOrder;
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ pub struct Opening {
 pub struct Group {
     opening: Arc<Opening>,
     /// The run that the clients take part in instead of slices.
-    run: Option<Rc<Crew>>,
+    run: Option<Rc<RunContext>>,
     slice: RefCell<Option<Rc<Slice>>>,
     /// How long the end of the slice's transactions is waited for after its measured part.
     drain: Cell<Duration>,
@@ -53,11 +53,11 @@ impl Group {
     }
 
     /// No clients yet; they will take part in a run instead of slices.
-    pub(crate) fn for_run(opening: Arc<Opening>, run: Rc<Crew>) -> Rc<Self> {
+    pub(crate) fn for_run(opening: Arc<Opening>, run: Rc<RunContext>) -> Rc<Self> {
         Self::new_in(opening, Some(run))
     }
 
-    fn new_in(opening: Arc<Opening>, run: Option<Rc<Crew>>) -> Rc<Self> {
+    fn new_in(opening: Arc<Opening>, run: Option<Rc<RunContext>>) -> Rc<Self> {
         Rc::new(Group {
             opening,
             run,
@@ -130,7 +130,7 @@ impl Group {
     }
 
     /// The run that its clients take part in instead of slices, if there is one.
-    pub(super) fn run(&self) -> Option<Rc<Crew>> {
+    pub(super) fn run(&self) -> Option<Rc<RunContext>> {
         self.run.clone()
     }
 

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use dbduel_record::seed::named_seed;
 use dbduel_wire::ServerError;
 
-use super::{Begin, Client, Seat};
+use super::{Begin, Client, ClientContext};
 use crate::conn::{Conn, Effects, LostError, StatementError, unless_over, within};
 use crate::executor::Token;
-use crate::run::{Counts, Entry, Gate, IgnoredErrors, Ledger, pause};
+use crate::run::{Counts, Entry, Gate, IgnoredErrors, RunMetrics, pause};
 use crate::statement_watch::StatementWatch;
 
 /// From one attempt to connect again to the next.
@@ -40,10 +40,10 @@ pub(crate) struct Rules {
 }
 
 /// The clients of one thread, as each of them sees them.
-pub(crate) struct Crew {
+pub(crate) struct RunContext {
     pub(crate) rules: Rules,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) metrics: Arc<RunMetrics>,
     /// Of the whole run: client n is the one at place n / `threads` of its thread.
     threads: u32,
     pub(crate) states: RefCell<Vec<ClientState>>,
@@ -56,7 +56,7 @@ pub(crate) struct ClientState {
     /// It has said once that it is ready.
     pub(crate) is_ready: bool,
     /// Why its task has ended, apart from a lost connection.
-    pub(crate) left: Option<Left>,
+    pub(crate) left: Option<ClientExit>,
     /// Since when there is no connection, after it was lost.
     pub(crate) lost_at: Option<Instant>,
     /// When the event was due that a lost connection has interrupted.
@@ -67,19 +67,19 @@ pub(crate) struct ClientState {
 
 /// Why a client has ended its task on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ClientExit {
     /// It wants another connection.
     ToConnectAnew,
     /// It has no more events.
     ForGood,
 }
 
-impl Crew {
+impl RunContext {
     /// The clients of thread `thread`.
     pub(crate) fn new(
         rules: Rules,
         gate: Arc<Gate>,
-        ledger: Arc<Ledger>,
+        metrics: Arc<RunMetrics>,
         thread: u32,
         threads: u32,
     ) -> Rc<Self> {
@@ -93,11 +93,11 @@ impl Crew {
             connections: 0,
         };
         let clients = (thread..rules.clients).step_by(threads as usize);
-        Rc::new(Crew {
+        Rc::new(RunContext {
             states: RefCell::new(clients.map(state).collect()),
             rules,
             gate,
-            ledger,
+            metrics,
             threads,
         })
     }
@@ -111,110 +111,132 @@ impl Crew {
 
 /// One client from its connection to the end of the run or of the connection. What its task ends with is the reason only
 /// when the client has not [left](ClientState::left).
-pub(super) async fn live<C: Client>(crew: Rc<Crew>, seat: Seat, options: C::Options) -> LostError {
-    let left = match attempt::<C>(&crew, &seat, options).await {
+pub(super) async fn live<C: Client>(
+    context: Rc<RunContext>,
+    client_context: ClientContext,
+    options: C::Options,
+) -> LostError {
+    let left = match attempt::<C>(&context, &client_context, options).await {
         Ok(left) => left,
         Err(lost) => return lost,
     };
-    crew.with_state(seat.client, |state| state.left = Some(left));
+    context.with_state(client_context.client, |state| state.left = Some(left));
     io::Error::from(io::ErrorKind::ConnectionAborted).into()
 }
 
 async fn attempt<C: Client>(
-    crew: &Crew,
-    seat: &Seat,
+    context: &RunContext,
+    client_context: &ClientContext,
     options: C::Options,
-) -> Result<Left, LostError> {
-    let Some((mut conn, mut client)) = open::<C>(crew, seat, options).await? else {
-        return Ok(Left::ForGood);
+) -> Result<ClientExit, LostError> {
+    let Some((mut conn, mut client)) = open::<C>(context, client_context, options).await? else {
+        return Ok(ClientExit::ForGood);
     };
-    if let Some(watch) = &crew.rules.statement_watch {
-        conn.watch(watch, &seat.group.opening().order.address);
+    if let Some(watch) = &context.rules.statement_watch {
+        conn.watch(watch, &client_context.group.opening().order.address);
     }
-    let connections = crew
-        .with_state(seat.client, |state| {
+    let connections = context
+        .with_state(client_context.client, |state| {
             if state.lost_at.take().is_some() {
-                crew.ledger.add(seat.client, RECONNECTED);
+                context.metrics.add(client_context.client, RECONNECTED);
             }
             state.connections += 1;
             if !std::mem::replace(&mut state.is_ready, true) {
-                crew.gate.ready();
+                context.gate.ready();
             }
             state.connections
         })
         .unwrap_or_default();
-    let stream = format!("client/{}/{connections}", seat.client);
+    let stream = format!("client/{}/{connections}", client_context.client);
     client.begin(Begin {
-        seed: named_seed(crew.rules.seed, &stream),
-        client: seat.client,
-        clients: crew.rules.clients,
+        seed: named_seed(context.rules.seed, &stream),
+        client: client_context.client,
+        clients: context.rules.clients,
     });
-    let entry = Entry::new(&crew.gate, &seat.reactor, seat.token);
+    let entry = Entry::new(&context.gate, &client_context.reactor, client_context.token);
     if !entry.opened().await {
-        return Ok(Left::ForGood);
+        return Ok(ClientExit::ForGood);
     }
     let mut now = Instant::now();
     let mut events = 0;
-    while let Some(due) = begin_next(crew, seat, &entry, &mut now).await {
-        let outcome = event(crew, seat.client, &mut conn, &mut client).await;
-        crew.gate.done();
+    while let Some(due) = begin_next(context, client_context, &entry, &mut now).await {
+        let outcome = event(context, client_context.client, &mut conn, &mut client).await;
+        context.gate.done();
         now = Instant::now();
         match outcome {
             Ok(true) => {
                 let latency = now.saturating_duration_since(due).as_nanos();
                 let latency = u64::try_from(latency).unwrap_or(u64::MAX);
-                crew.ledger.event(seat.client, Counts::NONE, latency);
+                context
+                    .metrics
+                    .event(client_context.client, Counts::NONE, latency);
             }
             // Tried again and again until the time was over.
             Ok(false) => break,
             Err(StatementError::Server(error)) => {
-                crew.gate.fail(refusal(&error));
+                context.gate.fail(refusal(&error));
                 break;
             }
             Err(StatementError::Lost(lost)) => {
-                crew.with_state(seat.client, |state| state.interrupted = Some(due));
+                context.with_state(client_context.client, |state| state.interrupted = Some(due));
                 return Err(lost);
             }
         }
         events += 1;
-        if crew.rules.reconnect_every > 0 && events >= crew.rules.reconnect_every {
-            crew.ledger.add(seat.client, RECONNECTED);
-            return Ok(Left::ToConnectAnew);
+        if context.rules.reconnect_every > 0 && events >= context.rules.reconnect_every {
+            context.metrics.add(client_context.client, RECONNECTED);
+            return Ok(ClientExit::ToConnectAnew);
         }
     }
     let before = conn.effects();
     match client.finish(&mut conn).await {
         Ok(()) => {}
         Err(StatementError::Lost(lost)) => return Err(lost),
-        Err(StatementError::Server(error)) => crew.gate.fail(refusal(&error)),
+        Err(StatementError::Server(error)) => context.gate.fail(refusal(&error)),
     }
-    crew.ledger.add(seat.client, since(&conn, before));
-    Ok(Left::ForGood)
+    context
+        .metrics
+        .add(client_context.client, since(&conn, before));
+    Ok(ClientExit::ForGood)
 }
 
 /// Connects and prepares the client's statements. A connection that is made again has a deadline, and is none when the run
 /// is over before; for the first ones whoever waits for the clients to be ready has one.
 async fn open<C: Client>(
-    crew: &Crew,
-    seat: &Seat,
+    context: &RunContext,
+    client_context: &ClientContext,
     options: C::Options,
 ) -> Result<Option<(Conn, C)>, LostError> {
-    let was = crew.with_state(seat.client, |state| (state.is_ready, state.lost_at));
+    let was = context.with_state(client_context.client, |state| {
+        (state.is_ready, state.lost_at)
+    });
     let (is_again, lost_at) = was.unwrap_or_default();
     if lost_at.is_some() {
         let again = Instant::now() + RECONNECT_PAUSE;
-        pause(&seat.reactor, seat.token, again).await;
+        pause(&client_context.reactor, client_context.token, again).await;
     }
-    let opening = seat.open::<C>(options);
+    let opening = client_context.open::<C>(options);
     if !is_again {
         return opening.await.map(Some);
     }
     let since = lost_at.unwrap_or_else(Instant::now);
-    let patience = crew.rules.reconnecting;
-    let opening = within(&seat.reactor, seat.token, since, patience, opening);
+    let patience = context.rules.reconnecting;
+    let opening = within(
+        &client_context.reactor,
+        client_context.token,
+        since,
+        patience,
+        opening,
+    );
     // For a run that is over nobody waits.
-    let over_at = || crew.gate.over_at();
-    let opened = unless_over(&seat.reactor, seat.token, over_at, opening).await;
+    let over_at = || context.gate.over_at();
+    let opened = unless_over(
+        &client_context.reactor,
+        client_context.token,
+        over_at,
+        opening,
+    )
+    .await;
     opened.transpose()
 }
 
@@ -226,25 +248,25 @@ const RECONNECTED: Counts = Counts {
 /// Begins the next event, or goes on with the one that a lost connection has interrupted. Returns when it is or was due;
 /// none when the run is over.
 async fn begin_next(
-    crew: &Crew,
-    seat: &Seat,
+    context: &RunContext,
+    client_context: &ClientContext,
     entry: &Entry<'_>,
     now: &mut Instant,
 ) -> Option<Instant> {
-    let interrupted = crew.with_state(seat.client, |state| state.interrupted.take());
+    let interrupted = context.with_state(client_context.client, |state| state.interrupted.take());
     if let Some(due) = interrupted.flatten() {
-        crew.gate.go_on();
+        context.gate.go_on();
         return Some(due);
     }
     let due = entry.next_due(now).await?;
-    crew.gate.begin();
+    context.gate.begin();
     Some(due)
 }
 
 /// One event with all its attempts; false when it was given up because the run is over. What an attempt sent and
 /// met is counted when it ends, whatever becomes of the event.
 async fn event<C: Client>(
-    crew: &Crew,
+    context: &RunContext,
     number: u32,
     conn: &mut Conn,
     client: &mut C,
@@ -253,11 +275,11 @@ async fn event<C: Client>(
         let before = conn.effects();
         let class = client.draw();
         let outcome = client.transaction(class, conn).await;
-        crew.ledger.add(number, since(conn, before));
+        context.metrics.add(number, since(conn, before));
         match outcome {
             Ok(()) => return Ok(true),
-            Err(StatementError::Server(error)) if crew.rules.ignored.contains(error.code) => {
-                crew.ledger.add(number, IGNORED);
+            Err(StatementError::Server(error)) if context.rules.ignored.contains(error.code) => {
+                context.metrics.add(number, IGNORED);
                 // Not counted as a statement of the event.
                 if let Err(StatementError::Lost(lost)) = conn.query(b"ROLLBACK").await {
                     return Err(lost.into());
@@ -265,7 +287,7 @@ async fn event<C: Client>(
             }
             Err(error) => return Err(error),
         }
-        if crew.gate.is_over(Instant::now()) {
+        if context.gate.is_over(Instant::now()) {
             return Ok(false);
         }
     }

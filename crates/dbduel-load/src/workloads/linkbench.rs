@@ -51,7 +51,7 @@ use super::{Table, Workload};
 use crate::blocking::Connection;
 use crate::conn::LostError;
 use crate::executor::Task;
-use crate::worker::Seat;
+use crate::worker::ClientContext;
 use client::{Options, Requester};
 use settings::Settings;
 
@@ -113,8 +113,8 @@ impl Workload for LinkBench {
         &["maxid1"]
     }
 
-    fn conclude(&self, _parameters: &Parameters) -> Vec<String> {
-        schema::conclude()
+    fn post_load_sql(&self, _parameters: &Parameters) -> Vec<String> {
+        schema::post_load_sql()
     }
 
     fn verify(
@@ -126,12 +126,12 @@ impl Workload for LinkBench {
         consistency::verify(connection, parameters, moment)
     }
 
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
         let options = Options {
             parameters: parameters.clone(),
             settings: Settings::of(parameters),
-            client: seat.client,
+            client: client_context.client,
         };
-        seat.boxed::<Requester>(options)
+        client_context.boxed::<Requester>(options)
     }
 }

@@ -17,7 +17,7 @@ use super::sbtest::{self, Sbtest};
 use super::{Table, Workload};
 use crate::conn::LostError;
 use crate::executor::Task;
-use crate::worker::Seat;
+use crate::worker::ClientContext;
 use client::OltpClient;
 
 /// One of the OLTP workloads.
@@ -120,8 +120,8 @@ impl Workload for Oltp {
         &["table_size", "tables"]
     }
 
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
-        seat.boxed::<OltpClient>(Options::new(self.script, parameters))
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+        client_context.boxed::<OltpClient>(Options::new(self.script, parameters))
     }
 }
 

@@ -34,12 +34,12 @@ use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
-use super::verification::{Moment, Recall, Verification, VerifyError};
+use super::verification::{CommitCheck, Moment, Verification, VerifyError};
 use super::{Table, Workload};
 use crate::blocking::Connection;
 use crate::conn::LostError;
 use crate::executor::Task;
-use crate::worker::Seat;
+use crate::worker::ClientContext;
 use client::{Options, Terminal};
 pub use recognise::UnusableData;
 use settings::Settings;
@@ -88,8 +88,8 @@ impl Workload for OrderEntry {
         &["warehouses"]
     }
 
-    fn conclude(&self, parameters: &Parameters) -> Vec<String> {
-        schema::conclude(parameters)
+    fn post_load_sql(&self, parameters: &Parameters) -> Vec<String> {
+        schema::post_load_sql(parameters)
     }
 
     fn recognise(
@@ -109,20 +109,20 @@ impl Workload for OrderEntry {
         consistency::verify(connection, &Settings::new(parameters), moment)
     }
 
-    fn recall(
+    fn verify_commits(
         &self,
         parameters: &Parameters,
         connection: &mut Connection,
         log: &[CommitRange],
-    ) -> Result<Option<Recall>, VerifyError> {
-        durability::recall(connection, &Settings::new(parameters), log).map(Some)
+    ) -> Result<Option<CommitCheck>, VerifyError> {
+        durability::verify_commits(connection, &Settings::new(parameters), log).map(Some)
     }
 
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
         let options = Options {
             settings: Settings::new(parameters),
-            client: seat.client,
+            client: client_context.client,
         };
-        seat.boxed::<Terminal>(options)
+        client_context.boxed::<Terminal>(options)
     }
 }

@@ -17,7 +17,7 @@ use crate::distributions::Distribution;
 use crate::executor::Task;
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, Seat};
+use crate::worker::{Begin, Client, ClientContext};
 
 /// One of the two workloads.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Workload for SelectRandom {
         &["table_size"]
     }
 
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
         let resolved = Resolved(parameters);
         let (terms, delta) = match self.query {
             Query::Points => (resolved.count("random_points"), None),
@@ -85,7 +85,7 @@ impl Workload for SelectRandom {
                 Some(resolved.integer("delta")),
             ),
         };
-        seat.boxed::<SelectRandomClient>(Options {
+        client_context.boxed::<SelectRandomClient>(Options {
             sbtest: Sbtest::new(parameters),
             terms: terms as usize,
             delta,

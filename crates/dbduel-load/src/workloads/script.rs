@@ -18,7 +18,7 @@ use super::{OwnData, Table, Workload};
 use crate::conn::LostError;
 use crate::executor::Task;
 use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
-use crate::worker::Seat;
+use crate::worker::ClientContext;
 use client::{ClientOptions, ScriptClient};
 pub use settings::OPTION;
 pub use settings::digest;
@@ -164,9 +164,9 @@ impl Workload for Script {
         true
     }
 
-    fn client(&self, parameters: &Parameters, seat: Seat) -> Task<LostError> {
-        let options = ClientOptions::new(parameters, &seat);
-        seat.boxed::<ScriptClient>(options)
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+        let options = ClientOptions::new(parameters, &client_context);
+        client_context.boxed::<ScriptClient>(options)
     }
 }
 

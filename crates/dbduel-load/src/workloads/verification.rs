@@ -42,7 +42,7 @@ impl Condition {
 
 /// What became of acknowledged commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recall {
+pub struct CommitCheck {
     /// Numbers in the log, each counted once.
     pub acknowledged: u64,
     /// How many of them are not in the data.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::TlsMode;
 use dbduel_load::drive::{DriveError, Threads, drive};
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
-use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload};
@@ -21,14 +21,14 @@ use dbduel_wire::ServerError;
 use dbduel_wire::server::{Act, Answer as Reply};
 use tempfile::TempDir;
 
-pub fn stand_in(role: Role) -> (TempDir, StandIn) {
+pub fn mock(role: Role) -> (TempDir, MockServer) {
     let directory = tempfile::tempdir().unwrap();
-    let server = StandIn::start(&directory.path().join("s.sock"), role).unwrap();
+    let server = MockServer::start(&directory.path().join("s.sock"), role).unwrap();
     (directory, server)
 }
 
-pub fn scripted(acts: Vec<Act>) -> (TempDir, StandIn) {
-    stand_in(Role::Scripted(acts))
+pub fn scripted(acts: Vec<Act>) -> (TempDir, MockServer) {
+    mock(Role::Scripted(acts))
 }
 
 pub fn act(after_ms: u64, answer: Reply) -> Act {

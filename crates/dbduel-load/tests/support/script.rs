@@ -11,7 +11,9 @@ use dbduel_load::conn::Protocol;
 use dbduel_load::lua::{
     Cancel, Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
 };
-use dbduel_load::run::{Gate, IgnoredErrors, Ledger, Limits as RunLimits, Share, Stretch};
+use dbduel_load::run::{
+    Gate, IgnoredErrors, IntervalStats, Limits as RunLimits, RunMetrics, Share,
+};
 
 pub const CLIENTS: u32 = 2;
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -97,14 +99,14 @@ pub fn given(options: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
 /// Clients that are ready to begin.
 pub struct Ready {
     gate: Arc<Gate>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<RunMetrics>,
     threads: LoadThreads,
 }
 
 /// What a run brought.
 #[derive(Debug)]
 pub struct Done {
-    pub stretch: Stretch,
+    pub interval_stats: IntervalStats,
     pub shares: Vec<Share>,
 }
 
@@ -112,7 +114,7 @@ pub struct Done {
 pub fn ready(host: &mut Host, size: Size) -> Result<Ready, String> {
     let clients = host.begin().map_err(|error| error.to_string())?;
     let gate = Arc::new(Gate::new(size.limits, size.clients));
-    let ledger = Arc::new(Ledger::new(size.clients, size.threads));
+    let ledger = Arc::new(RunMetrics::new(size.clients, size.threads));
     let threads = start(clients, size.clients, size.threads, &gate, &ledger).unwrap();
     let is_ready = gate.wait_until_ready(size.clients, Instant::now() + DEADLINE);
     match gate.failure() {
@@ -143,8 +145,8 @@ impl Ready {
     }
 
     /// What was counted since the last look.
-    pub fn look(&self) -> Stretch {
-        let mut fresh = Stretch::default();
+    pub fn look(&self) -> IntervalStats {
+        let mut fresh = IntervalStats::default();
         self.ledger.take(&mut fresh);
         fresh
     }
@@ -157,7 +159,7 @@ impl Ready {
         }
         assert!(ended.is_some(), "the run did not end");
         Ok(Done {
-            stretch: self.look(),
+            interval_stats: self.look(),
             shares: self.ledger.shares(),
         })
     }

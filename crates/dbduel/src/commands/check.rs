@@ -90,10 +90,10 @@ pub fn check(arguments: &Arguments) -> Result<Exit> {
     let verification = workload.verify(&resolved, &mut connection, moment)?;
     let mut document = Document::of(workload, &verification);
     if let Some(log) = &log {
-        let recall = workload
-            .recall(&resolved, &mut connection, &log.ranges)?
+        let commit_check = workload
+            .verify_commits(&resolved, &mut connection, &log.ranges)?
             .with_context(|| format!("the workload `{}` keeps no durability log", asked.name))?;
-        document = document.with(page::Durability::of(log, &recall));
+        document = document.with(page::Durability::of(log, &commit_check));
     }
     if arguments.json {
         console::print_json(&document)?;

@@ -3,16 +3,16 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use dbduel_load::stand_in::{Role, StandIn};
+use dbduel_load::mock_server::{MockServer, Role};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::lab::{program, signal};
 
 /// A null server, and the words that begin a command line about it.
-fn null_server() -> (tempfile::TempDir, StandIn, Vec<String>) {
+fn null_server() -> (tempfile::TempDir, MockServer, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
-    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    let server = MockServer::start(&directory.path().join("s.sock"), Role::Null).unwrap();
     let address = server.address().to_string();
     let words = ["load", "--server", &address, "--workload", "oltp-read-only"];
     (directory, server, words.map(str::to_owned).to_vec())

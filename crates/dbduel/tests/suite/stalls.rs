@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
-use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_record::event::Event;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,7 +28,7 @@ fn answer(answers: &mut Lines<BufReader<ChildStdout>>) -> Answer {
 /// A slice of a real load process, in the middle of which `disturb` is called with the process.
 fn slice_of(disturb: impl FnOnce(&Child)) -> SliceAnswer {
     let directory = tempfile::tempdir().unwrap();
-    let server = StandIn::start(&directory.path().join("s.sock"), Role::Null).unwrap();
+    let server = MockServer::start(&directory.path().join("s.sock"), Role::Null).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_dbduel"))
         .args(["drive", "--threads", "2"])
         .stdin(Stdio::piped())

@@ -8,19 +8,19 @@ use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 use super::*;
 use crate::blocking::TlsMode;
 use crate::bridge::bulk_insert::BulkInsert;
-use crate::run::{Counts, Limits, Stretch};
-use crate::stand_in::{Role, StandIn};
+use crate::mock_server::{MockServer, Role};
+use crate::run::{Counts, IntervalStats, Limits};
 use crate::workloads::{find, parameters};
 
 struct Bench {
     _folder: tempfile::TempDir,
-    server: StandIn,
+    server: MockServer,
 }
 
 impl Bench {
     fn new(role: Role) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let server = StandIn::start(&folder.path().join("s.sock"), role).unwrap();
+        let server = MockServer::start(&folder.path().join("s.sock"), role).unwrap();
         Bench {
             _folder: folder,
             server,
@@ -68,8 +68,8 @@ fn drive_while(
 ) -> Result<(Counts, Vec<u64>), String> {
     let (clients, threads) = (run.clients, 2);
     let gate = Arc::new(Gate::new(limits, clients));
-    let ledger = Arc::new(Ledger::new(clients, threads));
-    let loads = start(run, threads, &gate, &ledger).unwrap();
+    let metrics = Arc::new(RunMetrics::new(clients, threads));
+    let loads = start(run, threads, &gate, &metrics).unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
     if gate.wait_until_ready(clients, deadline) {
         meanwhile();
@@ -81,17 +81,17 @@ fn drive_while(
     if let Some(why) = gate.failure() {
         return Err(why);
     }
-    let mut stretch = Stretch::default();
-    ledger.take(&mut stretch);
+    let mut interval_stats = IntervalStats::default();
+    metrics.take(&mut interval_stats);
     // An event that a lost connection has interrupted was begun once; at the end each client may have given one up.
-    let given_up = gate.begun() - stretch.counts.events;
+    let given_up = gate.begun() - interval_stats.counts.events;
     assert!(
         given_up <= u64::from(clients),
         "{given_up} were begun and not done"
     );
     assert_eq!(gate.busy(), 0);
-    let shares = ledger.shares().iter().map(|share| share.events).collect();
-    Ok((stretch.counts, shares))
+    let shares = metrics.shares().iter().map(|share| share.events).collect();
+    Ok((interval_stats.counts, shares))
 }
 
 fn workload(name: &str) -> &'static dyn Workload {
@@ -189,7 +189,7 @@ fn a_lost_connection_ends_the_run_unless_it_is_ignored() {
 
 /// A run that seeks lost connections for so many seconds, and its server, which goes away when the clients are connected,
 /// with the folder of its socket.
-fn deserted(reconnecting_s: u64) -> (WorkloadRun, tempfile::TempDir, StandIn) {
+fn deserted(reconnecting_s: u64) -> (WorkloadRun, tempfile::TempDir, MockServer) {
     let bench = Bench::new(Role::Null);
     let run = WorkloadRun {
         ignored: IgnoredErrors::Codes(vec![2013]),
@@ -301,8 +301,8 @@ fn a_server_that_accepts_and_says_nothing_does_not_hold_up_the_end() {
             ..events(0)
         };
         let gate = Arc::new(Gate::new(limits, run.clients));
-        let ledger = Arc::new(Ledger::new(run.clients, 2));
-        let loads = start(run, 2, &gate, &ledger).unwrap();
+        let metrics = Arc::new(RunMetrics::new(run.clients, 2));
+        let loads = start(run, 2, &gate, &metrics).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         assert!(gate.wait_until_ready(2, deadline));
         drop(server);

@@ -14,8 +14,8 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, setsid};
 
+use super::group_reaper::{ProcessGroupReaper, Serial};
 use super::reaper::reap;
-use super::warden::{Serial, Warden};
 
 /// Bytes that one read can bring: as much as a pipe holds by default.
 const READ_BYTES: usize = 64 << 10;
@@ -24,12 +24,12 @@ const READ_BYTES: usize = 64 << 10;
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
 /// A running command. Dropping it ends it and all that is in its group. So does the end of this process, however that comes,
-/// unless somebody has ended the warden since the command began.
+/// unless somebody has ended the group_reaper since the command began.
 pub(super) struct ShellCommand {
     shell: Child,
     has_ended: bool,
     serial: Serial,
-    warden: Arc<Warden>,
+    group_reaper: Arc<ProcessGroupReaper>,
 }
 
 impl ShellCommand {
@@ -38,16 +38,16 @@ impl ShellCommand {
     /// # Errors
     /// When the shell cannot be started, or nobody to watch over it.
     pub(super) fn start(command: &[u8]) -> io::Result<Self> {
-        Self::start_watched(command, Warden::current()?)
+        Self::start_watched(command, ProcessGroupReaper::current()?)
     }
 
-    fn start_watched(command: &[u8], warden: Arc<Warden>) -> io::Result<Self> {
+    fn start_watched(command: &[u8], group_reaper: Arc<ProcessGroupReaper>) -> io::Result<Self> {
         let command = command.split(|&byte| byte == 0).next().unwrap_or_default();
         let serial = Serial::draw();
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(OsStr::from_bytes(command));
         shell.stdin(Stdio::null());
-        let watched_by = Arc::clone(&warden);
+        let watched_by = Arc::clone(&group_reaper);
         // SAFETY: between fork and exec only system calls are made, which is allowed there; nothing is allocated.
         unsafe {
             shell.pre_exec(move || {
@@ -59,8 +59,8 @@ impl ShellCommand {
         let shell = match shell.stdout(Stdio::piped()).spawn() {
             Ok(shell) => shell,
             Err(error) => {
-                // The warden may have been told before the shell could not be executed.
-                warden.forget(serial);
+                // The group_reaper may have been told before the shell could not be executed.
+                group_reaper.forget(serial);
                 return Err(error);
             }
         };
@@ -68,7 +68,7 @@ impl ShellCommand {
             shell,
             has_ended: false,
             serial,
-            warden,
+            group_reaper,
         };
         if let Some(output) = &started.shell.stdout {
             fcntl(output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -115,7 +115,7 @@ impl ShellCommand {
     /// From now on nobody ends what is left of it.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.has_ended, true) {
-            self.warden.forget(self.serial);
+            self.group_reaper.forget(self.serial);
         }
     }
 }
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Tells the process in [`a_process_that_is_killed`] where to write.
     const FOLDER: &str = "DBDUEL_TEST_CHILD_FOLDER";
@@ -173,10 +173,7 @@ mod tests {
             if let Ok(text) = fs::read_to_string(folder.join(number.to_string())) {
                 return text.trim().parse().unwrap();
             }
-            assert!(
-                began.elapsed() < PATIENCE,
-                "command {number} does not begin"
-            );
+            assert!(began.elapsed() < TIMEOUT, "command {number} does not begin");
             std::thread::sleep(Duration::from_millis(2));
         };
         (0..COMPOUND.len()).map(read).collect()
@@ -192,7 +189,7 @@ mod tests {
         let began = Instant::now();
         while let Some(alive) = processes.iter().find(|process| is_alive(process)) {
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TIMEOUT,
                 "{alive} of {processes:?} is left"
             );
             std::thread::sleep(Duration::from_millis(2));
@@ -233,7 +230,7 @@ mod tests {
     fn a_process_that_is_killed() {
         if let Some(folder) = std::env::var_os(FOLDER) {
             let _commands = start_compound(Path::new(&folder));
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(TIMEOUT);
         }
     }
 
@@ -268,7 +265,7 @@ mod tests {
         // Somebody waits for the shells, so they are not even known any more.
         let began = Instant::now();
         while shells.iter().any(|shell| kill(*shell, None).is_ok()) {
-            assert!(began.elapsed() < PATIENCE, "of {shells:?} some are left");
+            assert!(began.elapsed() < TIMEOUT, "of {shells:?} some are left");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -277,9 +274,10 @@ mod tests {
     fn a_command_that_cannot_be_executed_is_not_watched() {
         let folder = tempfile::tempdir().unwrap();
         let told = folder.path().join("told");
-        let warden = Warden::start(&format!("exec cat > '{}'", told.display())).unwrap();
+        let group_reaper =
+            ProcessGroupReaper::start(&format!("exec cat > '{}'", told.display())).unwrap();
         // Longer than one argument can be.
-        let error = ShellCommand::start_watched(&[b' '; 1 << 20], Arc::new(warden)).err();
+        let error = ShellCommand::start_watched(&[b' '; 1 << 20], Arc::new(group_reaper)).err();
         assert_eq!(error.unwrap().kind(), ErrorKind::ArgumentListTooLong);
         let began = Instant::now();
         let (watched, forgotten) = loop {
@@ -288,7 +286,7 @@ mod tests {
             if let (Some(watched), Some(forgotten)) = (lines.next(), lines.next()) {
                 break (watched.to_owned(), forgotten.to_owned());
             }
-            assert!(began.elapsed() < PATIENCE, "told was only {text:?}");
+            assert!(began.elapsed() < TIMEOUT, "told was only {text:?}");
             std::thread::sleep(Duration::from_millis(2));
         };
         let serial = watched.strip_prefix("watch ").unwrap().split(' ').next();

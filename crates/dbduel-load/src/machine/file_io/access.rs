@@ -64,15 +64,15 @@ impl Buffer {
     }
 }
 
-/// One worker's way to the files.
+/// One worker's access to the files.
 pub(super) struct Access<'a> {
     files: &'a Files,
     /// Size of a block, when blocks are proved.
     proved: Option<u64>,
-    way: Way,
+    access: FileAccess,
 }
 
-enum Way {
+enum FileAccess {
     Plain,
     Queued(Queue),
     Mapped(Vec<Map>),
@@ -80,11 +80,11 @@ enum Way {
 
 impl<'a> Access<'a> {
     pub(super) fn new(spec: &FileIoSpec, files: &'a Files) -> Result<Self, FileError> {
-        let way = match spec.method {
-            Method::Plain => Way::Plain,
+        let access = match spec.method {
+            Method::Plain => FileAccess::Plain,
             Method::Queued { backlog } => {
                 let bytes = spec.files.block_bytes * spec.merged_blocks.max(1);
-                Way::Queued(Queue::new(backlog, bytes)?)
+                FileAccess::Queued(Queue::new(backlog, bytes)?)
             }
             Method::Mapped => {
                 let maps = (0..spec.files.count).map(|number| {
@@ -92,13 +92,13 @@ impl<'a> Access<'a> {
                     Map::new(file, spec.files.file_bytes())
                         .map_err(|source| FileError::access("map", path, 0, source))
                 });
-                Way::Mapped(maps.collect::<Result<_, _>>()?)
+                FileAccess::Mapped(maps.collect::<Result<_, _>>()?)
             }
         };
         Ok(Access {
             files,
             proved: spec.files.is_proved.then_some(spec.files.block_bytes),
-            way,
+            access,
         })
     }
 
@@ -111,14 +111,14 @@ impl<'a> Access<'a> {
     ) -> Result<(), FileError> {
         let (path, handle) = self.files.get(file);
         let failed = |source| FileError::access("read from", path, offset, source);
-        let block = match &mut self.way {
-            Way::Plain => {
+        let block = match &mut self.access {
+            FileAccess::Plain => {
                 let block = buffer.bytes(bytes);
                 handle.read_exact_at(block, offset).map_err(failed)?;
                 block
             }
             // A proof can only be looked at when the block is there.
-            Way::Queued(queue) => match self.proved {
+            FileAccess::Queued(queue) => match self.proved {
                 None => return queue.read(handle, offset, bytes).map_err(failed),
                 Some(_) => {
                     let block = buffer.bytes(bytes);
@@ -127,7 +127,7 @@ impl<'a> Access<'a> {
                     block
                 }
             },
-            Way::Mapped(maps) => {
+            FileAccess::Mapped(maps) => {
                 let block = buffer.bytes(bytes);
                 maps[file as usize].read(offset, block);
                 block
@@ -152,10 +152,10 @@ impl<'a> Access<'a> {
         let (path, handle) = self.files.get(file);
         let failed = |source| FileError::access("write to", path, offset, source);
         let block = buffer.content(offset, bytes, self.proved);
-        match &mut self.way {
-            Way::Plain => handle.write_all_at(block, offset).map_err(failed),
-            Way::Queued(queue) => queue.write(handle, offset, block).map_err(failed),
-            Way::Mapped(maps) => {
+        match &mut self.access {
+            FileAccess::Plain => handle.write_all_at(block, offset).map_err(failed),
+            FileAccess::Queued(queue) => queue.write(handle, offset, block).map_err(failed),
+            FileAccess::Mapped(maps) => {
                 maps[file as usize].write(offset, block);
                 Ok(())
             }
@@ -166,10 +166,10 @@ impl<'a> Access<'a> {
     pub(super) fn sync(&mut self, file: u32, is_data_only: bool) -> Result<(), FileError> {
         let (path, handle) = self.files.get(file);
         let failed = |source| FileError::access("sync", path, 0, source);
-        match &mut self.way {
-            Way::Plain => {}
-            Way::Queued(queue) => queue.settle().map_err(failed)?,
-            Way::Mapped(maps) => return maps[file as usize].sync().map_err(failed),
+        match &mut self.access {
+            FileAccess::Plain => {}
+            FileAccess::Queued(queue) => queue.settle().map_err(failed)?,
+            FileAccess::Mapped(maps) => return maps[file as usize].sync().map_err(failed),
         }
         if is_data_only {
             handle.sync_data().map_err(failed)
@@ -180,7 +180,7 @@ impl<'a> Access<'a> {
 
     /// Waits for everything that is queued.
     pub(super) fn settle(&mut self) -> Result<(), FileError> {
-        let Way::Queued(queue) = &mut self.way else {
+        let FileAccess::Queued(queue) = &mut self.access else {
             return Ok(());
         };
         let (path, _) = self.files.get(0);
@@ -212,7 +212,7 @@ impl Map {
         })
     }
 
-    /// The address of a stretch inside of the map.
+    /// The address of a interval_stats inside of the map.
     fn at(&self, offset: u64, length: usize) -> *mut u8 {
         let offset = offset as usize;
         assert!(
@@ -225,7 +225,7 @@ impl Map {
 
     fn read(&self, offset: u64, into: &mut [u8]) {
         let from = self.at(offset, into.len());
-        // SAFETY: the stretch lies in the mapping and does not overlap memory of ours.
+        // SAFETY: the interval_stats lies in the mapping and does not overlap memory of ours.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
     }
 

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd as _;
 use nix::errno::Errno;
 use nix::libc;
 
-use super::QUEUE_PATIENCE;
+use super::QUEUE_TIMEOUT;
 use super::access::Buffer;
 use super::files::FileError;
 
@@ -147,7 +147,7 @@ impl Queue {
     /// Waits for at least one request, and looks what became of those that are done.
     fn reap(&mut self) -> io::Result<()> {
         let patience = libc::timespec {
-            tv_sec: QUEUE_PATIENCE.as_secs() as libc::time_t,
+            tv_sec: QUEUE_TIMEOUT.as_secs() as libc::time_t,
             tv_nsec: 0,
         };
         // SAFETY: the kernel writes at most as many events as there is room for, during the call.
@@ -163,7 +163,7 @@ impl Queue {
         };
         match count {
             0 => {
-                let waited = QUEUE_PATIENCE.as_secs();
+                let waited = QUEUE_TIMEOUT.as_secs();
                 let why = format!("no request has ended within {waited} s; is the device stuck?");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }

@@ -107,7 +107,7 @@ fn options(resolved: Resolved<'_>) -> String {
 
 /// What is done when all rows and indexes are there: statistics of a table that has just grown from nothing
 /// mislead optimisers into full scans.
-pub(super) fn conclude() -> Vec<String> {
+pub(super) fn post_load_sql() -> Vec<String> {
     ["linktable", "counttable", "nodetable"]
         .map(|table| format!("ANALYZE TABLE {table}"))
         .to_vec()

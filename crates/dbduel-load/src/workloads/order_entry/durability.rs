@@ -9,17 +9,17 @@ use dbduel_record::commits::{CommitRange, coalesce};
 use super::recognise::recognise;
 use super::settings::Settings;
 use crate::blocking::{Connection, QueryError};
-use crate::ledger::parse_series;
-use crate::workloads::{Recall, VerifyError};
+use crate::commit_log::parse_series;
+use crate::workloads::{CommitCheck, VerifyError};
 
 /// Compares the log with the orders.
-pub(super) fn recall(
+pub(super) fn verify_commits(
     connection: &mut Connection,
     settings: &Settings,
     log: &[CommitRange],
-) -> Result<Recall, VerifyError> {
+) -> Result<CommitCheck, VerifyError> {
     recognise(connection, settings)?;
-    let mut recall = Recall::default();
+    let mut commit_check = CommitCheck::default();
     for range in coalesce(log.to_vec()).ranges {
         let district = parse_series(&range.series).ok_or_else(|| VerifyError::Series {
             series: range.series.clone(),
@@ -27,15 +27,15 @@ pub(super) fn recall(
         })?;
         let there = orders(connection, district, &range)?;
         let lost = range.count().saturating_sub(there);
-        recall.acknowledged += range.count();
-        recall.lost += lost;
-        if lost > 0 && recall.example.is_none() {
-            recall.example = Some(first_lost(connection, district, &range)?);
+        commit_check.acknowledged += range.count();
+        commit_check.lost += lost;
+        if lost > 0 && commit_check.example.is_none() {
+            commit_check.example = Some(first_lost(connection, district, &range)?);
         }
     }
     let entered = entered(connection, settings)?;
-    recall.beyond = entered.saturating_sub(recall.acknowledged - recall.lost);
-    Ok(recall)
+    commit_check.beyond = entered.saturating_sub(commit_check.acknowledged - commit_check.lost);
+    Ok(commit_check)
 }
 
 /// How many orders of the range are there.

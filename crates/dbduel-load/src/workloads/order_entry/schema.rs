@@ -268,7 +268,7 @@ fn rows(content: Content, settings: &Settings) -> u64 {
 
 /// What is done when all rows and indexes are there: foreign keys, statistics, then the mark that nothing is
 /// missing.
-pub(super) fn conclude(parameters: &Parameters) -> Vec<String> {
+pub(super) fn post_load_sql(parameters: &Parameters) -> Vec<String> {
     let mut statements = Vec::new();
     if Resolved(parameters).switch("foreign_keys") {
         // Generated rows cannot violate the constraints, and the consistency conditions are checked

@@ -11,9 +11,9 @@ use super::settings::{Server, classes, find, settings, written_options};
 use crate::blocking::Credentials;
 use crate::conn::{Conn, LostError, StatementError};
 use crate::executor::{Reactor, Token};
-use crate::lua::{Context, Event, Patience, Resume, ScriptError, Session};
+use crate::lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 use crate::tally::Class;
-use crate::worker::{Begin, Client, Seat};
+use crate::worker::{Begin, Client, ClientContext};
 
 /// The class of transactions in which no function of a class was called.
 const UNNAMED: usize = 0;
@@ -23,14 +23,14 @@ pub(super) struct ClientOptions {
     context: Result<Context, ScriptError>,
     classes: Vec<String>,
     number: u32,
-    patience: Patience,
+    retry_deadline: RetryDeadline,
     reactor: Rc<Reactor>,
     token: Token,
 }
 
 impl ClientOptions {
-    pub(super) fn new(parameters: &Parameters, seat: &Seat) -> Self {
-        let order = &seat.group.opening().order;
+    pub(super) fn new(parameters: &Parameters, client_context: &ClientContext) -> Self {
+        let order = &client_context.group.opening().order;
         let credentials = Credentials::new(order.user.clone(), order.password.clone());
         let server = Server {
             address: &order.address,
@@ -44,15 +44,15 @@ impl ClientOptions {
                 &written_options(parameters),
             )
         });
-        let group = Rc::clone(&seat.group);
+        let group = Rc::clone(&client_context.group);
         ClientOptions {
             context,
             classes: classes(parameters),
-            number: seat.client,
+            number: client_context.client,
             // No grace: the next slice is another contender's.
-            patience: Patience::until(move || group.over_at(), Duration::ZERO),
-            reactor: Rc::clone(&seat.reactor),
-            token: seat.token,
+            retry_deadline: RetryDeadline::until(move || group.over_at(), Duration::ZERO),
+            reactor: Rc::clone(&client_context.reactor),
+            token: client_context.token,
         }
     }
 }
@@ -82,13 +82,13 @@ impl Client for ScriptClient {
             context,
             classes,
             number,
-            patience,
+            retry_deadline,
             reactor,
             token,
         } = options;
         let context = context.map(|context| Rc::new(context.with_sequence(sequence)));
         let opening = async {
-            let mut session = Session::new(context?, number, None, patience, reactor, token)?;
+            let mut session = Session::new(context?, number, None, retry_deadline, reactor, token)?;
             session.load(&mut Some(&mut *conn)).await?;
             session
                 .name_classes(&classes, &mut Some(&mut *conn))

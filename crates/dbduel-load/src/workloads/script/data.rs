@@ -38,7 +38,7 @@ impl OwnData for Script {
             rows_s: seconds,
             finish_s: 0.0,
             cpu_s: 0.0,
-            way: None,
+            method: None,
         })
     }
 

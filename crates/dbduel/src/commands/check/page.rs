@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::workloads::{Recall, Verification, Workload};
+use dbduel_load::workloads::{CommitCheck, Verification, Workload};
 use dbduel_record::commits::coalesce;
 use dbduel_record::facts::Conditions;
 use serde::Serialize;
@@ -49,13 +49,13 @@ pub struct Durability {
 
 impl Durability {
     /// The log with what was found of it.
-    pub fn of(log: &Log, recall: &Recall) -> Self {
-        let Recall {
+    pub fn of(log: &Log, commit_check: &CommitCheck) -> Self {
+        let CommitCheck {
             acknowledged,
             lost,
             example,
             beyond,
-        } = recall.clone();
+        } = commit_check.clone();
         Durability {
             acknowledged,
             lost,

@@ -31,7 +31,7 @@ pub fn filled(report: &FillReport) -> String {
         rows => format!(" after {} that were in already", count(rows)),
     };
     let way = report
-        .way
+        .method
         .map_or_else(String::new, |way| format!(" by {way}"));
     let text = format!(
         "filled in {} rows{before} in {:.1} s{way}, {} rows/s over {} connections; then {:.1} s for indexes and statistics",

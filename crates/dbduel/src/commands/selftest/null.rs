@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_load::blocking::TlsMode;
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{OpenOrder, SliceOrder};
-use dbduel_load::stand_in::{Role, StandIn};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::facts::NullCost;
 use dbduel_record::plan::{Arrival, LoadProcess as LoadPlan, Parameters, Workload};
@@ -37,7 +37,7 @@ pub fn measure(set: &Match) -> Result<NullCost> {
 }
 
 fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
-    let stand_in = StandIn::start(socket, Role::Null)
+    let mock = MockServer::start(socket, Role::Null)
         .with_context(|| format!("could not listen on `{}`", socket.display()))?;
     let workload = workloads::find(&set.workload)?;
     let complete = parameters::resolve(workload, &Parameters::new())?;
@@ -50,7 +50,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
     })?;
     load.open(OpenOrder {
         contender: NAME.to_owned(),
-        address: stand_in.address(),
+        address: mock.address(),
         user: "null".to_owned(),
         password: String::new(),
         tls: TlsMode::Off,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dbduel_load::run::Stretch;
+use dbduel_load::run::IntervalStats;
 
 use super::Stop;
 use super::general::General;
@@ -83,11 +83,11 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
         load,
         reports,
         began,
-        interval: Stretch::default(),
+        interval: IntervalStats::default(),
         interval_began: began,
-        whole: Stretch::default(),
+        whole: IntervalStats::default(),
         whole_began: began,
-        fresh: Stretch::default(),
+        fresh: IntervalStats::default(),
     };
     course.follow()
 }
@@ -97,12 +97,12 @@ struct Course<'a> {
     load: &'a mut Load,
     reports: &'a mut dyn Reports,
     began: Instant,
-    interval: Stretch,
+    interval: IntervalStats,
     interval_began: Instant,
     /// Since the last checkpoint, or the end of the warm-up.
-    whole: Stretch,
+    whole: IntervalStats,
     whole_began: Instant,
-    fresh: Stretch,
+    fresh: IntervalStats,
 }
 
 impl Course<'_> {
@@ -193,7 +193,7 @@ impl Course<'_> {
         let queue = self.load.queue(now - self.began);
         let queue = self.general.limits.per_second.map(|_| queue);
         let view = View {
-            stretch: &self.interval,
+            interval_stats: &self.interval,
             length_s: (now - self.interval_began).as_secs_f64(),
             elapsed_s: (now - self.began).as_secs_f64(),
             running,
@@ -251,7 +251,7 @@ impl Course<'_> {
             _ => self.load.gate.running(),
         };
         let view = View {
-            stretch: &self.whole,
+            interval_stats: &self.whole,
             length_s: (now - self.whole_began).as_secs_f64(),
             elapsed_s: self.elapsed(now).as_secs_f64(),
             running,
@@ -302,17 +302,17 @@ impl Course<'_> {
 
 /// The figures as hooks of scripts know them; latencies in seconds.
 fn stat<'a>(view: &View<'_>) -> Vec<(&'a str, f64)> {
-    let Stretch {
+    let IntervalStats {
         counts,
         latency_ns_sum,
         latency_ns_min,
         latency_ns_max,
         ..
-    } = view.stretch;
+    } = view.interval_stats;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let percentile_ns = match view.percentile {
         0 => 0,
-        percent => view.stretch.quantile_ns(percent),
+        percent => view.interval_stats.quantile_ns(percent),
     };
     let min_ns = if counts.events == 0 {
         0

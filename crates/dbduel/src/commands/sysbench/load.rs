@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dbduel_load::bridge::LoadThreads;
-use dbduel_load::run::{Gate, Ledger, Queue, Share, Stretch};
+use dbduel_load::run::{Gate, IntervalStats, Queue, RunMetrics, Share};
 
 use super::general::General;
 
@@ -13,7 +13,7 @@ pub struct Load {
     /// Who may begin an event.
     pub gate: Arc<Gate>,
     /// What is counted.
-    pub ledger: Arc<Ledger>,
+    pub metrics: Arc<RunMetrics>,
     /// The event loops that must hear of changes; none for machine tests.
     pub threads: Option<LoadThreads>,
     queue: Option<Queue>,
@@ -26,7 +26,7 @@ impl Load {
     pub fn new(general: &General, threads: u32) -> Self {
         Load {
             gate: Arc::new(Gate::new(general.limits, general.threads)),
-            ledger: Arc::new(Ledger::new(general.threads, threads)),
+            metrics: Arc::new(RunMetrics::new(general.threads, threads)),
             threads: None,
             queue: Queue::new(&general.limits),
             is_dry: false,
@@ -57,8 +57,8 @@ impl Load {
     }
 
     /// Moves what was counted since the last call into `fresh`.
-    pub fn take(&self, fresh: &mut Stretch) {
-        self.ledger.take(fresh);
+    pub fn take(&self, fresh: &mut IntervalStats) {
+        self.metrics.take(fresh);
         if self.is_dry {
             let counts = &mut fresh.counts;
             counts.others += std::mem::take(&mut counts.reads) + std::mem::take(&mut counts.writes);
@@ -67,12 +67,12 @@ impl Load {
 
     /// What each client did since the last reset.
     pub fn shares(&self) -> Vec<Share> {
-        self.ledger.shares()
+        self.metrics.shares()
     }
 
     /// Begins the shares anew.
     pub fn reset_shares(&self) {
-        self.ledger.reset_shares();
+        self.metrics.reset_shares();
     }
 
     /// Events that are due and not begun after so long, and those that are running.

@@ -13,7 +13,7 @@ use dbduel_load::blocking::{Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
 use dbduel_load::bridge::workload::WorkloadRun;
 use dbduel_load::lua::Script;
-use dbduel_load::stand_in::{Role, StandIn};
+use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::workloads::{self, Workload, parameters};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
@@ -334,17 +334,17 @@ fn drive(
         seed: job.general.seed,
     };
     // Stands in for the servers until the run is over.
-    let mut stand_in = None;
+    let mut mock = None;
     if is_dry {
         let path = std::env::temp_dir().join(format!("dbduel-dry-{}.sock", std::process::id()));
-        let started = StandIn::start(&path, Role::Null).map_err(|error| {
+        let started = MockServer::start(&path, Role::Null).map_err(|error| {
             Stop::Fatal(format!("cannot start the stand-in of a dry run: {error}"))
         })?;
-        run.addresses = vec![stand_in.insert(started).address()];
+        run.addresses = vec![mock.insert(started).address()];
         run.tls = Arc::new(Tls::new(TlsMode::Off));
     }
     let outcome = runs::workload(&job.general, run, is_dry);
-    drop(stand_in);
+    drop(mock);
     outcome
 }
 

@@ -5,7 +5,7 @@ mod histogram;
 
 use std::fmt::Write as _;
 
-use dbduel_load::run::Stretch;
+use dbduel_load::run::IntervalStats;
 
 pub use block::{clients, cumulative};
 pub use histogram::histogram;
@@ -31,12 +31,12 @@ pub enum Style {
     Files,
 }
 
-/// A stretch of a run and its surroundings.
+/// A interval_stats of a run and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// What was counted.
-    pub stretch: &'a Stretch,
-    /// Length of the stretch, seconds.
+    pub interval_stats: &'a IntervalStats,
+    /// Length of the interval_stats, seconds.
     pub length_s: f64,
     /// Since the beginning of the run, without the warm-up, seconds.
     pub elapsed_s: f64,
@@ -55,7 +55,7 @@ impl View<'_> {
     fn percentile_ms(&self) -> f64 {
         match self.percentile {
             0 => 0.0,
-            percent => self.stretch.quantile_ns(percent) as f64 / NS_PER_MS,
+            percent => self.interval_stats.quantile_ns(percent) as f64 / NS_PER_MS,
         }
     }
 }
@@ -117,13 +117,13 @@ pub fn options(general: &General) -> String {
 /// One intermediate report, newline included; with a rate, the queue's line too.
 pub fn interval(style: Style, view: &View<'_>, queue: Option<(u64, u32)>) -> String {
     let View {
-        stretch,
+        interval_stats,
         elapsed_s,
         running,
         percentile,
         ..
     } = view;
-    let counts = &stretch.counts;
+    let counts = &interval_stats.counts;
     let latency = view.percentile_ms();
     let per_s = |count| view.per_s(count);
     let at = format!("[ {elapsed_s:.0}s ]");
@@ -166,12 +166,12 @@ pub fn interval(style: Style, view: &View<'_>, queue: Option<(u64, u32)>) -> Str
 
 #[cfg(test)]
 mod tests {
-    use dbduel_load::run::{Counts, Ledger, Share};
+    use dbduel_load::run::{Counts, RunMetrics, Share};
 
     use super::*;
 
-    fn stretch() -> (Stretch, Vec<Share>) {
-        let ledger = Ledger::new(2, 1);
+    fn interval_stats() -> (IntervalStats, Vec<Share>) {
+        let metrics = RunMetrics::new(2, 1);
         let counts = Counts {
             reads: 14,
             writes: 4,
@@ -180,16 +180,16 @@ mod tests {
             ..Counts::default()
         };
         for (client, ms) in [(0, 1), (0, 2), (1, 3), (0, 10)] {
-            ledger.event(client, counts, ms * 1_000_000);
+            metrics.event(client, counts, ms * 1_000_000);
         }
-        let mut stretch = Stretch::default();
-        ledger.take(&mut stretch);
-        (stretch, ledger.shares())
+        let mut interval_stats = IntervalStats::default();
+        metrics.take(&mut interval_stats);
+        (interval_stats, metrics.shares())
     }
 
-    fn view(stretch: &Stretch) -> View<'_> {
+    fn view(interval_stats: &IntervalStats) -> View<'_> {
         View {
-            stretch,
+            interval_stats,
             length_s: 2.0,
             elapsed_s: 5.0,
             running: 2,
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn intermediate_lines_have_the_known_shapes() {
-        let (stretch, _) = stretch();
-        let view = view(&stretch);
+        let (interval_stats, _) = interval_stats();
+        let view = view(&interval_stats);
         assert_eq!(
             interval(Style::Sql, &view, Some((3, 1))),
             "[ 5s ] thds: 2 tps: 2.00 qps: 40.00 (r/w/o: 28.00/8.00/4.00) lat (ms,50%): 2.00 err/s: 0.00 reconn/s: 0.00\n\
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn the_final_block_has_the_known_columns() {
-        let (stretch, shares) = stretch();
-        let text = cumulative(Style::Sql, &view(&stretch), &shares, Some(1));
+        let (interval_stats, shares) = interval_stats();
+        let text = cumulative(Style::Sql, &view(&interval_stats), &shares, Some(1));
         let expected = "\
 SQL statistics:
     queries performed:
@@ -259,8 +259,8 @@ Threads fairness:
 
     #[test]
     fn a_histogram_has_the_known_bins_and_all_counts() {
-        let (stretch, _) = stretch();
-        let text = histogram(&stretch);
+        let (interval_stats, _) = interval_stats();
+        let text = histogram(&interval_stats);
         let rows: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
         assert_eq!(rows.len(), 4, "{text}");
         assert!(rows[0].starts_with("       1.007 |"), "{text}");
@@ -273,10 +273,10 @@ Threads fairness:
 
     #[test]
     fn a_run_without_events_has_no_infinities() {
-        let stretch = Stretch::default();
+        let interval_stats = IntervalStats::default();
         let view = View {
             length_s: 0.0,
-            ..view(&stretch)
+            ..view(&interval_stats)
         };
         for style in [
             Style::Sql,

@@ -38,7 +38,7 @@ pub fn machine(
     general.voice.notice("Initializing worker threads...\n");
     let mut load = Load::new(general, general.threads);
     let (workers, stack) = (general.threads, general.stack_bytes);
-    threads::start(&test, workers, stack, &load.gate, &load.ledger)
+    threads::start(&test, workers, stack, &load.gate, &load.metrics)
         .map_err(|error| Stop::Fatal(format!("cannot start {workers} worker threads: {error}")))?;
     follow(general, &mut load, &mut style)
 }
@@ -59,7 +59,7 @@ pub fn workload(general: &General, clients: WorkloadRun, is_dry: bool) -> Result
     let thread_count = load_threads(general, busy_clients);
     let mut load = Load::new(general, thread_count);
     load.is_dry = is_dry;
-    let threads = workload::start(clients, thread_count, &load.gate, &load.ledger)
+    let threads = workload::start(clients, thread_count, &load.gate, &load.metrics)
         .map_err(|error| no_threads(thread_count, &error))?;
     load.threads = Some(threads);
     follow(general, &mut load, &mut Style::Sql)
@@ -77,8 +77,8 @@ pub fn script(
     // What a script computes may be all that it does, and then all processors are its own.
     let thread_count = load_threads(general, 0);
     let mut load = Load::new(general, thread_count);
-    let (gate, ledger) = (&load.gate, &load.ledger);
-    let threads = script::start(clients, general.threads, thread_count, gate, ledger)
+    let (gate, metrics) = (&load.gate, &load.metrics);
+    let threads = script::start(clients, general.threads, thread_count, gate, metrics)
         .map_err(|error| no_threads(thread_count, &error))?;
     load.threads = Some(threads);
     follow(general, &mut load, reports)

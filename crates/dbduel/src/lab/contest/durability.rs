@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::workloads::{self, Recall};
+use dbduel_load::workloads::{self, CommitCheck};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};
 
@@ -54,7 +54,9 @@ fn verdict(setting: &Setting<'_>, resident: &mut Resident, log: &[CommitRange]) 
         return None;
     }
     match ask(setting, resident, log) {
-        Ok((recall, flush)) => recall.map(|recall| describe(&resident.name, &recall, flush)),
+        Ok((commit_check, flush)) => {
+            commit_check.map(|commit_check| describe(&resident.name, &commit_check, flush))
+        }
         Err(error) => Some(finding(
             "data.commits-unknown",
             Severity::Doubt,
@@ -73,25 +75,25 @@ fn ask(
     setting: &Setting<'_>,
     resident: &mut Resident,
     log: &[CommitRange],
-) -> Result<(Option<Recall>, Option<String>)> {
+) -> Result<(Option<CommitCheck>, Option<String>)> {
     let plan = setting.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
-    let recall = workload.recall(&plan.workload.parameters, &mut connection, log)?;
+    let commit_check = workload.verify_commits(&plan.workload.parameters, &mut connection, log)?;
     let flush = scalar(
         &mut connection,
         "SELECT @@global.innodb_flush_log_at_trx_commit",
     );
-    Ok((recall, flush))
+    Ok((commit_check, flush))
 }
 
-fn describe(contender: &str, recall: &Recall, flush: Option<String>) -> Finding {
-    let Recall {
+fn describe(contender: &str, commit_check: &CommitCheck, flush: Option<String>) -> Finding {
+    let CommitCheck {
         acknowledged,
         lost,
         example,
         ..
-    } = recall;
+    } = commit_check;
     if *lost == 0 {
         let claim = format!(
             "`{contender}` was ended from outside and still has all {acknowledged} commits of the durability log"
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_loss_weighs_as_much_as_the_promise_that_it_breaks() {
-        let recall = |lost| Recall {
+        let commit_check = |lost| CommitCheck {
             acknowledged: 100,
             lost,
             example: (lost > 0).then(|| "order 3001".to_owned()),
@@ -145,7 +147,7 @@ mod tests {
             (2, None, Severity::Void, "the first is order 3001"),
             (2, Some("0"), Severity::Doubt, "_at_trx_commit = 0 allows"),
         ] {
-            let found = describe("a", &recall(lost), flush.map(str::to_owned));
+            let found = describe("a", &commit_check(lost), flush.map(str::to_owned));
             assert_eq!(found.severity, severity, "{found:?}");
             assert!(found.claim.contains(part), "{found:?}");
         }

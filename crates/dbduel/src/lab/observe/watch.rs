@@ -85,7 +85,7 @@ mod tests {
     use std::time::Duration;
 
     use dbduel_load::blocking::{ConnectOptions, Credentials};
-    use dbduel_load::stand_in::{Role, StandIn};
+    use dbduel_load::mock_server::{MockServer, Role};
     use dbduel_wire::server::{Act, Answer};
 
     use super::*;
@@ -122,7 +122,7 @@ mod tests {
             answer: Answer::Proper,
         };
         let path = directory.path().join("s.sock");
-        let server = StandIn::start(&path, Role::Scripted(vec![late])).unwrap();
+        let server = MockServer::start(&path, Role::Scripted(vec![late])).unwrap();
         let options = ConnectOptions {
             deadline: Duration::from_secs(60),
             ..ConnectOptions::default()

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dbduel_load::blocking::TlsMode;
-use dbduel_load::fill::{Digest, FillError, FillWatch, Wish, clear, digest, fill, fill_by};
+use dbduel_load::fill::{
+    Digest, FillError, FillWatch, LoadMethodChoice, clear, digest, fill, fill_by,
+};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
@@ -52,7 +54,7 @@ fn allow_files(database: &Database, allowed: bool) {
 
 #[test(on = ALL)]
 fn the_way_of_the_rows_does_not_show_in_the_data(server: &Server) {
-    let database = Database::create(server, "way");
+    let database = Database::create(server, "method");
     // Two chunks of links, nodes with every byte there is.
     let graph = [
         ("maxid1", Value::from(3_001)),
@@ -70,30 +72,30 @@ fn the_way_of_the_rows_does_not_show_in_the_data(server: &Server) {
     ] {
         let workload = find(name).unwrap();
         let parameters = parameters::resolve(workload, &given).unwrap();
-        let filled = |wish: Wish| {
+        let filled = |wish: LoadMethodChoice| {
             let (place, watch) = (database.place(3), FillWatch::default());
             let report = match fill_by(wish, workload, &parameters, &place, 5, &watch) {
                 // MySQL knows no bulk execution. Nothing has been filled in, but the tables are there.
-                Err(FillError::NoWay { .. }) => None,
+                Err(FillError::NoMethod { .. }) => None,
                 outcome => Some(outcome.unwrap()),
             };
             let digest = report.map(|report| {
-                let way = report.way.unwrap().to_string();
-                assert_eq!(way, wish.to_string(), "{name}");
+                let method = report.method.unwrap().to_string();
+                assert_eq!(method, wish.to_string(), "{name}");
                 digest(workload, &parameters, &place, &watch).unwrap()
             });
             clear(workload, &parameters, &place).unwrap();
             digest
         };
-        let inserted = filled(Wish::Insert);
+        let inserted = filled(LoadMethodChoice::Insert);
         let rows = inserted.as_ref().map_or(0, |digest| digest.rows);
         assert!(rows > 20_000, "{name}: {rows}");
-        assert_eq!(filled(Wish::LoadData), inserted, "{name}");
-        let in_bulk = filled(Wish::Bulk);
+        assert_eq!(filled(LoadMethodChoice::LoadData), inserted, "{name}");
+        let in_bulk = filled(LoadMethodChoice::Bulk);
         assert!(in_bulk.is_none() || in_bulk == inserted, "{name}");
-        // A way that the server does not allow is no way.
+        // A method that the server does not allow is no method.
         allow_files(&database, false);
-        let refused = filled(Wish::LoadData);
+        let refused = filled(LoadMethodChoice::LoadData);
         allow_files(&database, true);
         assert_eq!(refused, None, "{name}");
     }

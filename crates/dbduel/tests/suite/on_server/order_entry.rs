@@ -218,14 +218,14 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     let log = coalesce(slice.commits);
     assert_eq!((log.repeated, log.ranges.len()), (0, 10), "{log:?}");
     let mut connection = lab.connect(Some(&lab.database));
-    let mut recall = || {
+    let mut commit_check = || {
         let parameters = &lab.parameters;
         let found = lab
             .workload
-            .recall(parameters, &mut connection, &log.ranges);
+            .verify_commits(parameters, &mut connection, &log.ranges);
         found.unwrap().unwrap()
     };
-    let kept = recall();
+    let kept = commit_check();
     assert_eq!((kept.lost, kept.beyond, kept.example), (0, 0, None));
     // The guard is in the log and does not count; rolled back orders count and are not in the log.
     assert!(kept.acknowledged + slice.rolled_back >= slice.classes[0].ok);
@@ -234,7 +234,7 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     lab.query(&format!(
         "DELETE FROM orders WHERE o_d_id = 4 AND o_id = {victim}"
     ));
-    let lost = recall();
+    let lost = commit_check();
     let example = format!("order {victim} of district 4 of warehouse 1");
     assert_eq!((lost.lost, lost.example), (1, Some(example)));
 
@@ -246,7 +246,7 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     let mut connection = lab.connect(Some(&lab.database));
     let refused = lab
         .workload
-        .recall(&lab.parameters, &mut connection, &[alien]);
+        .verify_commits(&lab.parameters, &mut connection, &[alien]);
     assert!(matches!(refused, Err(VerifyError::Series { .. })));
 }
 

@@ -68,7 +68,7 @@ fn an_ignored_error_restarts_the_event_and_rolls_back(server: &Server) {
     let printed = Printed::default();
     let script = Script::from_text("restart.lua", text.as_bytes().to_vec());
     let mut host = host(&database, &script, "run", &[], &printed);
-    let counts = run(&mut host, load_of(20)).unwrap().stretch.counts;
+    let counts = run(&mut host, load_of(20)).unwrap().interval_stats.counts;
     assert_eq!(
         (counts.events, counts.errors, counts.reconnects),
         (20, clients_that_came_to(1, &printed), 0)
@@ -124,7 +124,7 @@ fn a_killed_connection_is_made_again_when_its_error_is_ignored(server: &Server) 
     settings.ignored_errors = IgnoredErrors::Codes(vec![2013, 2006, 1317, 1927]);
     let mut host = Host::load(settings).unwrap();
     host.set_options(&[]).unwrap();
-    let counts = run(&mut host, load_of(20)).unwrap().stretch.counts;
+    let counts = run(&mut host, load_of(20)).unwrap().interval_stats.counts;
     assert_eq!(counts.events, 20);
     let killed = clients_that_came_to(3, &printed);
     assert_eq!(counts.reconnects, killed, "{counts:?}");
@@ -152,7 +152,7 @@ fn a_rate_is_kept_and_an_interval_is_a_difference(server: &Server) {
     std::thread::sleep(Duration::from_secs(1));
     let half = load.look().counts;
     assert_eq!(load.running(), CLIENTS);
-    let rest = load.finish().unwrap().stretch;
+    let rest = load.finish().unwrap().interval_stats;
     let events = half.events + rest.counts.events;
     // A Poisson count of 400 has a standard deviation of 20.
     assert!((300..500).contains(&events), "{events}");

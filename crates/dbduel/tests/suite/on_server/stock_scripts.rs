@@ -139,7 +139,7 @@ fn pass_here(database: &Database, name: &str, options: &[(&str, &str)]) -> Passa
     let (done, statements) = counted(database, || {
         run(&mut host_run, load_of(EVENTS)).unwrap_or_else(|error| panic!("{name}: {error}"))
     });
-    let counts = done.stretch.counts;
+    let counts = done.interval_stats.counts;
     let mut cleanup = host(database, &script, "cleanup", options, &printed);
     assert!(cleanup.run_command("cleanup", CLIENTS).unwrap());
     let printed = printed.lock().unwrap().clone();

@@ -10,8 +10,8 @@ use super::{
     DISTRICT_INFO, NewOrder, Output, head_values, is_original, line_values, stock_after,
     stock_values, total,
 };
+use crate::commit_log::Commitment;
 use crate::conn::{Conn, StatementError};
-use crate::ledger::Commitment;
 use crate::worker::Trace;
 use crate::workloads::rows::{Money, add, each_of, present, unusable};
 

@@ -21,7 +21,7 @@ pub fn cumulative(
             "\nNumber of unfinished transactions on forced shutdown: {count}\n"
         );
     }
-    let counts = &view.stretch.counts;
+    let counts = &view.interval_stats.counts;
     let _ = write!(
         text,
         "\nGeneral statistics:\n    total time:                          {:.4}s\n    total number of events:              {}\n\n",
@@ -33,7 +33,7 @@ pub fn cumulative(
 }
 
 fn what_was_done(style: Style, view: &View<'_>) -> String {
-    let counts = &view.stretch.counts;
+    let counts = &view.interval_stats.counts;
     match style {
         Style::Sql => statements(view, counts),
         Style::Events => String::new(),
@@ -93,19 +93,19 @@ fn statements(view: &View<'_>, counts: &Counts) -> String {
 }
 
 fn latency(view: &View<'_>) -> String {
-    let stretch = view.stretch;
-    let events = stretch.counts.events;
-    let sum_ms = stretch.latency_ns_sum as f64 / NS_PER_MS;
+    let interval_stats = view.interval_stats;
+    let events = interval_stats.counts.events;
+    let sum_ms = interval_stats.latency_ns_sum as f64 / NS_PER_MS;
     let (min_ns, mean_ms) = match events {
         0 => (0, 0.0),
-        _ => (stretch.latency_ns_min, sum_ms / events as f64),
+        _ => (interval_stats.latency_ns_min, sum_ms / events as f64),
     };
     let mut text = "Latency (ms):\n".to_owned();
     let line = |label: &str, value: &str| format!("         {label:<24}{value:>20}\n");
     let number = |label: &str, ms: f64| line(label, &format!("{ms:.2}"));
     text += &number("min:", min_ns as f64 / NS_PER_MS);
     text += &number("avg:", mean_ms);
-    text += &number("max:", stretch.latency_ns_max as f64 / NS_PER_MS);
+    text += &number("max:", interval_stats.latency_ns_max as f64 / NS_PER_MS);
     match view.percentile {
         0 => text += &line("percentile stats:", "disabled"),
         // One column less for the label, which makes room for `100`.

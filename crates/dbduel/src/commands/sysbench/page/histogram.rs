@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::run::Stretch;
+use dbduel_load::run::IntervalStats;
 
 use super::NS_PER_MS;
 
@@ -14,11 +14,11 @@ const BIN_RANGE_MS: (f64, f64) = (0.001, 100_000.0);
 const BAR: u64 = 40;
 
 /// The latencies in logarithmic bins, those that are empty left out.
-pub fn histogram(stretch: &Stretch) -> String {
+pub fn histogram(interval_stats: &IntervalStats) -> String {
     let (low, high) = (BIN_RANGE_MS.0.ln(), BIN_RANGE_MS.1.ln());
     let per_bin = (BINS - 1) as f64 / (high - low);
     let mut bins = vec![0_u64; BINS];
-    for step in stretch.latencies.iter_recorded() {
+    for step in interval_stats.latencies.iter_recorded() {
         let ms = step.value_iterated_to() as f64 / NS_PER_MS;
         let bin = ((ms.ln() - low) * per_bin + 0.5).floor();
         bins[bin.clamp(0.0, (BINS - 1) as f64) as usize] += step.count_at_value();

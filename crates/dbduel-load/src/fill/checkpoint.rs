@@ -52,7 +52,7 @@ impl Done {
     }
 }
 
-/// Begins the ledger of a filling by this recipe. True when there is one already, from an earlier
+/// Begins the checkpoint of a filling by this recipe. True when there is one already, from an earlier
 /// attempt; whether that was by the same recipe is told by [`is_of`].
 pub(super) fn begin(connection: &mut Connection, recipe: &str) -> Result<bool, QueryError> {
     let create = format!(
@@ -167,7 +167,7 @@ pub(super) fn forget_connections(connection: &mut Connection) -> Result<(), Quer
     connection.execute(&sql).map(drop)
 }
 
-/// Ends the ledger.
+/// Ends the checkpoint.
 pub(super) fn end(connection: &mut Connection) -> Result<(), QueryError> {
     let sql = format!("DROP TABLE IF EXISTS {NAME}");
     connection.execute(&sql).map(drop)

@@ -37,12 +37,12 @@ done
 "#;
 
 /// Longest wait for it to take a message. It does nothing but read, so only one that somebody has stopped needs so long.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Room for a word, a serial number and the number of a group.
 const LINE_BYTES: usize = 48;
 
-static CURRENT: Mutex<Option<Arc<Warden>>> = Mutex::new(None);
+static CURRENT: Mutex<Option<Arc<ProcessGroupReaper>>> = Mutex::new(None);
 
 /// Which command is meant: numbers of processes are used again, these are not.
 #[derive(Debug, Clone, Copy)]
@@ -57,35 +57,38 @@ impl Serial {
 }
 
 /// The process, as this one sees it.
-pub(super) struct Warden {
+pub(super) struct ProcessGroupReaper {
     socket: UnixStream,
     process: Mutex<Child>,
     /// It did not take a message, so what it knows is not true any more, and it was ended.
     is_given_up: AtomicBool,
 }
 
-impl Warden {
+impl ProcessGroupReaper {
     /// The one of this process; another one when that has ended.
     ///
     /// # Errors
     /// When the system gives no process or no socket.
     pub(super) fn current() -> io::Result<Arc<Self>> {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(warden) = current.as_ref().filter(|warden| warden.is_alive()) {
-            return Ok(Arc::clone(warden));
+        if let Some(group_reaper) = current
+            .as_ref()
+            .filter(|group_reaper| group_reaper.is_alive())
+        {
+            return Ok(Arc::clone(group_reaper));
         }
-        let warden = Arc::new(Self::start(SCRIPT)?);
-        *current = Some(Arc::clone(&warden));
-        Ok(warden)
+        let group_reaper = Arc::new(Self::start(SCRIPT)?);
+        *current = Some(Arc::clone(&group_reaper));
+        Ok(group_reaper)
     }
 
     /// Starts a shell that reads the messages.
     pub(super) fn start(script: &str) -> io::Result<Self> {
         let (socket, its_end) = UnixStream::pair()?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", script, "dbduel-warden"])
+            .args(["-c", script, "dbduel-group_reaper"])
             .current_dir("/")
             .stdin(OwnedFd::from(its_end))
             .stdout(Stdio::null())
@@ -95,7 +98,7 @@ impl Warden {
         unsafe {
             shell.pre_exec(|| Ok(setsid().map(drop)?));
         }
-        Ok(Warden {
+        Ok(ProcessGroupReaper {
             socket,
             process: Mutex::new(shell.spawn()?),
             is_given_up: AtomicBool::new(false),
@@ -117,7 +120,7 @@ impl Warden {
         Ok(self.send(format_args!("watch {} {group}\n", command.0))?)
     }
 
-    /// The command's group is nobody's business any more; its number may be that of another one soon. A warden that does
+    /// The command's group is nobody's business any more; its number may be that of another one soon. A group_reaper that does
     /// not hear that would end the other one, so it is ended itself.
     pub(super) fn forget(&self, command: Serial) {
         if self.is_given_up.load(Ordering::Relaxed) {
@@ -168,19 +171,19 @@ mod tests {
 
     #[test]
     fn one_that_takes_no_messages_is_ended() {
-        let warden = Warden::start(SCRIPT).unwrap();
-        assert!(warden.is_alive());
-        let process = warden.process.lock().unwrap().id();
+        let group_reaper = ProcessGroupReaper::start(SCRIPT).unwrap();
+        assert!(group_reaper.is_alive());
+        let process = group_reaper.process.lock().unwrap().id();
         let process = Pid::from_raw(i32::try_from(process).unwrap());
         kill(process, Signal::SIGSTOP).unwrap();
         // Until what lies between is full.
         for _ in 0..100_000 {
-            if !warden.is_alive() {
+            if !group_reaper.is_alive() {
                 break;
             }
-            warden.forget(Serial::draw());
+            group_reaper.forget(Serial::draw());
         }
-        assert!(!warden.is_alive());
+        assert!(!group_reaper.is_alive());
         let began = Instant::now();
         while kill(process, None).is_ok() {
             assert!(began.elapsed() < Duration::from_secs(60), "it is left");

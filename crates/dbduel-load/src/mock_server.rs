@@ -51,7 +51,7 @@ pub enum Role {
 
 /// A running stand-in. Dropping it ends it.
 #[derive(Debug)]
-pub struct StandIn {
+pub struct MockServer {
     path: PathBuf,
     bell: Bell,
     stage: Arc<Stage>,
@@ -77,7 +77,7 @@ impl Stage {
     }
 }
 
-impl StandIn {
+impl MockServer {
     /// Listens on `path`, which must not exist.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl StandIn {
         let bell = bell_receiver
             .recv()
             .map_err(|_| io::Error::other("a stand-in could not make its event loop"))?;
-        Ok(StandIn {
+        Ok(MockServer {
             path: path.to_owned(),
             bell,
             stage,
@@ -134,7 +134,7 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for MockServer {
     fn drop(&mut self) {
         self.stage.over.store(true, Ordering::Relaxed);
         self.bell.ring();

@@ -19,12 +19,12 @@ pub struct Commitment {
 /// What one contender acknowledged since the last answer. Its size follows the number of series and of
 /// gaps, not of transactions.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct CommitLog {
     /// First and last numbers, ascending and apart.
     stretches: BTreeMap<[u32; 2], Vec<(u64, u64)>>,
 }
 
-impl Ledger {
+impl CommitLog {
     /// Adds acknowledged numbers. Numbers of a series come nearly in order.
     pub fn note(&mut self, commitments: &[Commitment]) {
         for Commitment { series, number } in commitments {
@@ -64,7 +64,7 @@ impl Ledger {
     }
 }
 
-/// The two numbers of a series as [`Ledger::take`] writes it.
+/// The two numbers of a series as [`CommitLog::take`] writes it.
 #[must_use]
 pub fn parse_series(series: &str) -> Option<[u32; 2]> {
     let (major, minor) = series.split_once('/')?;
@@ -79,19 +79,19 @@ mod tests {
 
     #[track_caller]
     fn check(numbers: &[u64], ranges: &[(u64, u64)]) {
-        let mut ledger = Ledger::default();
+        let mut log = CommitLog::default();
         for &number in numbers {
             let series = [7, 3];
-            ledger.note(&[Commitment { series, number }]);
+            log.note(&[Commitment { series, number }]);
         }
-        let found: Vec<(u64, u64)> = ledger
+        let found: Vec<(u64, u64)> = log
             .take()
             .iter()
             .inspect(|range| assert_eq!(parse_series(&range.series), Some([7, 3])))
             .map(|range| (range.first, range.last))
             .collect();
         assert_eq!(found, ranges, "{numbers:?}");
-        assert_eq!(ledger.take(), []);
+        assert_eq!(log.take(), []);
     }
 
     #[test]
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_twice_is_seen_as_repeated() {
-        let mut ledger = Ledger::default();
+        let mut log = CommitLog::default();
         for number in [1, 2, 3, 2, 4, 2] {
             let series = [1, 1];
-            ledger.note(&[Commitment { series, number }]);
+            log.note(&[Commitment { series, number }]);
         }
-        let log = coalesce(ledger.take());
+        let log = coalesce(log.take());
         assert_eq!(
             (log.ranges.len(), log.ranges[0].count(), log.repeated),
             (1, 4, 2)

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 /// An end that may move, and what an attempt may still take after it. Clones are about the same end.
 #[derive(Clone)]
-pub(crate) struct Patience {
+pub(crate) struct RetryDeadline {
     over_at: Rc<dyn Fn() -> Option<Instant>>,
     grace: Duration,
 }
 
-impl Patience {
+impl RetryDeadline {
     /// There is no end; the limits of the script's settings remain.
     pub(crate) fn endless() -> Self {
         Self::until(|| None, Duration::ZERO)
@@ -19,7 +19,7 @@ impl Patience {
     /// Until `over_at`, as far as that is known; whoever moves it has the client polled. An attempt is waited for at least
     /// for `grace`, however late it begins.
     pub(crate) fn until(over_at: impl Fn() -> Option<Instant> + 'static, grace: Duration) -> Self {
-        Patience {
+        RetryDeadline {
             over_at: Rc::new(over_at),
             grace,
         }

@@ -1,6 +1,6 @@
-//! Who fills what: the missing chunks of all tables in parcels, one for a connection to work on.
+//! Who fills what: the missing chunks of all tables in units, one for a connection to work on.
 //!
-//! Every parcel is of consecutive chunks, and there are hardly more of them than connections: rows that
+//! Every unit is of consecutive chunks, and there are hardly more of them than connections: rows that
 //! arrive in the order of the primary key fill its pages, rows from several places at once split them.
 //! Chunks of different tables are different amounts of work, so they are weighed.
 
@@ -13,7 +13,7 @@ use crate::workloads::Table;
 pub(super) const BATCH_CHUNKS: u64 = 4;
 
 /// Chunks of one table.
-pub(super) struct Parcel<'a> {
+pub(super) struct WorkUnit<'a> {
     pub table: &'a Table,
     /// What one of its chunks weighs.
     weight: u64,
@@ -21,7 +21,7 @@ pub(super) struct Parcel<'a> {
     pub batches: Vec<Range<u64>>,
 }
 
-impl Parcel<'_> {
+impl WorkUnit<'_> {
     fn chunks(&self) -> u64 {
         self.batches.iter().map(|run| run.end - run.start).sum()
     }
@@ -31,13 +31,13 @@ impl Parcel<'_> {
     }
 }
 
-/// Divides the missing runs of chunks among so many connections, heaviest parcels first. `weigh` says what a
+/// Divides the missing runs of chunks among so many connections, heaviest units first. `weigh` says what a
 /// chunk of a table weighs.
-pub(super) fn parcels<'a>(
+pub(super) fn units<'a>(
     missing: impl IntoIterator<Item = (&'a Table, Vec<Range<u64>>)>,
     connections: u32,
     weigh: impl Fn(&Table) -> u64,
-) -> Vec<Parcel<'a>> {
+) -> Vec<WorkUnit<'a>> {
     let size = |runs: &[Range<u64>]| -> u64 { runs.iter().map(|run| run.end - run.start).sum() };
     let missing: Vec<_> = missing
         .into_iter()
@@ -49,12 +49,12 @@ pub(super) fn parcels<'a>(
         .map(|(_, weight, runs)| weight * size(runs))
         .sum();
     let share = all.div_ceil(u64::from(connections.max(1))).max(1);
-    let mut parcels = Vec::new();
+    let mut units = Vec::new();
     for (table, weight, runs) in missing {
         // Equal parts, none heavier than a connection's share.
         let parts = (weight * size(&runs)).div_ceil(share).max(1);
         let part = size(&runs).div_ceil(parts).max(1);
-        let mut parcel = Parcel {
+        let mut unit = WorkUnit {
             table,
             weight,
             batches: Vec::new(),
@@ -62,13 +62,13 @@ pub(super) fn parcels<'a>(
         for run in runs {
             let mut first = run.start;
             while first < run.end {
-                let room = part - parcel.chunks();
+                let room = part - unit.chunks();
                 let behind = run.end.min(first + BATCH_CHUNKS.min(room));
-                parcel.batches.push(first..behind);
+                unit.batches.push(first..behind);
                 first = behind;
-                if parcel.chunks() == part {
-                    let batches = std::mem::take(&mut parcel.batches);
-                    parcels.push(Parcel {
+                if unit.chunks() == part {
+                    let batches = std::mem::take(&mut unit.batches);
+                    units.push(WorkUnit {
                         table,
                         weight,
                         batches,
@@ -76,12 +76,12 @@ pub(super) fn parcels<'a>(
                 }
             }
         }
-        if !parcel.batches.is_empty() {
-            parcels.push(parcel);
+        if !unit.batches.is_empty() {
+            units.push(unit);
         }
     }
-    parcels.sort_by_key(|parcel| std::cmp::Reverse(parcel.weight()));
-    parcels
+    units.sort_by_key(|unit| std::cmp::Reverse(unit.weight()));
+    units
 }
 
 #[cfg(test)]
@@ -93,12 +93,12 @@ mod tests {
     use super::super::rows::tests::table;
     use super::*;
 
-    /// The batches of each parcel, for tables with these missing runs.
+    /// The batches of each unit, for tables with these missing runs.
     fn divided(missing: &[&[Range<u64>]], connections: u32) -> Vec<Vec<Range<u64>>> {
         let table = table(1);
         let missing = missing.iter().map(|runs| (&table, runs.to_vec()));
-        let parcels = parcels(missing, connections, |_| 7);
-        parcels.into_iter().map(|parcel| parcel.batches).collect()
+        let units = units(missing, connections, |_| 7);
+        units.into_iter().map(|unit| unit.batches).collect()
     }
 
     #[test]
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn a_large_table_is_shared_and_comes_first() {
-        let parcels = divided(&[&[0..1], &[0..9]], 2);
-        assert_eq!(parcels, [vec![0..4, 4..5], vec![5..9], vec![0..1]]);
+        let units = divided(&[&[0..1], &[0..9]], 2);
+        assert_eq!(units, [vec![0..4, 4..5], vec![5..9], vec![0..1]]);
     }
 
     #[test]
@@ -126,10 +126,10 @@ mod tests {
         heavy.name = "heavy".to_owned();
         let missing = vec![(&light, vec![0..8]), (&heavy, vec![0..4])];
         let weigh = |table: &Table| if table.name == "heavy" { 6 } else { 1 };
-        let parcels = parcels(missing, 2, weigh);
-        let found: Vec<_> = parcels
+        let units = units(missing, 2, weigh);
+        let found: Vec<_> = units
             .iter()
-            .map(|parcel| (parcel.table.name.as_str(), parcel.batches.as_slice()))
+            .map(|unit| (unit.table.name.as_str(), unit.batches.as_slice()))
             .collect();
         assert_eq!(
             found,

@@ -2,8 +2,8 @@
 //!
 //! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT, from
 //! MySQL 5.5 to 9.7 and from MariaDB 10.1 to 11.8 (`benches/loading.rs` measures all of them; figures are in
-//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows. Either way the rows of a batch, and the line that says that they are in, are one
-//! transaction.
+//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows. The rows of a batch, and the
+//! line that says that they are in, are one transaction with every method.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use dbduel_wire::Capabilities;
 use super::bulk::{self, Batch};
 use super::progress::BatchProgress;
 use super::rows::{self, Rows};
-use super::{FillError, FillWatch, infile, insert, ledger};
+use super::{FillError, FillWatch, checkpoint, infile, insert};
 use crate::blocking::{Connection, QueryError};
 use crate::workloads::Table;
 
@@ -38,7 +38,7 @@ const ATTEMPTS: u32 = 10;
 /// Error number with which servers refuse to prepare one more statement.
 const TOO_MANY_PREPARED: u16 = 1461;
 
-/// What the ways are called.
+/// What the methods are called.
 const INSERT: &str = "multi-row INSERT";
 const LOAD_DATA: &str = "LOAD DATA LOCAL INFILE";
 const BULK: &str = "bulk execution";
@@ -48,7 +48,7 @@ const VALUES_PER_TEXT: usize = 5;
 
 /// How rows travel to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum LoadMethod {
     /// Multi-row INSERT statements of so many bytes at most.
     Insert {
         /// Largest statement.
@@ -66,9 +66,9 @@ pub enum Way {
     },
 }
 
-/// The way that is wished for.
+/// The requested method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum LoadMethodChoice {
     /// The one that was found to be the fastest of those that the server allows.
     Fastest,
     /// Multi-row INSERT.
@@ -79,30 +79,33 @@ pub enum Wish {
     Bulk,
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for LoadMethodChoice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Wish::Fastest => "any way",
-            Wish::Insert => INSERT,
-            Wish::LoadData => LOAD_DATA,
-            Wish::Bulk => BULK,
+            LoadMethodChoice::Fastest => "any method",
+            LoadMethodChoice::Insert => INSERT,
+            LoadMethodChoice::LoadData => LOAD_DATA,
+            LoadMethodChoice::Bulk => BULK,
         })
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for LoadMethod {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Way::Insert { .. } => INSERT,
-            Way::LoadData { .. } => LOAD_DATA,
-            Way::Bulk { .. } => BULK,
+            LoadMethod::Insert { .. } => INSERT,
+            LoadMethod::LoadData { .. } => LOAD_DATA,
+            LoadMethod::Bulk { .. } => BULK,
         })
     }
 }
 
-impl Way {
-    /// The way that is wished for, or the fastest one that the server allows.
-    pub(super) fn of(connection: &mut Connection, wish: Wish) -> Result<Self, FillError> {
+impl LoadMethod {
+    /// The requested method, or the fastest one that the server allows.
+    pub(super) fn of(
+        connection: &mut Connection,
+        choice: LoadMethodChoice,
+    ) -> Result<Self, FillError> {
         let answer = connection
             .query("SELECT @@max_allowed_packet, @@local_infile")
             .map_err(FillError::Together)?;
@@ -117,13 +120,19 @@ impl Way {
         let may_load = answer.text(0, 1).as_deref() == Some("1")
             && capabilities.contains(Capabilities::LOCAL_FILES);
         let has_bulk = connection.has_bulk_execution();
-        match wish {
-            Wish::Bulk | Wish::Fastest if has_bulk => Ok(Way::Bulk {
-                bytes_max: INSERT_BYTES.min(room / VALUES_PER_TEXT),
-            }),
-            Wish::LoadData | Wish::Fastest if may_load => Ok(Way::LoadData { bytes_max }),
-            Wish::Insert | Wish::Fastest => Ok(Way::Insert { bytes_max }),
-            way => Err(FillError::NoWay { way }),
+        match choice {
+            LoadMethodChoice::Bulk | LoadMethodChoice::Fastest if has_bulk => {
+                Ok(LoadMethod::Bulk {
+                    bytes_max: INSERT_BYTES.min(room / VALUES_PER_TEXT),
+                })
+            }
+            LoadMethodChoice::LoadData | LoadMethodChoice::Fastest if may_load => {
+                Ok(LoadMethod::LoadData { bytes_max })
+            }
+            LoadMethodChoice::Insert | LoadMethodChoice::Fastest => {
+                Ok(LoadMethod::Insert { bytes_max })
+            }
+            method => Err(FillError::NoMethod { method }),
         }
     }
 
@@ -147,7 +156,7 @@ impl Way {
             let filled = filled
                 .and_then(|_| self.send(connection, table, chunks, seed, &progress))
                 .and_then(|taken| {
-                    ledger::rows_are_in(connection, table, chunks, taken).map_err(failed(table))
+                    checkpoint::rows_are_in(connection, table, chunks, taken).map_err(failed(table))
                 })
                 .and_then(|()| connection.execute("COMMIT").map_err(failed(table)));
             match filled {
@@ -172,16 +181,18 @@ impl Way {
         progress: &BatchProgress<'_>,
     ) -> Result<u64, FillError> {
         match self {
-            Way::LoadData { bytes_max } => match load(connection, table, chunks, seed, progress) {
-                Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
-                    insert(connection, table, chunks, seed, bytes_max, progress)
+            LoadMethod::LoadData { bytes_max } => {
+                match load(connection, table, chunks, seed, progress) {
+                    Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
+                        insert(connection, table, chunks, seed, bytes_max, progress)
+                    }
+                    outcome => outcome,
                 }
-                outcome => outcome,
-            },
-            Way::Insert { bytes_max } => {
+            }
+            LoadMethod::Insert { bytes_max } => {
                 insert(connection, table, chunks, seed, bytes_max, progress)
             }
-            Way::Bulk { bytes_max } => {
+            LoadMethod::Bulk { bytes_max } => {
                 match bulk(connection, table, chunks, seed, bytes_max, progress) {
                     // Refused before the first row was sent.
                     Err(FillError::Statement { source, .. })

@@ -14,16 +14,16 @@ use crate::blocking::{ConnectError, ConnectOptions, Connection};
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// Connections to one place, which all stop at the first error.
-pub(super) struct Crew<'a> {
+pub(super) struct WorkerPool<'a> {
     place: &'a Place<'a>,
     watch: &'a FillWatch,
     deadline: Instant,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> WorkerPool<'a> {
     /// The deadline begins to run now.
     pub(super) fn new(place: &'a Place<'a>, watch: &'a FillWatch) -> Self {
-        Crew {
+        WorkerPool {
             place,
             watch,
             deadline: Instant::now() + place.deadline,

@@ -6,11 +6,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counts, Meter};
-use super::stretch::{Share, Stretch};
+use super::interval_stats::{IntervalStats, Share};
 
 /// What the workers count.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct RunMetrics {
     /// By number of the worker.
     meters: Vec<Arc<Meter>>,
     pages: Vec<Mutex<Page>>,
@@ -21,13 +21,13 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Page {
     /// Events and their latencies alone.
-    fresh: Stretch,
+    fresh: IntervalStats,
     /// Of the workers `page`, `page + pages`, …
     shares: Vec<Share>,
 }
 
-impl Ledger {
-    /// An empty ledger for so many workers on so many threads; worker n is on thread n mod `threads`.
+impl RunMetrics {
+    /// An empty metrics for so many workers on so many threads; worker n is on thread n mod `threads`.
     #[must_use]
     pub fn new(workers: u32, threads: u32) -> Self {
         let (workers, threads) = (workers as usize, threads.max(1) as usize);
@@ -35,12 +35,12 @@ impl Ledger {
             .map(|page| {
                 let shares = (page..workers).step_by(threads).count();
                 Mutex::new(Page {
-                    fresh: Stretch::default(),
+                    fresh: IntervalStats::default(),
                     shares: vec![Share::default(); shares],
                 })
             })
             .collect();
-        Ledger {
+        RunMetrics {
             meters: (0..workers).map(|_| Arc::default()).collect(),
             pages,
             taken: Mutex::default(),
@@ -80,7 +80,7 @@ impl Ledger {
     }
 
     /// What was counted since the last call, moved into `fresh`, which is emptied first.
-    pub fn take(&self, fresh: &mut Stretch) {
+    pub fn take(&self, fresh: &mut IntervalStats) {
         fresh.clear();
         for page in &self.pages {
             let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,36 +128,36 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_what_was_counted_since() {
-        let ledger = Ledger::new(3, 2);
+        let metrics = RunMetrics::new(3, 2);
         let read = Counts {
             reads: 2,
             ..Counts::default()
         };
-        ledger.event(0, read, 5_000_000);
-        ledger.event(2, read, 1_000_000);
-        let mut fresh = Stretch::default();
-        ledger.take(&mut fresh);
+        metrics.event(0, read, 5_000_000);
+        metrics.event(2, read, 1_000_000);
+        let mut fresh = IntervalStats::default();
+        metrics.take(&mut fresh);
         assert_eq!((fresh.counts.events, fresh.counts.reads), (2, 4));
         assert_eq!(
             (fresh.latency_ns_min, fresh.latency_ns_max),
             (1_000_000, 5_000_000)
         );
-        ledger.event(1, Counts::default(), 7);
-        ledger.add(1, read);
-        ledger.take(&mut fresh);
+        metrics.event(1, Counts::default(), 7);
+        metrics.add(1, read);
+        metrics.take(&mut fresh);
         assert_eq!((fresh.counts.events, fresh.counts.reads), (1, 2));
         assert_eq!(fresh.latency_ns_sum, 7);
-        let events: Vec<u64> = ledger.shares().iter().map(|share| share.events).collect();
+        let events: Vec<u64> = metrics.shares().iter().map(|share| share.events).collect();
         assert_eq!(events, [1, 1, 1]);
-        ledger.reset_shares();
-        assert_eq!(ledger.shares(), vec![Share::default(); 3]);
+        metrics.reset_shares();
+        assert_eq!(metrics.shares(), vec![Share::default(); 3]);
     }
 
     #[test]
     fn more_threads_than_workers_do_no_harm() {
-        let ledger = Ledger::new(1, 4);
-        ledger.event(0, Counts::default(), 1);
-        assert_eq!(ledger.shares().len(), 1);
-        assert_eq!(ledger.shares()[0].events, 1);
+        let metrics = RunMetrics::new(1, 4);
+        metrics.event(0, Counts::default(), 1);
+        assert_eq!(metrics.shares().len(), 1);
+        assert_eq!(metrics.shares()[0].events, 1);
     }
 }

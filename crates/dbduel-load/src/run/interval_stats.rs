@@ -1,13 +1,13 @@
-//! What happened in a stretch of a run, and what each worker's share in it is.
+//! What happened in a interval_stats of a run, and what each worker's share in it is.
 
 use dbduel_record::latency::new_histogram;
 use hdrhistogram::Histogram;
 
 use super::counts::Counts;
 
-/// A stretch of a run, all workers together.
+/// A interval_stats of a run, all workers together.
 #[derive(Debug, Clone)]
-pub struct Stretch {
+pub struct IntervalStats {
     /// Counters.
     pub counts: Counts,
     /// Sum of the events' latencies, nanoseconds.
@@ -20,9 +20,9 @@ pub struct Stretch {
     pub latencies: Histogram<u64>,
 }
 
-impl Default for Stretch {
+impl Default for IntervalStats {
     fn default() -> Self {
-        Stretch {
+        IntervalStats {
             counts: Counts::default(),
             latency_ns_sum: 0,
             latency_ns_min: u64::MAX,
@@ -32,7 +32,7 @@ impl Default for Stretch {
     }
 }
 
-impl Stretch {
+impl IntervalStats {
     /// Counts an event that took so long.
     #[inline]
     pub(super) fn count(&mut self, latency_ns: u64) {
@@ -43,9 +43,9 @@ impl Stretch {
         self.latencies.saturating_record(latency_ns);
     }
 
-    /// Adds another stretch.
-    pub fn merge(&mut self, other: &Stretch) {
-        let Stretch {
+    /// Adds another interval_stats.
+    pub fn merge(&mut self, other: &IntervalStats) {
+        let IntervalStats {
             counts,
             latency_ns_sum,
             latency_ns_min,
@@ -61,7 +61,7 @@ impl Stretch {
             .expect("all histograms of the project have the same bounds");
     }
 
-    /// Empties the stretch, keeping its memory.
+    /// Empties the interval_stats, keeping its memory.
     pub fn clear(&mut self) {
         self.counts = Counts::NONE;
         self.latency_ns_sum = 0;
@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn quantiles_never_lie_outside_of_what_was_seen() {
-        let mut stretch = Stretch::default();
-        assert_eq!(stretch.quantile_ns(95), 0);
+        let mut interval_stats = IntervalStats::default();
+        assert_eq!(interval_stats.quantile_ns(95), 0);
         for latency in [200, 300, 12_345_678] {
-            stretch.count(latency);
+            interval_stats.count(latency);
         }
-        assert_eq!(stretch.quantile_ns(100), 12_345_678);
-        assert!(stretch.quantile_ns(0) >= 200);
+        assert_eq!(interval_stats.quantile_ns(100), 12_345_678);
+        assert!(interval_stats.quantile_ns(0) >= 200);
     }
 }
