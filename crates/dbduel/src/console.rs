@@ -50,7 +50,7 @@ impl Console {
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(visible(line)),
-            None => complain(line),
+            None => status_line(line),
         }
     }
 
@@ -87,7 +87,7 @@ impl Console {
         if is_due {
             stage.clone_into(&mut plain.stage);
             plain.last = Some(Instant::now());
-            complain(&line());
+            status_line(&line());
         }
     }
 }
@@ -142,7 +142,7 @@ fn clock(seconds: f64) -> String {
 }
 
 /// A line on standard error. That nobody reads it any more is no reason to end a contest.
-pub fn complain(line: &str) {
+pub fn status_line(line: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 

@@ -38,7 +38,7 @@ fn main() -> Exit {
         if error.is::<Interrupted>() {
             return Exit::Interrupted;
         }
-        console::complain(&format!("dbduel: {error:#}"));
+        console::status_line(&format!("dbduel: {error:#}"));
         if error.is::<NotComparable>() {
             return Exit::Void;
         }

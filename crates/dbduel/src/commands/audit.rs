@@ -22,7 +22,7 @@ use crate::interrupt;
 use crate::judge::audit::codes::{check_subject, check_waiver};
 use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Version, Waiver};
 use crate::lab::contest::board::Board;
-use crate::lab::contest::{self, Setting};
+use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::host;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
@@ -229,7 +229,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
     let record = home
         .root()
         .join(format!("audit-{}-{}", plan.seed, std::process::id()));
-    let setting = Setting {
+    let config = ContestConfig {
         plan,
         experiment,
         experiment_path: path,
@@ -240,7 +240,7 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
         keep: false,
         stacks: false,
     };
-    let evidence = contest::rehearse(&setting);
+    let evidence = contest::rehearse(&config);
     console.finish();
     let mut case = planned::case_of_running(plan, evidence?);
     case.host = Some(host::read(home.root()));

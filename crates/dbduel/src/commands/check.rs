@@ -17,7 +17,7 @@ use dbduel_load::workloads::{self, Moment, completion};
 use dbduel_record::plan::Workload;
 
 use super::connection::{Server, Tls};
-use super::connection::{connect as connect_to, tls, way_in};
+use super::connection::{connect as connect_to, endpoint, tls};
 use super::key_and_value;
 use crate::console;
 use crate::exit::Exit;
@@ -132,7 +132,7 @@ fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<Workload> {
 }
 
 fn connect(arguments: &Arguments) -> Result<Connection> {
-    let (address, credentials) = way_in(&arguments.server)?;
+    let (address, credentials) = endpoint(&arguments.server)?;
     let options = ConnectOptions {
         database: Some(arguments.database.clone()),
         statement_deadline: CONDITION_DEADLINE,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use dbduel_load::address::Address;
 use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 
-use crate::lab::login::{self, Told};
+use crate::lab::login::{self, PasswordSource};
 
 /// A server that runs already.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub enum TlsUse {
 ///
 /// # Errors
 /// When the address is none, or the password file cannot be read.
-pub fn way_in(server: &Server) -> Result<(Address, Credentials)> {
+pub fn endpoint(server: &Server) -> Result<(Address, Credentials)> {
     let (address, user) = Address::parse_with_user(&server.address)?;
     let credentials = login::credentials(user.as_deref(), server.password_file.as_deref(), None)?;
     Ok((address, credentials))
@@ -87,6 +87,6 @@ pub fn connect(
         address,
         credentials,
         options,
-        Told::Options("--password-file"),
+        PasswordSource::Options("--password-file"),
     )
 }

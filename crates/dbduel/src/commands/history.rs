@@ -53,7 +53,7 @@ pub fn history(arguments: &Arguments) -> Result<Exit> {
                 }),
                 Err(error) => {
                     let error = anyhow::Error::new(error);
-                    console::complain(&format!("left out: {error:#}"));
+                    console::status_line(&format!("left out: {error:#}"));
                 }
             }
         }

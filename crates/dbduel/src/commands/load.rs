@@ -23,7 +23,7 @@ use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completi
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
-use super::connection::{connect, tls, way_in};
+use super::connection::{connect, endpoint, tls};
 use crate::chance::fresh_seed;
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -121,7 +121,7 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
 
 impl Job {
     fn of(arguments: &Arguments) -> Result<Self> {
-        let (address, credentials) = way_in(&arguments.server)?;
+        let (address, credentials) = endpoint(&arguments.server)?;
         let workload = workloads::find(&arguments.workload)?;
         let mut given = Parameters::new();
         for (name, value) in &arguments.set {
@@ -252,11 +252,11 @@ impl Job {
         let database = &self.database;
         match result {
             Ok(report) => {
-                console::complain(&page::filled(&report));
+                console::status_line(&page::filled(&report));
                 Ok(())
             }
             Err(FillError::Cancelled) => {
-                console::complain(&format!(
+                console::status_line(&format!(
                     "the fill of database `{database}` was interrupted; {RESUME}"
                 ));
                 Err(Interrupted.into())
@@ -288,7 +288,7 @@ impl Job {
         };
         let mut connection = self.connect_to(Some(&self.database))?;
         fill::refuse_if_in_progress(&mut connection, &self.database)?;
-        console::complain(&format!(
+        console::status_line(&format!(
             "filling in {}",
             forecast::sentence(extent, parameters)
         ));
@@ -325,11 +325,11 @@ impl Job {
         if self.address.is_on_this_machine()
             && let Some(claim) = busy_poll::claim(&load, self.clients, &host::processors())
         {
-            console::complain(&format!("{claim} Give fewer --threads."));
+            console::status_line(&format!("{claim} Give fewer --threads."));
         }
         let is_script = self.workload.name() == workloads::script::NAME;
         if let Some(claim) = is_script.then(interpreted::claim).flatten() {
-            console::complain(claim);
+            console::status_line(claim);
         }
         let mut process = LoadProcess::start(&load)?;
         let workload = plan::Workload {
@@ -358,12 +358,12 @@ impl Job {
             drain_s: DRAIN_S,
             seed: self.seed,
         };
-        console::complain(&page::live_header(self.arrival));
+        console::status_line(&page::live_header(self.arrival));
         let ended = process.slice(
             order,
             |_| {},
             |tick: &Tick| {
-                console::complain(&page::live(tick, self.arrival));
+                console::status_line(&page::live(tick, self.arrival));
                 match interrupt::urgency() {
                     Urgency::None => ControlFlow::Continue(()),
                     Urgency::Finish | Urgency::Stop => ControlFlow::Break(()),

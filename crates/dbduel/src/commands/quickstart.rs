@@ -35,7 +35,7 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     let installed = install::install(&ServerName::parse("installed")?, &home, &Silent);
     let text = match installed {
         Ok(build) => {
-            console::complain(&format!(
+            console::status_line(&format!(
                 "using the server that is installed here: {}",
                 build.daemon.display()
             ));
@@ -45,7 +45,7 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
             let is_here = install::installed(&home)?
                 .iter()
                 .any(|server| server.id == FETCHED);
-            console::complain(if is_here {
+            console::status_line(if is_here {
                 "no usable server is installed here; MariaDB 10.11 was fetched earlier and is used"
             } else {
                 "no usable server is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately"
@@ -60,8 +60,8 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         text: &text,
         experiment: &experiment,
     };
-    let wishes = run::Wishes::default();
-    run::start(&home, &arguments.results, &file, &plan, &wishes)
+    let options = run::RunOptions::default();
+    run::start(&home, &arguments.results, &file, &plan, &options)
 }
 
 #[cfg(test)]

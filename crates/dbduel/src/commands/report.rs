@@ -104,7 +104,7 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
     let made = held.map(|held| made_again(held, &summary, &findings));
     let exit = put(arguments, &text)?;
     if let Some(made) = made {
-        console::complain(&made);
+        console::status_line(&made);
     }
     if arguments.fail_if.is_empty() {
         return Ok(exit);

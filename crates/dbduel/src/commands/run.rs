@@ -1,10 +1,10 @@
 //! `dbduel run`: an experiment file, or a record to go on with.
 
-mod conduct;
 mod extension;
 mod new_record;
 mod outcome;
 mod planning;
+mod run_contest;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,11 +33,11 @@ use crate::lab::expand::expand;
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::interpreted;
 use crate::lab::server::Home;
-pub use conduct::{clear_leftovers, conduct, seal_ended};
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
+pub use run_contest::{clear_leftovers, run_contest, seal_ended};
 
 /// Options of `dbduel run`.
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ pub use planning::{plan_of, refuse_void, surroundings};
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
 pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
-    let wishes = Wishes {
+    let options = RunOptions {
         keep: arguments.keep,
         stacks: arguments.stacks,
         fail_if: &arguments.fail_if,
@@ -93,18 +93,22 @@ pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         live: arguments.live,
     };
     if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
-        let address = metrics::serve(address, Arc::clone(&wishes.board))?;
-        console::complain(&format!("metrics: http://{address}{}", metrics::PATH));
+        let address = metrics::serve(address, Arc::clone(&options.board))?;
+        console::status_line(&format!("metrics: http://{address}{}", metrics::PATH));
     }
     if arguments.target.is_dir() {
-        go_on(home, arguments, &wishes)
+        resume_target(home, arguments, &options)
     } else {
-        begin(home, arguments, &wishes)
+        begin(home, arguments, &options)
     }
 }
 
 /// Goes on with what is in a directory: a record or a sweep.
-fn go_on(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> Result<Exit> {
+fn resume_target(
+    home: Option<PathBuf>,
+    arguments: &Arguments,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
     let target = &arguments.target;
     if sweep::is_sweep(target) {
         if arguments.plan || arguments.budget.is_some() {
@@ -116,7 +120,7 @@ fn go_on(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> R
                 target.join("cells").join("CELL").display()
             );
         }
-        return sweep::resume(&home::find(home)?, target, wishes);
+        return sweep::resume(&home::find(home)?, target, options);
     }
     if arguments.plan {
         Record::open(target)?;
@@ -126,11 +130,11 @@ fn go_on(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> R
             target.join(PLAN).display()
         );
     }
-    resume(&home::find(home)?, target, arguments.budget, wishes)
+    resume(&home::find(home)?, target, arguments.budget, options)
 }
 
 /// Begins with the experiment in a file, or prints its plan.
-fn begin(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> Result<Exit> {
+fn begin(home: Option<PathBuf>, arguments: &Arguments, options: &RunOptions<'_>) -> Result<Exit> {
     let (path, results) = (&arguments.target, &arguments.results);
     if arguments.budget.is_some() {
         return Err(NotARecord(path.clone()).into());
@@ -156,26 +160,26 @@ fn begin(home: Option<PathBuf>, arguments: &Arguments, wishes: &Wishes<'_>) -> R
             return Ok(Exit::Done);
         }
         let home = home::find(home)?;
-        return sweep::start(&home, results, &file, wishes);
+        return sweep::start(&home, results, &file, options);
     }
     let plan = expand(&file, &surroundings(scripts))?;
     for finding in [busy_poll::doubt(&plan), interpreted::doubt(&plan)]
         .into_iter()
         .flatten()
     {
-        console::complain(&format!("{} {}", finding.claim, finding.remedy));
+        console::status_line(&format!("{} {}", finding.claim, finding.remedy));
     }
     if arguments.plan {
         console::print_json(&plan)?;
         return Ok(Exit::Done);
     }
     let home = home::find(home)?;
-    start(&home, results, &file, &plan, wishes)
+    start(&home, results, &file, &plan, options)
 }
 
 /// What the user wants of a contest beyond its verdict.
 #[derive(Debug, Default)]
-pub struct Wishes<'a> {
+pub struct RunOptions<'a> {
     /// Keep the sandboxes after the contest.
     pub keep: bool,
     /// Sample the servers' stacks after the last block.
@@ -197,13 +201,13 @@ pub fn start(
     results: &Path,
     file: &ExperimentFile<'_>,
     plan: &Plan,
-    wishes: &Wishes<'_>,
+    options: &RunOptions<'_>,
 ) -> Result<Exit> {
     refuse_void(home, file, plan)?;
     let record = create(home, results, file, plan)?;
-    show_live(&record, wishes)?;
-    let ended = conduct(home, &record, file, plan, wishes);
-    finish(&record, ended, wishes)
+    show_live(&record, options)?;
+    let ended = run_contest(home, &record, file, plan, options);
+    finish(&record, ended, options)
 }
 
 /// The experiment file that was named is not there, or is no text.
@@ -225,7 +229,7 @@ fn resume(
     home: &Home,
     record: &Path,
     budget: Option<Duration>,
-    wishes: &Wishes<'_>,
+    options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let mut past = Record::open(record)?;
     if let Some(budget) = budget {
@@ -233,13 +237,13 @@ fn resume(
             extend(record, budget.as_secs_f64())?;
             past = Record::open(record)?;
         } else {
-            console::complain("nothing in this record is undecided; it gets no more time");
+            console::status_line("nothing in this record is undecided; it gets no more time");
         }
     }
     if is_over(&past) {
-        console::complain("this contest is over; here is its report");
+        console::status_line("this contest is over; here is its report");
         seal_ended(record)?;
-        return show(record, wishes);
+        return show(record, options);
     }
     let path = record.join(EXPERIMENT);
     let text = read_text(&path, EXPERIMENT_BYTES_MAX)
@@ -249,18 +253,18 @@ fn resume(
         text: &text,
         experiment: &Experiment::parse(&path, &text)?,
     };
-    show_live(record, wishes)?;
-    let ended = conduct(home, record, &file, &past.plan, wishes);
-    finish(record, ended, wishes)
+    show_live(record, options)?;
+    let ended = run_contest(home, record, &file, &past.plan, options);
+    finish(record, ended, options)
 }
 
 /// Serves the report of the record or the sweep in `dir` while it grows, where that is wished.
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub fn show_live(dir: &Path, wishes: &Wishes<'_>) -> Result<()> {
-    if wishes.live {
-        console::complain(&format!("live report: {}", watch::serve(dir, 0)?));
+pub fn show_live(dir: &Path, options: &RunOptions<'_>) -> Result<()> {
+    if options.live {
+        console::status_line(&format!("live report: {}", watch::serve(dir, 0)?));
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! they leave of the budget for those that are undecided.
 
 mod cells;
+mod leftover_budget;
 mod reports;
-mod rest;
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
 use serde_json::json;
 
-use super::run::{self, Wishes};
+use super::run::{self, RunOptions};
 use crate::console;
 use crate::exit::Exit;
 use crate::lab::busy_poll;
@@ -54,7 +54,7 @@ fn planned(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<(SweepPla
     if let Some((cell, finding)) =
         (sweep.cells.iter().zip(doubts)).find_map(|(cell, doubt)| Some((cell, doubt?)))
     {
-        console::complain(&format!(
+        console::status_line(&format!(
             "With {}: {} {}",
             sweep.label(cell),
             finding.claim,
@@ -72,7 +72,7 @@ pub fn start(
     home: &Home,
     results: &Path,
     file: &ExperimentFile<'_>,
-    wishes: &Wishes<'_>,
+    options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let (sweep, cells) = planned(file, ScriptAccess::Full)?;
     // Cells differ in the workload and the machine, not in their contenders' settings.
@@ -92,16 +92,16 @@ pub fn start(
         dir: &dir,
         file: *file,
         plan: &sweep,
-        wishes,
+        options,
     }
-    .go_on()
+    .resume()
 }
 
 /// Goes on with a sweep where it stopped.
 ///
 /// # Errors
 /// When it cannot be read or a contest cannot be conducted.
-pub fn resume(home: &Home, dir: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
+pub fn resume(home: &Home, dir: &Path, options: &RunOptions<'_>) -> Result<Exit> {
     let plan = SweepPlan::read(dir)?;
     remove_half_written(&LocalFiles, dir)
         .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
@@ -126,7 +126,7 @@ pub fn resume(home: &Home, dir: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
             experiment: &experiment,
         },
         plan: &plan,
-        wishes,
+        options,
     }
-    .go_on()
+    .resume()
 }

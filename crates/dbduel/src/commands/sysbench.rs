@@ -5,22 +5,22 @@
 //! in it.
 //!
 //! ```text
-//! given (words, values) ─► general ─┬► machine (cpu, memory, threads, mutex) ┐
-//!                                   ├► file_io                               ├► course ─► page
+//! parsed_options ─► general ─┬► machine (cpu, memory, threads, mutex) ┐
+//!                                   ├► file_io                               ├► run_loop ─► page
 //!                                   ├► native (the built-in SQL tests)       │
 //!                                   └► script (everything else, in Lua)      ┘
 //! ```
 
-mod course;
 mod file_io;
 mod general;
-mod given;
 mod load;
+mod logger;
 mod machine;
 mod native;
 mod page;
+mod parsed_options;
 mod run;
-mod say;
+mod run_loop;
 mod script;
 mod server;
 mod table;
@@ -32,8 +32,8 @@ use crate::chance::fresh_seed;
 use crate::console;
 use crate::exit::Exit;
 use general::General;
-use given::{Given, Words};
-use say::Voice;
+use logger::Logger;
+use parsed_options::{ParsedOptions, Words};
 
 /// Options of `dbduel sysbench`.
 #[derive(Debug, Args)]
@@ -64,11 +64,11 @@ enum Stop {
 
 /// Runs the words behind `dbduel sysbench`, and prints what sysbench would.
 pub fn sysbench(words: &[String]) -> Exit {
-    let mut voice = Voice { verbosity: 3 };
+    let mut voice = Logger { verbosity: 3 };
     match attempt(words, &mut voice) {
         Ok(code) => Exit::Sysbench(code),
         Err(Stop::Usage(text)) => {
-            console::complain(&text);
+            console::status_line(&text);
             Exit::Sysbench(1)
         }
         Err(Stop::Fatal(text)) => {
@@ -82,15 +82,15 @@ pub fn sysbench(words: &[String]) -> Exit {
 struct Job {
     general: General,
     /// General options and those of databases.
-    given: Given,
+    given: ParsedOptions,
     /// All words, for scripts that look at them.
     words: Vec<String>,
     command: Option<String>,
 }
 
-fn attempt(words: &[String], voice: &mut Voice) -> Result<u8, Stop> {
+fn attempt(words: &[String], voice: &mut Logger) -> Result<u8, Stop> {
     let sorted = Words::sort(words)?;
-    let (given, rest) = Given::read(table::GENERAL, sorted.options)?;
+    let (given, rest) = ParsedOptions::read(table::GENERAL, sorted.options)?;
     *voice = general::voice(&given);
     if given.switch("version") {
         voice.notice(&format!("sysbench {VERSION}"));
@@ -144,8 +144,8 @@ fn no_command(test: &str, command: &str) -> Stop {
 }
 
 /// The list of a test's own options.
-fn test_help(test: &str, specs: &[&'static [table::Spec]], voice: Voice) -> u8 {
-    let options = options_text(&given::declared(specs));
+fn test_help(test: &str, specs: &[&'static [table::Spec]], voice: Logger) -> u8 {
+    let options = options_text(&parsed_options::declared(specs));
     voice.notice(&format!(
         "{test} options:\n{}",
         options.trim_end_matches('\n')

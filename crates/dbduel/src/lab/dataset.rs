@@ -14,7 +14,7 @@ use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::{self, Contender, Parameters};
 use serde::{Deserialize, Serialize};
 
-use super::contest::Resident;
+use super::contest::ContenderServer;
 use super::server::{
     Build, Home, Progress, Sandbox, clear_unfinished, copy_tree, tree_size, unfinished,
 };
@@ -192,7 +192,7 @@ impl Snapshots {
 }
 
 /// The workload's parameters as the resident's contender has them.
-fn parameters_of(plan: &Plan, resident: &Resident) -> Parameters {
+fn parameters_of(plan: &Plan, resident: &ContenderServer) -> Parameters {
     let contender = plan.contenders.iter();
     let contender = contender
         .clone()
@@ -229,7 +229,7 @@ pub fn tables(
 pub fn verify(
     plan: &Plan,
     workload: &'static dyn Workload,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     moment: Moment,
 ) -> Result<(Verification, Option<Finding>)> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
@@ -261,7 +261,11 @@ pub fn verify(
 ///
 /// # Errors
 /// When the server does not answer.
-pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) -> Result<bool> {
+pub fn is_absent(
+    plan: &Plan,
+    workload: &dyn Workload,
+    resident: &mut ContenderServer,
+) -> Result<bool> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     if fill::is_unfinished(&mut connection)? {
         return Ok(true);
@@ -283,7 +287,7 @@ pub fn is_absent(plan: &Plan, workload: &dyn Workload, resident: &mut Resident) 
 pub fn fill(
     plan: &Plan,
     workload: &'static dyn Workload,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     progress: &dyn Progress,
 ) -> Result<LoadTime> {
     let name = resident.name.clone();
@@ -314,7 +318,7 @@ pub fn fill(
 pub fn clear(
     plan: &Plan,
     workload: &'static dyn Workload,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     progress: &dyn Progress,
 ) -> Result<()> {
     let name = resident.name.clone();
@@ -333,7 +337,7 @@ pub fn clear(
 pub fn digest(
     plan: &Plan,
     workload: &'static dyn Workload,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     progress: &dyn Progress,
 ) -> Result<Digest> {
     let name = resident.name.clone();
@@ -348,12 +352,12 @@ pub fn digest(
 /// Does long work on a dataset while showing how far it is and looking at the user's wish to stop.
 fn watched<T: Send>(
     plan: &Plan,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     progress: &dyn Progress,
     what: &str,
     work: impl FnOnce(&Place<'_>, &FillWatch) -> Result<T, FillError> + Send,
 ) -> Result<T> {
-    let (address, credentials) = resident.way_in()?;
+    let (address, credentials) = resident.endpoint()?;
     let place = Place {
         address: &address,
         credentials: &credentials,

@@ -27,7 +27,7 @@ const DENIED_WITHOUT_PASSWORD: u16 = 1698;
 
 /// Where a person says what to log in with, for the advice to name.
 #[derive(Debug, Clone, Copy)]
-pub enum Told {
+pub enum PasswordSource {
     /// Options of a command: these for the password's file, and `--tls`.
     Options(&'static str),
     /// An experiment, whose contests connect without TLS.
@@ -59,7 +59,7 @@ pub fn connect(
     address: &Address,
     credentials: &Credentials,
     options: &ConnectOptions,
-    told: Told,
+    told: PasswordSource,
 ) -> Result<Connection> {
     Connection::connect(address, credentials, options).map_err(|error| {
         let refusal = error.refused();
@@ -73,19 +73,19 @@ pub fn connect(
 }
 
 /// Where to look when the server lets nobody in; none where its own words say it.
-fn advice(refusal: &ServerError, tls: &TlsMode, told: Told) -> Option<String> {
+fn advice(refusal: &ServerError, tls: &TlsMode, told: PasswordSource) -> Option<String> {
     match refusal.code {
         DENIED => {
             let file = match told {
-                Told::Options(file) => file,
-                Told::Experiment => "the contender's `password_file`",
+                PasswordSource::Options(file) => file,
+                PasswordSource::Experiment => "the contender's `password_file`",
             };
             let demand = match (told, tls) {
-                (Told::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
-                (Told::Options(_), _) => {
+                (PasswordSource::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
+                (PasswordSource::Options(_), _) => {
                     "; an account that demands a certificate of the client (REQUIRE X509) cannot be used"
                 }
-                (Told::Experiment, _) => {
+                (PasswordSource::Experiment, _) => {
                     "; an account may also demand TLS, which a contest does not use"
                 }
             };
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_word_on_passwords_is_for_whose_password_was_looked_at() {
-        let options = Told::Options("--password-file");
+        let options = PasswordSource::Options("--password-file");
         let word = |code, tls: &TlsMode, told| {
             let message = String::new();
             let refusal = ServerError {
@@ -179,7 +179,7 @@ mod tests {
         assert!(denied.contains("--password-file") && !denied.contains("--tls"));
         assert!(denied.contains("X509"), "{denied}");
         // A file has no options to point to.
-        let denied = word(1045, &TlsMode::Off, Told::Experiment);
+        let denied = word(1045, &TlsMode::Off, PasswordSource::Experiment);
         assert!(denied.contains("`password_file`") && !denied.contains("--"));
         assert!(word(1698, &TlsMode::Off, options).contains("operating system"));
         // Locked, expired, used up: the server says it all.

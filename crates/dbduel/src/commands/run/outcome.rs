@@ -6,7 +6,7 @@ use anyhow::Result;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 
-use super::Wishes;
+use super::RunOptions;
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
@@ -17,21 +17,25 @@ use crate::judge::{Summary, Verdict};
 const PAGE: &str = "report.html";
 
 /// Shows what came of a contest and turns it into an exit code.
-pub(super) fn finish(record: &Path, ended: Result<EndReason>, wishes: &Wishes<'_>) -> Result<Exit> {
+pub(super) fn finish(
+    record: &Path,
+    ended: Result<EndReason>,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
     match ended {
         Ok(EndReason::Interrupted) => {
-            show(record, wishes)?;
-            console::complain(&format!(
+            show(record, options)?;
+            console::status_line(&format!(
                 "interrupted; go on with `dbduel run {}`",
                 record.display()
             ));
             Ok(Exit::Interrupted)
         }
-        Ok(_) => show(record, wishes),
+        Ok(_) => show(record, options),
         Err(error) => {
             // What was measured can be looked at; the error is the one to report, not a second one.
             let _ = match has_slices(record) {
-                true => show(record, wishes).map(drop),
+                true => show(record, options).map(drop),
                 false => record_reports::write(record, false).map(drop),
             };
             Err(error)
@@ -44,11 +48,11 @@ fn has_slices(record: &Path) -> bool {
 }
 
 /// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
-pub(super) fn show(record: &Path, wishes: &Wishes<'_>) -> Result<Exit> {
+pub(super) fn show(record: &Path, options: &RunOptions<'_>) -> Result<Exit> {
     let summary = record_reports::write(record, true)?;
     console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
-    fail_if::explain(&summary, wishes.fail_if);
-    Ok(fail_if::exit(&summary, wishes.fail_if))
+    fail_if::explain(&summary, options.fail_if);
+    Ok(fail_if::exit(&summary, options.fail_if))
 }
 
 /// What the verdicts mean for a script.

@@ -92,7 +92,7 @@ impl Match {
     ///
     /// # Errors
     /// When it cannot be conducted.
-    pub fn conduct(&self, home: &Home) -> Result<Option<Outcome>> {
+    pub fn run_contest(&self, home: &Home) -> Result<Option<Outcome>> {
         let path = Path::new("selftest.toml");
         let text = self.experiment();
         let (experiment, plan) = run::plan_of(path, &text, ScriptAccess::Confined)?;
@@ -102,8 +102,8 @@ impl Match {
             experiment: &experiment,
         };
         let record = run::create(home, &self.results, &file, &plan)?;
-        let wishes = run::Wishes::default();
-        if run::conduct(home, &record, &file, &plan, &wishes)? == EndReason::Interrupted {
+        let options = run::RunOptions::default();
+        if run::run_contest(home, &record, &file, &plan, &options)? == EndReason::Interrupted {
             return Ok(None);
         }
         let summary = record_reports::write(&record, false)?;

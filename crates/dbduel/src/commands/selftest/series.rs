@@ -31,7 +31,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     let mut stopped_share = 0.0;
     let mut tally = Tally::default();
     for number in 1..=duels {
-        let Some(outcome) = set.conduct(home)? else {
+        let Some(outcome) = set.run_contest(home)? else {
             exit = Exit::Interrupted;
             break;
         };
@@ -73,7 +73,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
 
 fn say(set: &Match, text: &str) -> Result<()> {
     if set.is_quiet {
-        console::complain(text);
+        console::status_line(text);
     } else {
         console::print(&format!("{text}\n"))?;
     }

@@ -11,9 +11,9 @@ use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
 
+use super::leftover_budget::{self, Standing};
 use super::reports::{PAGE, rendered, write_reports};
-use super::rest::{self, Standing};
-use crate::commands::run::{self, Wishes};
+use crate::commands::run::{self, RunOptions};
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
@@ -33,20 +33,20 @@ pub(super) struct Sweep<'s> {
     pub dir: &'s Path,
     pub file: ExperimentFile<'s>,
     pub plan: &'s SweepPlan,
-    pub wishes: &'s Wishes<'s>,
+    pub options: &'s RunOptions<'s>,
 }
 
 impl Sweep<'_> {
     /// Runs every cell that is not over, gives what they leave to the undecided ones, and shows what came of
     /// all.
-    pub(super) fn go_on(&self) -> Result<Exit> {
-        run::show_live(self.dir, self.wishes)?;
+    pub(super) fn resume(&self) -> Result<Exit> {
+        run::show_live(self.dir, self.options)?;
         let (mut used_s, mut took) = (0.0, 0.0);
         for (number, cell) in self.plan.cells.iter().enumerate() {
             let record = cell_dir(self.dir, cell);
             if !is_cell_over(&record)? {
                 let named = self.named(number);
-                console::complain(&match record.join(PLAN).is_file() {
+                console::status_line(&match record.join(PLAN).is_file() {
                     true => format!("going on with {named}"),
                     false => named,
                 });
@@ -83,13 +83,13 @@ impl Sweep<'_> {
         loop {
             let used_s: f64 = cells.iter().map(|cell| cell.used_s).sum();
             let left_s = self.plan.budget_s - used_s;
-            let Some((number, seconds)) = rest::next(left_s, &cells) else {
-                if let Some(said) = rest::left_over(left_s, &cells) {
-                    console::complain(&said);
+            let Some((number, seconds)) = leftover_budget::next(left_s, &cells) else {
+                if let Some(said) = leftover_budget::left_over(left_s, &cells) {
+                    console::status_line(&said);
                 }
                 return Ok(true);
             };
-            console::complain(&format!(
+            console::status_line(&format!(
                 "{} of the budget are left; undecided and going on for {}: {}",
                 words::duration(left_s),
                 words::duration(seconds),
@@ -132,7 +132,7 @@ impl Sweep<'_> {
             let _ = record_reports::write(&record, false);
             let _ = write_reports(self.dir, self.plan);
             ended?;
-            console::complain(&format!(
+            console::status_line(&format!(
                 "interrupted; go on with `dbduel run {}`",
                 self.dir.display()
             ));
@@ -185,7 +185,7 @@ impl Sweep<'_> {
             experiment: &experiment,
             ..self.file
         };
-        run::conduct(self.home, record, &file, &plan, self.wishes)
+        run::run_contest(self.home, record, &file, &plan, self.options)
     }
 
     /// Writes and prints the report on all cells; the exit code is that of the worst cell.
@@ -201,8 +201,8 @@ impl Sweep<'_> {
         for cell in &self.plan.cells {
             let record = Record::open(&cell_dir(self.dir, cell))?;
             let (judged, _) = judge::summarise(&record);
-            fail_if::explain(&judged, self.wishes.fail_if);
-            let exit = fail_if::exit(&judged, self.wishes.fail_if);
+            fail_if::explain(&judged, self.options.fail_if);
+            let exit = fail_if::exit(&judged, self.options.fail_if);
             if weight(exit) > weight(worst) {
                 worst = exit;
             }

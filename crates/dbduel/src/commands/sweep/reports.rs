@@ -26,12 +26,12 @@ pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String
     let plan = SweepPlan::read(dir)?;
     let summary = match write_reports(dir, &plan) {
         Ok(written) => {
-            console::complain(&told(dir, written.cells));
+            console::status_line(&told(dir, written.cells));
             written.summary
         }
         Err(error) => {
             let judged = judged(dir, &plan)?;
-            console::complain(&format!("not all reports could be written: {error:#}"));
+            console::status_line(&format!("not all reports could be written: {error:#}"));
             judged
         }
     };

@@ -7,8 +7,8 @@ use dbduel_load::machine::file_io::{
     self, FileIo, FileIoSpec, FileSet, Making, Method, Mode, OpenFlags, size_text,
 };
 
-use super::given::{Given, Written};
 use super::page::Style;
+use super::parsed_options::{ParsedOptions, Written};
 use super::{Job, Stop, command, no_command, run as runs, table, test_help};
 
 /// The seed of the files' content: a prepared set is the same every time.
@@ -30,7 +30,7 @@ const MODES: &[(&str, Mode)] = &[
 pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = [table::FILE_IO];
     let voice = job.general.voice;
-    let given = Given::read_all(&specs, rest, voice)?;
+    let given = ParsedOptions::read_all(&specs, rest, voice)?;
     match command("fileio", job)? {
         "help" => Ok(test_help("fileio", &specs, voice)),
         "prepare" => prepare(job, &files(job, &given)?),
@@ -60,7 +60,7 @@ fn fatal(error: &file_io::FileError) -> Stop {
     Stop::Fatal(format!("{error}{hint}"))
 }
 
-fn files(job: &Job, given: &Given) -> Result<FileSet, Stop> {
+fn files(job: &Job, given: &ParsedOptions) -> Result<FileSet, Stop> {
     let mut flags = OpenFlags::default();
     for flag in given.list("file-extra-flags") {
         match flag.as_str() {
@@ -138,7 +138,7 @@ fn prepare(job: &Job, set: &FileSet) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn drive(job: &Job, given: &Given) -> Result<u8, Stop> {
+fn drive(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     let mode = MODES
         .iter()
         .find(|(word, _)| *word == given.text("file-test-mode"))

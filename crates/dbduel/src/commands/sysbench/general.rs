@@ -7,8 +7,8 @@ use dbduel_load::lua::Shapes;
 use dbduel_load::run::Limits;
 
 use super::Stop;
-use super::given::Given;
-use super::say::Voice;
+use super::logger::Logger;
+use super::parsed_options::ParsedOptions;
 use crate::console;
 
 /// The most clients, as in the load process.
@@ -52,17 +52,17 @@ pub struct General {
     /// Stack of a thread.
     pub stack_bytes: usize,
     /// How much is said.
-    pub voice: Voice,
+    pub voice: Logger,
 }
 
 /// How much is said, which must be known before anything can be.
-pub fn voice(given: &Given) -> Voice {
+pub fn voice(given: &ParsedOptions) -> Logger {
     let verbosity = if given.switch("debug") {
         5
     } else {
         given.number("verbosity").clamp(0.0, 5.0) as u64
     };
-    Voice { verbosity }
+    Logger { verbosity }
 }
 
 impl General {
@@ -70,17 +70,17 @@ impl General {
     ///
     /// # Errors
     /// A value that makes no sense.
-    pub fn read(given: &Given, fresh_seed: u64) -> Result<Self, Stop> {
+    pub fn read(given: &ParsedOptions, fresh_seed: u64) -> Result<Self, Stop> {
         let voice = voice(given);
         let renamed = |old: &str, new: &'static str, none: f64| {
             if given.number(old) == none {
                 return new.to_owned();
             }
-            Voice::ALWAYS.warning(&format!("--{old} is deprecated, use --{new} instead"));
+            Logger::ALWAYS.warning(&format!("--{old} is deprecated, use --{new} instead"));
             old.to_owned()
         };
         if given.is_written("test") {
-            console::complain(
+            console::status_line(
                 "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.",
             );
         }
@@ -97,7 +97,7 @@ impl General {
             }
         }
         if time_s == 0 && events == 0 {
-            Voice::ALWAYS
+            Logger::ALWAYS
                 .warning("Both event and time limits are disabled, running an endless test");
         }
         let percentile = given.number("percentile");
@@ -141,7 +141,11 @@ impl General {
 }
 
 /// When the run ends whatever is running, counted from its beginning.
-fn forced_shutdown(given: &Given, time_s: u64, warm_up_s: u64) -> Result<Option<Duration>, Stop> {
+fn forced_shutdown(
+    given: &ParsedOptions,
+    time_s: u64,
+    warm_up_s: u64,
+) -> Result<Option<Duration>, Stop> {
     let text = given.text("forced-shutdown");
     if text == "off" {
         return Ok(None);
@@ -169,7 +173,7 @@ fn forced_shutdown(given: &Given, time_s: u64, warm_up_s: u64) -> Result<Option<
     Ok(Some(whole + Duration::from_secs_f64(extra_s)))
 }
 
-fn checkpoints(given: &Given) -> Result<Vec<Duration>, Stop> {
+fn checkpoints(given: &ParsedOptions) -> Result<Vec<Duration>, Stop> {
     let list = given.list("report-checkpoints");
     if list.len() > CHECKPOINTS_MAX {
         return Err(Stop::Fatal(format!(
@@ -192,7 +196,7 @@ fn checkpoints(given: &Given) -> Result<Vec<Duration>, Stop> {
     Ok(times)
 }
 
-fn shapes(given: &Given) -> Result<Shapes, Stop> {
+fn shapes(given: &ParsedOptions) -> Result<Shapes, Stop> {
     let iterations = given.positive("rand-spec-iter", 1_000)?;
     let percent = |name: &str| {
         let value = given.number(name);
@@ -246,12 +250,12 @@ fn shapes(given: &Given) -> Result<Shapes, Stop> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{given::Words, table};
+    use super::super::{parsed_options::Words, table};
     use super::*;
 
     fn read(text: &str) -> Result<General, Stop> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        let (given, _) = Given::read(table::GENERAL, Words::sort(&words)?.options)?;
+        let (given, _) = ParsedOptions::read(table::GENERAL, Words::sort(&words)?.options)?;
         General::read(&given, 77)
     }
 

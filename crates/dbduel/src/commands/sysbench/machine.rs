@@ -8,8 +8,8 @@ use dbduel_load::machine::memory::{Memory, MemorySpec, Operation, WORD};
 use dbduel_load::machine::mutex::Mutexes;
 use dbduel_load::machine::threads::Threads;
 
-use super::given::{Given, Written};
 use super::page::Style;
+use super::parsed_options::{ParsedOptions, Written};
 use super::table::{self, Spec};
 use super::{Job, Stop, command, no_command, run as runs, test_help};
 
@@ -33,7 +33,7 @@ pub fn has(test: &str) -> bool {
 pub fn run(test: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = TESTS.iter().find(|(name, _)| *name == test);
     let (_, specs) = specs.ok_or_else(|| Stop::Fatal(format!("there is no test {test}")))?;
-    let given = Given::read_all(&[specs], rest, job.general.voice)?;
+    let given = ParsedOptions::read_all(&[specs], rest, job.general.voice)?;
     match command(test, job)? {
         "help" => Ok(test_help(test, &[specs], job.general.voice)),
         "run" => match test {
@@ -46,7 +46,7 @@ pub fn run(test: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     }
 }
 
-fn cpu(job: &Job, given: &Given) -> Result<u8, Stop> {
+fn cpu(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     let max_prime = u64::from(given.positive("cpu-max-prime", u32::MAX)?);
     let about = format!("Prime numbers limit: {max_prime}\n");
     runs::machine(&job.general, Style::Cpu, &about, || {
@@ -54,7 +54,7 @@ fn cpu(job: &Job, given: &Given) -> Result<u8, Stop> {
     })
 }
 
-fn memory(job: &Job, given: &Given) -> Result<u8, Stop> {
+fn memory(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     let block_bytes = given.count("memory-block-size")?;
     if block_bytes < WORD || !block_bytes.is_power_of_two() {
         return Err(Stop::Fatal(format!(
@@ -95,7 +95,7 @@ fn memory(job: &Job, given: &Given) -> Result<u8, Stop> {
     })
 }
 
-fn threads(job: &Job, given: &Given) -> Result<u8, Stop> {
+fn threads(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     let yields = given.positive("thread-yields", u32::MAX)?;
     let locks = given.positive("thread-locks", 1 << 20)?;
     runs::machine(&job.general, Style::Events, "", || {
@@ -103,7 +103,7 @@ fn threads(job: &Job, given: &Given) -> Result<u8, Stop> {
     })
 }
 
-fn mutex(job: &Job, given: &Given) -> Result<u8, Stop> {
+fn mutex(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     let mutexes = given.positive("mutex-num", 1 << 24)?;
     let (locks, loops) = (given.count("mutex-locks")?, given.count("mutex-loops")?);
     let seed = job.general.seed;

@@ -18,7 +18,7 @@ use dbduel_load::workloads::{self, Workload, parameters};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
-use super::given::{Given, Written};
+use super::parsed_options::{ParsedOptions, Written};
 use super::server::Servers;
 use super::table::{self, Spec};
 use super::{Job, Stop, no_command, run as runs, test_help};
@@ -153,7 +153,7 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
         return Ok(test_help(name, &specs, job.general.voice));
     }
     let (rest, instead) = translate(rest, native.is_random_select());
-    let given = Given::read_all(&specs, rest, job.general.voice)?;
+    let given = ParsedOptions::read_all(&specs, rest, job.general.voice)?;
     let workload = instead
         .filter(|_| workload == "oltp-read-write")
         .unwrap_or(workload);
@@ -214,7 +214,7 @@ fn translate(options: Vec<Written>, is_random: bool) -> (Vec<Written>, Option<&'
 fn parameters_of(
     workload: &dyn Workload,
     job: &Job,
-    given: &Given,
+    given: &ParsedOptions,
     is_prepared: bool,
 ) -> Result<Parameters, Stop> {
     let mut all: BTreeMap<&str, Value> = BTreeMap::new();
@@ -350,7 +350,7 @@ fn drive(
 
 #[cfg(test)]
 mod tests {
-    use super::super::given::Words;
+    use super::super::parsed_options::Words;
     use super::*;
 
     #[test]

@@ -11,10 +11,10 @@ use dbduel_load::lua::ScriptClients;
 use dbduel_load::machine::Machine;
 
 use super::Stop;
-use super::course::{self, Reports};
 use super::general::General;
 use super::load::Load;
 use super::page::{self, Style};
+use super::run_loop::{self, Reports};
 use crate::lab::host;
 
 /// The exit code of clients that did not get ready in time.
@@ -115,5 +115,5 @@ fn follow(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Resu
         ));
         return Ok(TIMED_OUT);
     }
-    course::run(general, load, reports)
+    run_loop::run(general, load, reports)
 }

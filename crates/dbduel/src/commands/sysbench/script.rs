@@ -12,11 +12,11 @@ use dbduel_load::lua::{
     Script, ScriptError, Settings, Sink, options_text,
 };
 
-use super::course::{Report, Reports};
 use super::general::General;
-use super::given::{Written, key};
+use super::logger::Logger;
 use super::page::Style;
-use super::say::Voice;
+use super::parsed_options::{Written, key};
+use super::run_loop::{Report, Reports};
 use super::server::Servers;
 use crate::lab::interpreted;
 
@@ -81,7 +81,7 @@ fn file_name(path: &str) -> Cow<'_, str> {
 }
 
 /// Gives the script its options. What it does not know and a configuration file has is for other tests.
-fn set_options(host: &mut Host, rest: &[Written], voice: Voice) -> Result<(), Stop> {
+fn set_options(host: &mut Host, rest: &[Written], voice: Logger) -> Result<(), Stop> {
     let is_declared = |option: &&Written| {
         host.declared_options()
             .is_none_or(|all| all.iter().any(|known| key(&known.name) == option.name))
@@ -137,7 +137,7 @@ fn find(name: &str) -> Result<Script, Stop> {
 }
 
 /// An error in one line; the calls that led to it are for the curious.
-fn fatal(voice: Voice, error: &ScriptError) -> Stop {
+fn fatal(voice: Logger, error: &ScriptError) -> Stop {
     if let Some(trace) = error.trace() {
         voice.debug(trace);
     }
@@ -191,7 +191,7 @@ fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
     options
 }
 
-fn show(voice: Voice, message: Message<'_>) {
+fn show(voice: Logger, message: Message<'_>) {
     match message {
         Message::Print(bytes) => {
             // A run goes on when nobody reads about it.
@@ -226,7 +226,7 @@ struct Hooks<'a> {
     host: &'a mut Host,
     /// The state that intermediate reports are printed by.
     reporter: Option<Host>,
-    voice: Voice,
+    voice: Logger,
 }
 
 impl Reports for Hooks<'_> {

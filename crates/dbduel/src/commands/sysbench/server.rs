@@ -10,8 +10,8 @@ use dbduel_load::statement_watch::StatementWatch;
 
 use super::Stop;
 use super::general::SECONDS_MAX;
-use super::given::Given;
-use super::say::Voice;
+use super::logger::Logger;
+use super::parsed_options::ParsedOptions;
 
 /// Where servers put their socket unless told otherwise; a client that is told `localhost` looks there.
 const SOCKETS: [&str; 4] = [
@@ -46,7 +46,7 @@ impl Servers {
     ///
     /// # Errors
     /// A value that there is not.
-    pub fn read(given: &Given, voice: Voice) -> Result<Self, Stop> {
+    pub fn read(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
         let is_prepared = given.choice("db-ps-mode", &[("auto", true), ("disable", false)])?;
         for name in [
             "mysql-ssl-key",
@@ -83,7 +83,7 @@ impl Servers {
     ///
     /// # Errors
     /// A driver or value that there is not.
-    pub fn with_driver(given: &Given, voice: Voice) -> Result<Self, Stop> {
+    pub fn with_driver(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
         let driver = given.text("db-driver");
         if driver != "mysql" {
             return Err(Stop::Fatal(format!(
@@ -118,7 +118,7 @@ impl Servers {
     }
 }
 
-fn addresses(given: &Given) -> Result<Vec<Address>, Stop> {
+fn addresses(given: &ParsedOptions) -> Result<Vec<Address>, Stop> {
     let sockets = given.list("mysql-socket");
     if !sockets.is_empty() {
         let unix = |path: &String| Address::Unix {
@@ -165,7 +165,7 @@ fn local_socket() -> Option<PathBuf> {
     found.map(PathBuf::from)
 }
 
-fn tls(given: &Given) -> Result<TlsMode, Stop> {
+fn tls(given: &ParsedOptions) -> Result<TlsMode, Stop> {
     let named = given.text("mysql-ssl-ca");
     // The file that sysbench 1.0 looks for in the working directory.
     let ca = PathBuf::from(if named.is_empty() {
@@ -187,7 +187,7 @@ fn tls(given: &Given) -> Result<TlsMode, Stop> {
 }
 
 fn statement_watch(
-    given: &Given,
+    given: &ParsedOptions,
     credentials: &Credentials,
     tls: &TlsMode,
 ) -> Result<Option<StatementWatch>, Stop> {
@@ -201,7 +201,7 @@ fn statement_watch(
         .map_err(|error| Stop::Fatal(format!("cannot start a thread: {error}")))
 }
 
-fn ignored(given: &Given) -> Result<IgnoredErrors, Stop> {
+fn ignored(given: &ParsedOptions) -> Result<IgnoredErrors, Stop> {
     let words = given.list("mysql-ignore-errors").iter().map(String::as_str);
     IgnoredErrors::read(words).map_err(|word| {
         Stop::Fatal(format!(
@@ -212,13 +212,13 @@ fn ignored(given: &Given) -> Result<IgnoredErrors, Stop> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{given::Words, table};
+    use super::super::{parsed_options::Words, table};
     use super::*;
 
     fn read(text: &str) -> Result<Servers, Stop> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        let (given, _) = Given::read(table::GENERAL, Words::sort(&words)?.options)?;
-        Servers::with_driver(&given, Voice { verbosity: 0 })
+        let (given, _) = ParsedOptions::read(table::GENERAL, Words::sort(&words)?.options)?;
+        Servers::with_driver(&given, Logger { verbosity: 0 })
     }
 
     fn places(text: &str) -> Vec<String> {

@@ -11,6 +11,7 @@ pub mod codes;
 mod compare;
 mod defaults;
 pub mod disclosure;
+mod durability_summary;
 pub mod evidence;
 mod expression;
 mod finding;
@@ -18,7 +19,6 @@ mod fix;
 mod of_record;
 mod options;
 mod predict;
-mod promise;
 mod reading;
 mod remedy;
 pub mod rules;
@@ -236,7 +236,7 @@ fn identity(case: &Case, index: usize) -> Identity {
         product: contender.product,
         version: contender.version_text.clone(),
         source: contender.source.clone(),
-        promise: promise::promise(case, index),
+        promise: durability_summary::promise(case, index),
     }
 }
 

@@ -10,7 +10,7 @@ use dbduel_load::order::OpenOrder;
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
 
-use super::Setting;
+use super::ContestConfig;
 use crate::lab::drive::LoadProcess;
 use crate::lab::server::{RunningServer, Sandbox};
 
@@ -19,7 +19,7 @@ const END_SHOWS: Duration = Duration::from_secs(1);
 const END_POLL: Duration = Duration::from_millis(10);
 
 /// A contender in its place.
-pub struct Resident {
+pub struct ContenderServer {
     /// Name of the contender.
     pub name: String,
     /// Database with the workload's tables.
@@ -66,13 +66,13 @@ pub enum Health {
     },
 }
 
-impl Resident {
+impl ContenderServer {
     /// A connection for questions.
     ///
     /// # Errors
     /// When the server does not let us in.
     pub fn connect(&mut self, statement: Duration) -> Result<Connection> {
-        let (address, credentials) = self.way_in()?;
+        let (address, credentials) = self.endpoint()?;
         let options = ConnectOptions {
             database: Some(self.database.clone()),
             statement_deadline: statement,
@@ -86,7 +86,7 @@ impl Resident {
     ///
     /// # Errors
     /// When the server does not run.
-    pub fn way_in(&mut self) -> Result<(Address, Credentials)> {
+    pub fn endpoint(&mut self) -> Result<(Address, Credentials)> {
         match &mut self.place {
             Place::Sandboxed(own) => {
                 let server = own.running()?;
@@ -158,7 +158,7 @@ impl Resident {
 
 /// All contenders, in the plan's order.
 pub struct Arena {
-    residents: Vec<Resident>,
+    residents: Vec<ContenderServer>,
     awake: Option<usize>,
 }
 
@@ -175,7 +175,7 @@ impl Arena {
     ///
     /// # Errors
     /// When the server cannot be frozen.
-    pub fn add(&mut self, mut resident: Resident) -> Result<()> {
+    pub fn add(&mut self, mut resident: ContenderServer) -> Result<()> {
         resident.freeze()?;
         self.residents.push(resident);
         Ok(())
@@ -189,8 +189,8 @@ impl Arena {
         if self.awake == Some(contender) {
             return Ok(());
         }
-        self.rest()?;
-        self.unless_dead(contender, Resident::thaw)?;
+        self.freeze_active()?;
+        self.unless_dead(contender, ContenderServer::thaw)?;
         self.awake = Some(contender);
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Arena {
     fn unless_dead(
         &mut self,
         contender: usize,
-        act: impl FnOnce(&mut Resident) -> Result<()>,
+        act: impl FnOnce(&mut ContenderServer) -> Result<()>,
     ) -> Result<()> {
         if matches!(self.health(contender), Health::Dead { .. }) {
             return Ok(());
@@ -216,9 +216,9 @@ impl Arena {
     ///
     /// # Errors
     /// When the server cannot be frozen.
-    pub fn rest(&mut self) -> Result<()> {
+    pub fn freeze_active(&mut self) -> Result<()> {
         match self.awake.take() {
-            Some(awake) => self.unless_dead(awake, Resident::freeze),
+            Some(awake) => self.unless_dead(awake, ContenderServer::freeze),
             None => Ok(()),
         }
     }
@@ -236,14 +236,14 @@ impl Arena {
         if self.awake == Some(contender) {
             self.awake = None;
         }
-        self.unless_dead(contender, Resident::thaw)?;
+        self.unless_dead(contender, ContenderServer::thaw)?;
         if let Place::Sandboxed(own) = &mut self.residents[contender].place
             && let Some(server) = own.server.take()
         {
             server.stop(Duration::from_secs_f64(plan.limits.server_stop_s))?;
         }
         self.restart(contender, plan)?;
-        self.unless_dead(contender, Resident::freeze)
+        self.unless_dead(contender, ContenderServer::freeze)
     }
 
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
@@ -251,7 +251,7 @@ impl Arena {
     /// # Errors
     /// When it does not come up.
     pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
-        let Resident { name, place, .. } = &mut self.residents[contender];
+        let ContenderServer { name, place, .. } = &mut self.residents[contender];
         let Place::Sandboxed(own) = place else {
             bail!("`{name}` is not ours to start")
         };
@@ -280,7 +280,7 @@ impl Arena {
             self.activate(contender)?;
             sessions.push(self.open(plan, load, contender)?);
         }
-        self.rest()?;
+        self.freeze_active()?;
         Ok(sessions)
     }
 
@@ -313,7 +313,7 @@ impl Arena {
         contender: usize,
     ) -> Result<(Address, Session)> {
         let resident = &mut self.residents[contender];
-        let (address, credentials) = resident.way_in()?;
+        let (address, credentials) = resident.endpoint()?;
         let session = load.open(OpenOrder {
             contender: resident.name.clone(),
             address: address.clone(),
@@ -335,7 +335,7 @@ impl Arena {
     }
 
     /// A contender in its place.
-    pub fn resident(&mut self, contender: usize) -> &mut Resident {
+    pub fn resident(&mut self, contender: usize) -> &mut ContenderServer {
         &mut self.residents[contender]
     }
 
@@ -365,21 +365,20 @@ impl Arena {
     pub fn wake_all(&mut self) -> Result<()> {
         self.awake = None;
         for contender in 0..self.residents.len() {
-            self.unless_dead(contender, Resident::thaw)?;
+            self.unless_dead(contender, ContenderServer::thaw)?;
         }
         Ok(())
     }
 
     /// Gives the residents away.
-    pub fn into_residents(self) -> Vec<Resident> {
+    pub fn into_residents(self) -> Vec<ContenderServer> {
         self.residents
     }
 }
 
 /// The folder name that all sandboxes of one record share.
-pub fn run_name(setting: &Setting<'_>) -> String {
-    let path =
-        std::path::absolute(setting.record).unwrap_or_else(|_| PathBuf::from(setting.record));
+pub fn run_name(config: &ContestConfig<'_>) -> String {
+    let path = std::path::absolute(config.record).unwrap_or_else(|_| PathBuf::from(config.record));
     let digest = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
     format!("run-{}", &digest[..12])
 }

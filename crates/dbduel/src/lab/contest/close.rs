@@ -8,10 +8,10 @@ use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event, Severity};
 use dbduel_record::facts::Size;
 
-use super::arena::{Arena, Health, Place, Resident};
+use super::arena::{Arena, ContenderServer, Health, Place};
 use super::journal::Journal;
 use super::measure::finding;
-use super::{Setting, conditions, durability, journal};
+use super::{ContestConfig, conditions, durability, journal};
 use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
@@ -27,7 +27,7 @@ use crate::lab::server::{Progress as _, file_sizes};
 /// # Errors
 /// When the record cannot be written or a server cannot be stopped.
 pub fn close(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     mut arena: Arena,
     journal: &mut Journal,
     reason: Option<EndReason>,
@@ -37,17 +37,17 @@ pub fn close(
     }
     arena.wake_all()?;
     let is_over = matches!(reason, Some(EndReason::Decided | EndReason::BudgetSpent));
-    for contender in 0..setting.plan.contenders.len() {
+    for contender in 0..config.plan.contenders.len() {
         if let Health::Dead { how } = arena.health(contender) {
-            let contender = setting.plan.contenders[contender].name.clone();
+            let contender = config.plan.contenders[contender].name.clone();
             journal.event(Event::ServerDied { contender, how })?;
         }
     }
     for mut resident in arena.into_residents() {
-        setting
+        config
             .console
             .stage(&format!("{}: reading its counters", resident.name));
-        if let Err(error) = last_words(setting, &mut resident, journal, is_over) {
+        if let Err(error) = final_counters(config, &mut resident, journal, is_over) {
             let claim = format!(
                 "what `{}` had to say at the end could not be kept: {error:#}",
                 resident.name
@@ -61,21 +61,21 @@ pub fn close(
                 remedy,
             ))?;
         }
-        leave(setting, resident, journal, is_over)?;
+        leave(config, resident, journal, is_over)?;
     }
     Ok(())
 }
 
 /// Keeps a server's counters and sizes, checks what the workload promises of its tables, and takes our
 /// tables out of a server that is not ours.
-fn last_words(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+fn final_counters(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     journal: &mut Journal,
     is_over: bool,
 ) -> Result<()> {
     let mut connection =
-        resident.connect(Duration::from_secs_f64(setting.plan.limits.statement_s))?;
+        resident.connect(Duration::from_secs_f64(config.plan.limits.statement_s))?;
     keep(
         journal.writer(),
         &resident.name,
@@ -83,21 +83,21 @@ fn last_words(
         Moment::After,
     )?;
     drop(connection);
-    let before = journal::size_before(setting.record, &resident.name);
+    let before = journal::size_before(config.record, &resident.name);
     keep_size(journal, resident, before)?;
-    let workload = workloads::find(&setting.plan.workload.name)?;
-    conditions::after(setting, resident, workload, journal)?;
-    let log = Record::open(setting.record)?.commits_of(&resident.name);
-    durability::compare_quietly(setting, resident, &log, journal)?;
-    if is_over && !setting.keep && was_loaded_by_us(setting, resident)? {
-        dataset::clear(setting.plan, workload, resident, setting.console)?;
+    let workload = workloads::find(&config.plan.workload.name)?;
+    conditions::after(config, resident, workload, journal)?;
+    let log = Record::open(config.record)?.commits_of(&resident.name);
+    durability::compare_quietly(config, resident, &log, journal)?;
+    if is_over && !config.keep && was_loaded_by_us(config, resident)? {
+        dataset::clear(config.plan, workload, resident, config.console)?;
     }
     Ok(())
 }
 
 /// True for a server that is not ours and whose tables this run has loaded.
-fn was_loaded_by_us(setting: &Setting<'_>, resident: &Resident) -> Result<bool> {
-    let record = Record::open(setting.record)?;
+fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> Result<bool> {
+    let record = Record::open(config.record)?;
     let is_loaded = record.events.iter().any(|event| {
         matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == resident.name)
     });
@@ -108,7 +108,11 @@ fn was_loaded_by_us(setting: &Setting<'_>, resident: &Resident) -> Result<bool> 
 ///
 /// # Errors
 /// When the directory cannot be read or the record cannot be written.
-pub fn keep_size(journal: &Journal, resident: &mut Resident, before: Option<Size>) -> Result<()> {
+pub fn keep_size(
+    journal: &Journal,
+    resident: &mut ContenderServer,
+    before: Option<Size>,
+) -> Result<()> {
     let Place::Sandboxed(own) = &resident.place else {
         return Ok(());
     };
@@ -131,26 +135,26 @@ pub fn keep_size(journal: &Journal, resident: &mut Resident, before: Option<Size
 
 /// Stops a server of ours and keeps its log.
 fn leave(
-    setting: &Setting<'_>,
-    resident: Resident,
+    config: &ContestConfig<'_>,
+    resident: ContenderServer,
     journal: &Journal,
     is_over: bool,
 ) -> Result<()> {
     let Place::Sandboxed(own) = resident.place else {
         return Ok(());
     };
-    setting
+    config
         .console
         .stage(&format!("{}: stopping", resident.name));
     let super::arena::Sandboxed { sandbox, server } = *own;
     if let Some(server) = server {
-        server.stop(Duration::from_secs_f64(setting.plan.limits.server_stop_s))?;
+        server.stop(Duration::from_secs_f64(config.plan.limits.server_stop_s))?;
     }
     let log = std::fs::read(sandbox.log()).unwrap_or_default();
     journal
         .writer()
         .contender_file(&resident.name, "server.log", &log)?;
-    if is_over && !setting.keep {
+    if is_over && !config.keep {
         sandbox.remove()?;
     }
     Ok(())

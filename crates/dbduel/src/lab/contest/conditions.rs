@@ -5,8 +5,8 @@ use anyhow::{Result, bail};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::facts::{Condition, Conditions};
 
-use super::Setting;
-use super::arena::{Place, Resident};
+use super::ContestConfig;
+use super::arena::{ContenderServer, Place};
 use super::journal::Journal;
 use crate::lab::dataset;
 use crate::lab::server::Progress as _;
@@ -16,8 +16,8 @@ use crate::lab::server::Progress as _;
 /// # Errors
 /// When the tables cannot be read or a promise is broken, since no contest can rest on such data.
 pub fn before(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     restored: bool,
     journal: &Journal,
@@ -27,15 +27,15 @@ pub fn before(
         (Place::Running { .. }, true) => Moment::AfterLoad,
         _ => Moment::Fresh,
     };
-    setting
+    config
         .console
         .stage(&format!("{}: checking its tables", resident.name));
-    let (verification, broken) = dataset::verify(setting.plan, workload, resident, moment)?;
+    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "before", journal)?;
     if let Some(finding) = broken {
         bail!("{} Nothing was measured.", finding.claim);
     }
-    say(setting, &resident.name, &verification);
+    say(config, &resident.name, &verification);
     Ok(())
 }
 
@@ -44,17 +44,17 @@ pub fn before(
 /// # Errors
 /// When the tables cannot be read or the record cannot be written.
 pub fn after(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     journal: &mut Journal,
 ) -> Result<()> {
     let moment = Moment::AfterLoad;
-    let (verification, broken) = dataset::verify(setting.plan, workload, resident, moment)?;
+    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "after", journal)?;
     match broken {
         Some(finding) => journal.notice(finding)?,
-        None => say(setting, &resident.name, &verification),
+        None => say(config, &resident.name, &verification),
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ fn keep(
         .contender_json(contender, &file, &facts(verification))?)
 }
 
-fn say(setting: &Setting<'_>, contender: &str, verification: &Verification) {
+fn say(config: &ContestConfig<'_>, contender: &str, verification: &Verification) {
     let count = verification.conditions.len();
     if count > 0 {
         let seconds: f64 = verification
@@ -82,7 +82,7 @@ fn say(setting: &Setting<'_>, contender: &str, verification: &Verification) {
             .iter()
             .map(|condition| condition.seconds)
             .sum();
-        setting.console.say(&format!(
+        config.console.say(&format!(
             "{contender}: {} in {seconds:.1} s",
             match count {
                 1 => "the one condition holds, looked at".to_owned(),

@@ -10,8 +10,8 @@ use dbduel_load::workloads::{self, CommitCheck};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};
 
-use super::Setting;
-use super::arena::Resident;
+use super::ContestConfig;
+use super::arena::ContenderServer;
 use super::journal::Journal;
 use super::measure::finding;
 use crate::lab::facts::scalar;
@@ -21,12 +21,12 @@ use crate::lab::facts::scalar;
 /// # Errors
 /// When the record cannot be written; a server that cannot be asked is a finding.
 pub fn compare(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     log: &[CommitRange],
     journal: &mut Journal,
 ) -> Result<()> {
-    match verdict(setting, resident, log) {
+    match verdict(config, resident, log) {
         Some(finding) => Ok(journal.notice(finding)?),
         None => Ok(()),
     }
@@ -37,23 +37,27 @@ pub fn compare(
 /// # Errors
 /// As [`compare`].
 pub fn compare_quietly(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     log: &[CommitRange],
     journal: &mut Journal,
 ) -> Result<()> {
-    match verdict(setting, resident, log).filter(|finding| finding.severity > Severity::Note) {
+    match verdict(config, resident, log).filter(|finding| finding.severity > Severity::Note) {
         Some(finding) => Ok(journal.notice(finding)?),
         None => Ok(()),
     }
 }
 
 /// None for a workload that keeps no log.
-fn verdict(setting: &Setting<'_>, resident: &mut Resident, log: &[CommitRange]) -> Option<Finding> {
+fn verdict(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
+    log: &[CommitRange],
+) -> Option<Finding> {
     if log.is_empty() {
         return None;
     }
-    match ask(setting, resident, log) {
+    match ask(config, resident, log) {
         Ok((commit_check, flush)) => {
             commit_check.map(|commit_check| describe(&resident.name, &commit_check, flush))
         }
@@ -72,11 +76,11 @@ fn verdict(setting: &Setting<'_>, resident: &mut Resident, log: &[CommitRange]) 
 
 /// Compares, and asks how often the server promises to write its redo log.
 fn ask(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     log: &[CommitRange],
 ) -> Result<(Option<CommitCheck>, Option<String>)> {
-    let plan = setting.plan;
+    let plan = config.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let commit_check = workload.verify_commits(&plan.workload.parameters, &mut connection, log)?;

@@ -13,13 +13,13 @@ impl Contest<'_> {
     /// True when this epoch has all its blocks of `level`; never without planned epochs.
     pub(super) fn is_epoch_full(&self, level: usize) -> bool {
         let begun = self.progress.in_epoch.get(&level).copied().unwrap_or(0);
-        let epochs = self.setting.plan.schedule.epochs;
+        let epochs = self.config.plan.schedule.epochs;
         epochs.is_some_and(|epochs| begun >= epochs.blocks)
     }
 
     /// True when another epoch is planned and the budget has room for its warm-ups and a block.
     pub(super) fn has_time_for_an_epoch(&self) -> bool {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         let Some(epochs) = plan.schedule.epochs else {
             return false;
         };
@@ -34,13 +34,11 @@ impl Contest<'_> {
     /// # Errors
     /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
-            self.setting
-                .console
-                .stage(&format!("{name}: starting anew"));
+            self.config.console.stage(&format!("{name}: starting anew"));
             if let Err(error) = self.arena.start_anew(contender, plan) {
                 self.allow_failure(contender, error)?;
             }

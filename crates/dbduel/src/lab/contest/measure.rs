@@ -12,7 +12,7 @@ use dbduel_record::{Plan, Record};
 
 use super::board::Phase;
 use super::slice::Outcome;
-use super::{Contest, Setting};
+use super::{Contest, ContestConfig};
 use crate::interrupt::{self, Urgency};
 use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
@@ -69,14 +69,14 @@ impl Contest<'_> {
     /// # Errors
     /// When the contest cannot go on.
     pub fn measure(&mut self) -> Result<EndReason> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         let mut decisions: Vec<LevelDecision> = (0..plan.levels.len())
             .map(|level| decide_level(plan, &self.progress.rows, level))
             .collect();
         for decision in &decisions {
-            self.setting.board.decision(decision);
+            self.config.board.decision(decision);
         }
-        self.setting.board.enter(Phase::Measuring);
+        self.config.board.enter(Phase::Measuring);
         loop {
             let mut has_run = false;
             for (level, decision) in decisions.iter_mut().enumerate() {
@@ -100,7 +100,7 @@ impl Contest<'_> {
                     return Ok(EndReason::Interrupted);
                 }
                 *decision = decide_level(plan, &self.progress.rows, level);
-                self.setting.board.decision(decision);
+                self.config.board.decision(decision);
                 if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
                 }
@@ -121,7 +121,7 @@ impl Contest<'_> {
 
     /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
     fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         match &plan.search {
             None => decision.is_settled(),
             Some(search) => {
@@ -136,7 +136,7 @@ impl Contest<'_> {
     /// Says that a level needs no more blocks, and why.
     fn announce(&mut self, level: usize, decision: &LevelDecision) -> Result<()> {
         let (label, blocks) = (
-            self.setting.plan.levels[level].label(),
+            self.config.plan.levels[level].label(),
             decision.blocks_complete,
         );
         let void = decision
@@ -145,16 +145,16 @@ impl Contest<'_> {
             .find(|comparison| comparison.verdict == Verdict::Void);
         match void.and_then(|comparison| comparison.because.as_ref()) {
             Some(because) => self
-                .setting
+                .config
                 .console
                 .say(&format!("{label}: void after {blocks} blocks: {because}")),
-            None if self.setting.plan.search.is_some() => self
-                .setting
+            None if self.config.plan.search.is_some() => self
+                .config
                 .console
                 .say(&format!("{label}: enough after {blocks} blocks")),
             None => {
                 self.journal.event(Event::LevelDecided { level, blocks })?;
-                self.setting
+                self.config
                     .console
                     .say(&format!("{label}: decided after {blocks} blocks"));
             }
@@ -171,13 +171,13 @@ impl Contest<'_> {
             if position > 0 && interrupt::urgency() != Urgency::None {
                 return Ok(false);
             }
-            check_disk(self.setting)?;
+            check_disk(self.config)?;
             let slice = SliceId {
                 block: block.id,
                 position: position as u32,
             };
             let contender = block.order[position];
-            let name = self.setting.plan.contenders[contender].name.clone();
+            let name = self.config.plan.contenders[contender].name.clone();
             self.journal.event(Event::SliceStarted {
                 slice,
                 contender: name.clone(),
@@ -186,13 +186,13 @@ impl Contest<'_> {
             self.arena.activate(contender)?;
             let outcome = self.run_slice(block, position, decision)?;
             // What is written and computed between slices takes time that no server may use for its own work.
-            self.arena.rest()?;
+            self.arena.freeze_active()?;
             self.journal.commits(&name, self.load.take_commits())?;
             match outcome {
                 Outcome::Finished(result) => {
                     let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
                     self.progress.used_s += total.map_or(0.0, |row| row.guard_s + row.measured_s);
-                    self.setting.board.slice(
+                    self.config.board.slice(
                         contender,
                         block.level,
                         Some(&result),
@@ -226,13 +226,13 @@ impl Contest<'_> {
         begun: Instant,
         why: String,
     ) -> Result<()> {
-        let name = &self.setting.plan.contenders[contender].name;
+        let name = &self.config.plan.contenders[contender].name;
         let seconds = begun.elapsed().as_secs_f64();
         self.progress.used_s += seconds;
-        self.setting
+        self.config
             .board
             .slice(contender, level, None, self.progress.used_s);
-        self.setting
+        self.config
             .console
             .say(&format!("slice {slice} of {name} is lost: {why}"));
         self.journal.event(Event::SliceLost {
@@ -245,7 +245,7 @@ impl Contest<'_> {
 
     /// Notes how late the transactions of a slice were, when there is an objective to hold them against.
     fn note_late(&mut self, slice: SliceId, result: &SliceResult) {
-        let Some(objective) = &self.setting.plan.objective else {
+        let Some(objective) = &self.config.plan.objective else {
             return;
         };
         let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
@@ -266,9 +266,9 @@ fn next_block<'p>(plan: &'p Plan, begun: &BTreeSet<u32>, level: usize) -> Option
 }
 
 /// Stops before a full file system can hurt a server or the record.
-fn check_disk(setting: &Setting<'_>) -> Result<()> {
-    let needed = setting.plan.limits.free_disk_bytes_min;
-    for path in [setting.record, setting.home.root()] {
+fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
+    let needed = config.plan.limits.free_disk_bytes_min;
+    for path in [config.record, config.home.root()] {
         let free = host::free_disk_bytes(path)?;
         if free < needed {
             bail!(
@@ -277,7 +277,7 @@ fn check_disk(setting: &Setting<'_>) -> Result<()> {
                 path.display(),
                 free >> 20,
                 needed >> 20,
-                setting.record.display()
+                config.record.display()
             );
         }
     }

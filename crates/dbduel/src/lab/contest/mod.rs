@@ -10,11 +10,11 @@ mod close;
 mod conditions;
 mod durability;
 mod epoch;
+mod injector;
 mod journal;
 mod measure;
 mod observers;
 mod prepare;
-mod pulses;
 mod recover;
 mod search;
 mod slice;
@@ -37,7 +37,7 @@ use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
-pub use arena::Resident;
+pub use arena::ContenderServer;
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
 use journal::Journal;
@@ -49,7 +49,7 @@ pub use prepare::{NotComparable, rehearse};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
-pub struct Setting<'a> {
+pub struct ContestConfig<'a> {
     /// What to do.
     pub plan: &'a Plan,
     /// Where the plan came from, for places in messages and for passwords.
@@ -74,9 +74,9 @@ pub struct Setting<'a> {
 ///
 /// # Errors
 /// When it could not be conducted; the journal then says so too, and the record can be resumed.
-pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
-    setting.board.begin(setting.plan);
-    let past = Record::open(setting.record)?;
+pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
+    config.board.begin(config.plan);
+    let past = Record::open(config.record)?;
     let epoch = past
         .events
         .iter()
@@ -87,13 +87,13 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
             )
         })
         .count() as u32;
-    let mut journal = Journal::open(setting.record)?;
+    let mut journal = Journal::open(config.record)?;
     journal.event(Event::Started {
         pid: std::process::id(),
         dbduel: env!("CARGO_PKG_VERSION").to_owned(),
         epoch,
     })?;
-    match stage(setting, &past, epoch, &mut journal) {
+    match stage(config, &past, epoch, &mut journal) {
         Ok(reason) => {
             journal.event(Event::Ended { reason })?;
             journal.seal()?;
@@ -121,7 +121,7 @@ pub fn conduct(setting: &Setting<'_>) -> Result<EndReason> {
                 return Err(error);
             }
             Err(error.context(Stopped {
-                record: setting.record.to_owned(),
+                record: config.record.to_owned(),
             }))
         }
     }
@@ -136,49 +136,49 @@ struct Stopped {
 
 /// The contest itself. The arena's servers stop when it is dropped, on every way out.
 fn stage(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
     epoch: u32,
     journal: &mut Journal,
 ) -> Result<EndReason> {
-    let record = std::path::absolute(setting.record)?;
-    orphans::note_record(setting.home, &arena::run_name(setting), &record)?;
+    let record = std::path::absolute(config.record)?;
+    orphans::note_record(config.home, &arena::run_name(config), &record)?;
     // A record may have come from another machine.
-    for cores in [&setting.plan.load.cores, &setting.plan.load.server_cores] {
+    for cores in [&config.plan.load.cores, &config.plan.load.server_cores] {
         host::find_processors(cores, &host::processors())
             .context("the plan confines processes to processors that this machine does not have")?;
     }
     let doubts = [
-        busy_poll::doubt(setting.plan),
-        interpreted::doubt(setting.plan),
+        busy_poll::doubt(config.plan),
+        interpreted::doubt(config.plan),
     ];
     for finding in doubts.into_iter().flatten() {
         journal.notice(finding)?;
     }
     let mut arena = Arena::empty();
-    let mut evidence = prepare::prepare(setting, past, &mut arena, journal)?;
+    let mut evidence = prepare::prepare(config, past, &mut arena, journal)?;
     let mut contest = Contest {
-        setting,
+        config,
         arena,
-        load: LoadProcess::start(&setting.plan.load)?,
+        load: LoadProcess::start(&config.plan.load)?,
         journal: &mut *journal,
         progress: Progress::resume(past, epoch),
-        observers: Observers::new(setting),
+        observers: Observers::new(config),
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
-    prepare::check_fairness(setting, evidence, contest.journal)?;
+    prepare::check_fairness(config, evidence, contest.journal)?;
     let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);
-    setting.board.enter(Phase::Closing);
-    close::close(setting, arena, journal, result.as_ref().ok().copied())?;
+    config.board.enter(Phase::Closing);
+    close::close(config, arena, journal, result.as_ref().ok().copied())?;
     result
 }
 
 /// A contest with everything in place. What it does is in the modules `warm_up`, `measure` and
 /// `slice`.
 struct Contest<'c> {
-    setting: &'c Setting<'c>,
+    config: &'c ContestConfig<'c>,
     arena: Arena,
     load: LoadProcess,
     journal: &'c mut Journal,

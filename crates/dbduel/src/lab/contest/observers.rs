@@ -8,7 +8,7 @@ use dbduel_record::event::Severity;
 
 use super::arena::Arena;
 use super::measure::finding;
-use super::{Contest, Setting};
+use super::{Contest, ContestConfig};
 use crate::lab::drive::LoadProcess;
 use crate::lab::host;
 use crate::lab::observe::{Observed, Observer, Subject, Watch};
@@ -24,15 +24,15 @@ pub struct Observers {
 
 impl Observers {
     /// Observers that have seen nothing.
-    pub fn new(setting: &Setting<'_>) -> Self {
+    pub fn new(config: &ContestConfig<'_>) -> Self {
         Self {
-            each: setting
+            each: config
                 .plan
                 .contenders
                 .iter()
                 .map(|_| Some(Observer::default()))
                 .collect(),
-            disk: host::disk_of(setting.home.root()),
+            disk: host::disk_of(config.home.root()),
         }
     }
 
@@ -42,14 +42,14 @@ impl Observers {
     /// When the system gives no thread.
     pub fn watch(
         &mut self,
-        setting: &Setting<'_>,
+        config: &ContestConfig<'_>,
         arena: &mut Arena,
         contender: usize,
         load: &LoadProcess,
     ) -> Result<Watch> {
         let mut observer = self.each[contender].take().unwrap_or_default();
         if observer.connection.is_none() {
-            let patience = PATIENCE.min(Duration::from_secs_f64(setting.plan.limits.statement_s));
+            let patience = PATIENCE.min(Duration::from_secs_f64(config.plan.limits.statement_s));
             // Without a connection the slice is measured all the same; what then is missing is said.
             observer.connection = arena.connect(contender, patience).ok();
         }

@@ -25,7 +25,7 @@ impl Contest<'_> {
     /// # Errors
     /// When the plan's number of restarts is used up, the record cannot be written, or the user interrupts.
     pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         loop {
             self.progress.restarts += 1;
             if self.progress.restarts > plan.limits.server_restarts {
@@ -37,7 +37,7 @@ impl Contest<'_> {
                 );
             }
             match self.try_to_recover(contender, &mut is_cold) {
-                Ok(()) => return self.arena.rest(),
+                Ok(()) => return self.arena.freeze_active(),
                 Err(error) => self.allow_failure(contender, error)?,
             }
         }
@@ -49,7 +49,7 @@ impl Contest<'_> {
     /// # Errors
     /// When clients cannot be connected for another reason, or the plan's number of restarts is used up.
     pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         loop {
             let failure = match self.arena.connect_clients(plan, &mut self.load) {
                 Ok(sessions) => return Ok(sessions),
@@ -81,13 +81,13 @@ impl Contest<'_> {
         if failure.is::<RecordError>() || interrupt::check().is_err() {
             return Err(failure);
         }
-        let name = &self.setting.plan.contenders[contender].name;
-        self.setting.console.say(&format!("{name}: {failure:#}"));
+        let name = &self.config.plan.contenders[contender].name;
+        self.config.console.say(&format!("{name}: {failure:#}"));
         Ok(())
     }
 
     fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         if self.load.is_broken() {
             self.restart_load(contender)?;
         }
@@ -101,14 +101,14 @@ impl Contest<'_> {
         if *is_cold {
             self.warm_up_one(contender)?;
             *is_cold = false;
-            self.setting.board.enter(Phase::Measuring);
+            self.config.board.enter(Phase::Measuring);
         }
         Ok(())
     }
 
     /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
     fn restart_load(&mut self, but: usize) -> Result<()> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         self.replace_load()?;
         for other in (0..plan.contenders.len()).filter(|&other| other != but) {
             self.arena.activate(other)?;
@@ -134,12 +134,12 @@ impl Contest<'_> {
                 "look for what ended it: the kernel's log names processes that were killed for want of memory",
             ))?;
         }
-        self.load = LoadProcess::start(&self.setting.plan.load)?;
+        self.load = LoadProcess::start(&self.config.plan.load)?;
         Ok(())
     }
 
     fn restart_server(&mut self, contender: usize, how: String) -> Result<()> {
-        let (plan, console) = (self.setting.plan, self.setting.console);
+        let (plan, console) = (self.config.plan, self.config.console);
         let name = plan.contenders[contender].name.clone();
         console.say(&format!(
             "{name} ended by itself ({how}); starting it again"
@@ -155,9 +155,9 @@ impl Contest<'_> {
         })?;
         console.say(&format!("{name} answers again after {seconds:.1} s"));
         // Before new work can take the place of what was lost.
-        let log = Record::open(self.setting.record)?.commits_of(&name);
+        let log = Record::open(self.config.record)?.commits_of(&name);
         let resident = self.arena.resident(contender);
-        durability::compare(self.setting, resident, &log, self.journal)?;
+        durability::compare(self.config, resident, &log, self.journal)?;
         let statement = Duration::from_secs_f64(plan.limits.statement_s);
         let mut connection = self.arena.connect(contender, statement)?;
         keep(self.journal.writer(), &name, &mut connection, Moment::Again)

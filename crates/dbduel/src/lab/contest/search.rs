@@ -6,7 +6,7 @@ use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::Plan;
 
 use super::stacks::no_stacks;
-use super::{Contest, Setting};
+use super::{Contest, ContestConfig};
 use crate::judge::levels::search::next_rate;
 use crate::lab::contest::arena::Arena;
 use crate::lab::drive::LoadProcess;
@@ -34,9 +34,9 @@ fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcess, Result<E
         Ok(None) => return contest.finished(Ok(EndReason::Decided)),
         Err(error) => return contest.taken_apart(Err(error)),
     };
-    let setting = Setting {
+    let config = ContestConfig {
         plan: &longer,
-        ..*contest.setting
+        ..*contest.config
     };
     let Contest {
         arena,
@@ -48,7 +48,7 @@ fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcess, Result<E
     } = contest;
     // As deep as there are rates, which the plan bounds.
     measure_and_search(Contest {
-        setting: &setting,
+        config: &config,
         arena,
         load,
         journal,
@@ -60,7 +60,7 @@ fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcess, Result<E
 impl Contest<'_> {
     /// The plan with the next rate; nothing when none is wanted or the plan searches for none.
     fn next(&mut self) -> Result<Option<Plan>> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         let Some(rate) = next_rate(plan, &self.progress.rows, &self.progress.late) else {
             return Ok(None);
         };
@@ -72,10 +72,10 @@ impl Contest<'_> {
         let mut longer = plan.clone();
         longer.levels.push(level);
         longer.blocks.extend(blocks);
-        self.setting
+        self.config
             .console
             .say(&format!("next rate: {rate} transactions/s"));
-        self.setting.board.plan_grew(&longer);
+        self.config.board.plan_grew(&longer);
         Ok(Some(longer))
     }
 
@@ -85,7 +85,7 @@ impl Contest<'_> {
         mut result: Result<EndReason>,
     ) -> (Arena, LoadProcess, Result<EndReason>) {
         let is_over = matches!(result, Ok(EndReason::Decided | EndReason::BudgetSpent));
-        if self.setting.stacks
+        if self.config.stacks
             && is_over
             && let Err(error) = self.sample_stacks()
         {

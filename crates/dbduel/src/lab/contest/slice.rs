@@ -14,7 +14,7 @@ use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
 use super::Contest;
-use super::pulses::Pulses;
+use super::injector::SlowdownInjector;
 use super::warm_up::rate;
 use crate::judge::LevelDecision;
 use crate::lab::drive::SliceEnd;
@@ -48,7 +48,7 @@ impl Contest<'_> {
         position: usize,
         decision: &LevelDecision,
     ) -> Result<Outcome> {
-        let (plan, console, board) = (self.setting.plan, self.setting.console, self.setting.board);
+        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
         let (epoch, used_s) = (self.progress.epoch, self.progress.used_s);
         let (contender, level) = (block.order[position], &plan.levels[block.level]);
         let name = &plan.contenders[contender].name;
@@ -72,7 +72,7 @@ impl Contest<'_> {
         };
         let watch = self
             .observers
-            .watch(self.setting, &mut self.arena, contender, &self.load)?;
+            .watch(self.config, &mut self.arena, contender, &self.load)?;
         let standing = standing(decision);
         let pulses = plan
             .injection
@@ -83,7 +83,7 @@ impl Contest<'_> {
                     .pid(contender)
                     .and_then(|pid| i32::try_from(pid).ok()),
             )
-            .map(|(injection, group)| Pulses::start(group, injection));
+            .map(|(injection, group)| SlowdownInjector::start(group, injection));
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
         let on_begin = |opens: Instant| watch.measure(opens..opens + length);
@@ -101,7 +101,7 @@ impl Contest<'_> {
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
-        let stopped_share = pulses.map(Pulses::end);
+        let stopped_share = pulses.map(SlowdownInjector::end);
         let suspended = self.journal.clock().suspended().saturating_sub(suspended);
         let observed = self.observers.end(contender, watch);
         self.say_what_is_missing(name, &observed)?;

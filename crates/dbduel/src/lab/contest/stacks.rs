@@ -73,17 +73,17 @@ impl Contest<'_> {
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.
     pub fn sample_stacks(&mut self) -> Result<()> {
-        let plan = self.setting.plan;
-        let samples = Samples::below(self.setting.home.root());
+        let plan = self.config.plan;
+        let samples = Samples::below(self.config.home.root());
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = plan.contenders[contender].name.as_str();
-            self.setting
+            self.config
                 .console
                 .stage(&format!("{name}: sampling stacks"));
             let sampled = self.sample_one(contender, &samples.0)?;
             // Functions are looked up while nobody is under load.
-            self.arena.rest()?;
+            self.arena.freeze_active()?;
             let folded = sampled.and_then(|()| stacks::fold_file(&samples.0));
             match folded {
                 Ok(folded) => {
@@ -106,7 +106,7 @@ impl Contest<'_> {
         contender: usize,
         file: &Path,
     ) -> Result<std::result::Result<(), Missing>> {
-        let plan = self.setting.plan;
+        let plan = self.config.plan;
         let name = &plan.contenders[contender].name;
         let Some(pid) = self.arena.pid(contender) else {
             return Ok(Err(Missing("its process is not ours".to_owned())));

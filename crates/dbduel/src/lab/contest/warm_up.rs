@@ -27,13 +27,13 @@ impl Contest<'_> {
     /// # Errors
     /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub fn warm_up(&mut self) -> Result<()> {
-        for contender in 0..self.setting.plan.contenders.len() {
+        for contender in 0..self.config.plan.contenders.len() {
             if let Err(error) = self.warm_up_one(contender) {
                 self.allow_failure(contender, error)?;
                 self.recover(contender, true)?;
             }
         }
-        self.arena.rest()
+        self.arena.freeze_active()
     }
 
     /// Loads one contender until it is steady or the plan's cap is reached.
@@ -42,9 +42,9 @@ impl Contest<'_> {
     /// When it cannot be loaded at all, or the user interrupts; an interrupted warm-up leaves no trace.
     pub fn warm_up_one(&mut self, contender: usize) -> Result<()> {
         let (plan, console, board, used_s) = (
-            self.setting.plan,
-            self.setting.console,
-            self.setting.board,
+            self.config.plan,
+            self.config.console,
+            self.config.board,
             self.progress.used_s,
         );
         let heaviest = plan.levels.iter().enumerate();

@@ -11,7 +11,7 @@ use dbduel_record::plan::Contender;
 
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
-use crate::lab::login::{self, Told};
+use crate::lab::login::{self, PasswordSource};
 
 /// Asks the server at `address`, which is called `name`.
 ///
@@ -22,7 +22,7 @@ pub fn read(
     address: &Address,
     credentials: &Credentials,
     options: &ConnectOptions,
-    told: Told,
+    told: PasswordSource,
 ) -> Result<ServerEvidence> {
     let mut connection = login::connect(address, credentials, options, told)?;
     let mut evidence = evidence(name, &mut connection)?;
@@ -50,7 +50,14 @@ pub fn of_contender(
         statement_deadline: Duration::from_secs_f64(plan.limits.statement_s),
         ..ConnectOptions::default()
     };
-    read(name, address, &credentials, &options, Told::Experiment).with_context(about)
+    read(
+        name,
+        address,
+        &credentials,
+        &options,
+        PasswordSource::Experiment,
+    )
+    .with_context(about)
 }
 
 /// The word for a way to a server.

@@ -22,7 +22,7 @@ use dbduel_record::{Record, store};
 use crate::judge;
 use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Stage, Version};
 use crate::lab::host;
-use crate::lab::login::{self, Told};
+use crate::lab::login::{self, PasswordSource};
 use dump::Content;
 
 /// One side of an audit as a person names it.
@@ -198,7 +198,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             tls: subject.tls.clone(),
             ..ConnectOptions::default()
         };
-        let told = Told::Options("--password-file-a, --password-file-b");
+        let told = PasswordSource::Options("--password-file-a, --password-file-b");
         return live::read(&subject.name, &address, &credentials, &options, told);
     }
     let path = Path::new(&subject.target);

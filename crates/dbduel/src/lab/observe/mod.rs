@@ -5,7 +5,7 @@
 //! know what a reading means for a contest; the judge does.
 //!
 //! ```text
-//! SAMPLERS ─► Look ───────────────┐
+//! SAMPLERS ─► Snapshot ───────────────┐
 //! states (threads)                ├─► Watch over one slice ─► readings.csv, seconds.csv
 //! engine, waits, sessions (SQL) ──┘
 //! ```
@@ -13,11 +13,11 @@
 mod counters;
 mod device;
 mod engine;
-mod look;
 mod machine;
 mod process;
+mod sampling_loop;
 mod sessions;
-mod shift;
+mod snapshot;
 pub mod stacks;
 mod states;
 mod threads;

@@ -99,7 +99,7 @@ impl Sampler for Memory {
     }
 
     fn about(&self) -> &'static str {
-        "Resident and swapped memory of a process, and its threads."
+        "ContenderServer and swapped memory of a process, and its threads."
     }
 
     fn whose(&self) -> Whose {

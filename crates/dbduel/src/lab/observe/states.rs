@@ -49,7 +49,7 @@ impl State {
     ];
 }
 
-/// Looks at the threads of one process again and again.
+/// Snapshots at the threads of one process again and again.
 #[derive(Debug, Default)]
 pub struct Scanner {
     pid: u32,
@@ -75,7 +75,7 @@ impl Scanner {
         }
     }
 
-    /// Looks at every thread but the first, which accepts connections.
+    /// Snapshots at every thread but the first, which accepts connections.
     ///
     /// # Errors
     /// When the kernel does not tell.

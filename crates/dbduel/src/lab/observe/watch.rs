@@ -13,8 +13,8 @@ use std::time::Instant;
 use dbduel_load::blocking::Connection;
 
 use super::Subject;
+use super::sampling_loop::SamplingLoop;
 use super::sessions::SessionList;
-use super::shift::Shift;
 use super::waits::Waits;
 
 /// What stays between the slices of one contender.
@@ -59,7 +59,7 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
-                let mut shift = Shift::new(observer, server, load);
+                let mut shift = SamplingLoop::new(observer, server, load);
                 shift.work(&told);
                 shift.end()
             })?;

@@ -16,7 +16,7 @@ use super::name::{Meaning, ServerName};
 use super::orphans;
 use super::progress::{Progress, Silent};
 use super::sandbox::pristine;
-use super::sources::{Bench, Source};
+use super::sources::{FetchContext, Source};
 use super::tree;
 
 /// A server that is in the lab's home.
@@ -144,7 +144,7 @@ fn bring(
     let expected_bytes = known.map(|known| u64::from(known.download_mb) << 20);
     let fetched = source.fetch(
         locator,
-        &Bench {
+        &FetchContext {
             home,
             staging,
             expected_bytes,

@@ -3,7 +3,7 @@
 //! Says how things moved together and by how much; a cause is never named, because paired blocks do not
 //! show one.
 
-mod sayings;
+mod phrases;
 mod sentences;
 mod spoken;
 

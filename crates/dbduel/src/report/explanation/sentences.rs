@@ -1,7 +1,7 @@
 //! The sentences: how much of what, more or less, and never why.
 
-use super::sayings::SAYINGS;
-use super::spoken::{SpokenCost, is_trifle, spoken_of};
+use super::phrases::SAYINGS;
+use super::spoken::{SpokenCost, is_trifle, select_highlights};
 use super::{change, difference, is_certain, unit_of, value};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
@@ -52,7 +52,7 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
             ));
         }
     }
-    let spoken = spoken_of(explanation);
+    let spoken = select_highlights(explanation);
     // What moved and is not spoken of, such as what the latency says already, stands in the table.
     let has_moved = |cost: &Cost| matches!(cost.moved, Moved::Less | Moved::More);
     if !explanation.costs.iter().any(has_moved) {

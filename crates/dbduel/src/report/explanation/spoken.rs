@@ -12,7 +12,7 @@ const SPOKEN: usize = 7;
 const SPOKEN_OF_GROUP: usize = 2;
 
 /// Costs, and those that tell the same from another side: what the server writes is most of what reaches the disk.
-const SAME_TALE: &[(&str, &str)] = &[
+const SUBSUMED_BY: &[(&str, &str)] = &[
     ("server-cpu-user", "server-cpu"),
     ("server-cpu-system", "server-cpu"),
     ("connection-cpu", "server-cpu"),
@@ -55,7 +55,7 @@ pub(super) struct SpokenCost<'e> {
 
 /// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
 /// details of one group mostly repeat each other.
-pub(super) fn spoken_of(explanation: &Explanation) -> Vec<SpokenCost<'_>> {
+pub(super) fn select_highlights(explanation: &Explanation) -> Vec<SpokenCost<'_>> {
     let said_by_latency = |cost: &Cost| match &explanation.latency {
         Latency::Divided(division) => IN_LATENCY
             .iter()
@@ -74,8 +74,8 @@ pub(super) fn spoken_of(explanation: &Explanation) -> Vec<SpokenCost<'_>> {
         spoken.add(cost, &heads);
     }
     let is_spoken_of = |cost: &&Cost| spoken.has(cost);
-    let spoken_of = heads.into_iter().filter(is_spoken_of);
-    spoken_of
+    let select_highlights = heads.into_iter().filter(is_spoken_of);
+    select_highlights
         .map(|cost| {
             let with_it = joined
                 .iter()
@@ -141,7 +141,7 @@ impl<'e> Spoken<'e> {
 fn tells(other: &Cost, cost: &Cost) -> bool {
     let is_of_it =
         |(id, general): &(&str, &str)| *id == cost.resource && *general == other.resource;
-    SAME_TALE.iter().any(is_of_it) && moved_alike(cost, other)
+    SUBSUMED_BY.iter().any(is_of_it) && moved_alike(cost, other)
 }
 
 /// True when both moved in one direction, and as far as far as the blocks can tell.
@@ -211,7 +211,7 @@ mod tests {
         let of_disk: Vec<ReadingRow> = of_disk.collect();
         record.readings.extend(of_disk);
         let (summary, _) = summarise(&record);
-        let spoken = spoken_of(&summary.explanations[0]);
+        let spoken = select_highlights(&summary.explanations[0]);
         spoken.iter().map(|one| one.cost.resource.clone()).collect()
     }
 
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_name_is_that_of_a_resource() {
-        let named = SAME_TALE.iter().flat_map(|(one, other)| [*one, *other]);
+        let named = SUBSUMED_BY.iter().flat_map(|(one, other)| [*one, *other]);
         let named = named.chain(IN_LATENCY.iter().map(|(id, _)| *id));
         let named = named.chain(ONE_FACT.iter().copied().flatten().copied());
         for id in named.chain(WAITS.iter().copied()) {
@@ -242,11 +242,11 @@ mod tests {
 
     #[test]
     fn nothing_is_told_by_what_it_tells_itself() {
-        for (start, _) in SAME_TALE {
+        for (start, _) in SUBSUMED_BY {
             let mut tellers = vec![*start];
-            for _ in 0..SAME_TALE.len() {
+            for _ in 0..SUBSUMED_BY.len() {
                 let of_them = |(id, _): &&(&str, &str)| tellers.contains(id);
-                let next = SAME_TALE.iter().filter(of_them).map(|(_, other)| *other);
+                let next = SUBSUMED_BY.iter().filter(of_them).map(|(_, other)| *other);
                 tellers = next.collect();
             }
             assert_eq!(tellers, Vec::<&str>::new(), "`{start}`");
@@ -274,7 +274,7 @@ mod tests {
                 of("data-syncs", Group::Log, Moved::Less),
             ];
             explanation.moved = vec![0, 1, 2];
-            let spoken = spoken_of(&explanation).into_iter();
+            let spoken = select_highlights(&explanation).into_iter();
             spoken
                 .map(|one| (one.cost.resource.clone(), one.joined.len()))
                 .collect()
@@ -306,7 +306,7 @@ mod tests {
         let mut told_of = |costs: Vec<Cost>| -> Vec<String> {
             explanation.moved = (0..costs.len()).collect();
             explanation.costs = costs;
-            let spoken = spoken_of(&explanation);
+            let spoken = select_highlights(&explanation);
             spoken.iter().map(|one| one.cost.resource.clone()).collect()
         };
         let (written, disk) = (

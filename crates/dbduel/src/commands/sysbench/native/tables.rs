@@ -7,7 +7,7 @@ use dbduel_load::blocking::{ConnectOptions, Connection};
 use dbduel_load::fill::{self, Stage};
 use dbduel_load::workloads;
 
-use super::super::given::Given;
+use super::super::parsed_options::ParsedOptions;
 use super::super::server::Servers;
 use super::super::{Job, Stop};
 use super::{Native, parameters_of};
@@ -78,7 +78,7 @@ fn for_tables(
 pub fn prepare(
     native: &'static Native,
     job: &Job,
-    given: &Given,
+    given: &ParsedOptions,
     servers: &Servers,
 ) -> Result<u8, Stop> {
     // The scripts with one table prepare as many as they are told to.
@@ -117,7 +117,12 @@ pub fn prepare(
 }
 
 /// Reads all rows and the secondary index of each table.
-pub fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Result<u8, Stop> {
+pub fn warm_up(
+    job: &Job,
+    given: &ParsedOptions,
+    servers: &Servers,
+    verb: &str,
+) -> Result<u8, Stop> {
     let (tables, rows) = (given.count("tables")?, given.count("table-size")?);
     let key = match given.switch("secondary") {
         true => "",
@@ -150,7 +155,7 @@ pub fn warm_up(job: &Job, given: &Given, servers: &Servers, verb: &str) -> Resul
 pub fn cleanup(
     native: &'static Native,
     job: &Job,
-    given: &Given,
+    given: &ParsedOptions,
     servers: &Servers,
 ) -> Result<u8, Stop> {
     let tables = given.count("tables")?;

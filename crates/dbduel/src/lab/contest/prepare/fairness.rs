@@ -4,7 +4,7 @@ use anyhow::Result;
 use dbduel_record::event::Severity;
 
 use crate::judge::audit::{Audit, AuditFinding, ServerEvidence, audit};
-use crate::lab::contest::Setting;
+use crate::lab::contest::ContestConfig;
 use crate::lab::contest::journal::Journal;
 use crate::lab::host;
 use crate::lab::inspect::planned::case_of_running;
@@ -18,12 +18,12 @@ const NOT_TAKEN: &str = "R17";
 /// When the contenders do not promise the same and no waiver accepts that: a contest would compare
 /// what cannot be compared.
 pub fn check(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     evidence: Vec<ServerEvidence>,
     journal: &mut Journal,
 ) -> Result<()> {
-    let mut case = case_of_running(setting.plan, evidence);
-    case.host = Some(host::read(setting.home.root()));
+    let mut case = case_of_running(config.plan, evidence);
+    case.host = Some(host::read(config.home.root()));
     let audit = audit(&case);
     // Settings that did not take effect are told by the interview, with the server's own words.
     let is_news =

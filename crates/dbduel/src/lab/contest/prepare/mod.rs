@@ -1,9 +1,9 @@
 //! Every contender's server with its data in place, started, asked what it is, and frozen.
 
-mod announcement;
+mod check_settings;
 mod fairness;
-mod interview;
-mod rehearsal;
+mod print_plan;
+mod read_settings;
 mod running;
 mod sandboxed;
 mod session;
@@ -18,8 +18,8 @@ use dbduel_record::facts::FileSizes;
 use dbduel_record::foreign::read_text;
 use dbduel_record::{Record, RecordError};
 
-use super::Setting;
-use super::arena::{Arena, Place, Resident};
+use super::ContestConfig;
+use super::arena::{Arena, ContenderServer, Place};
 use super::journal::Journal;
 use super::measure::finding;
 use super::{conditions, durability};
@@ -31,8 +31,8 @@ use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server::{Meaning, Sandbox, ServerName, file_sizes};
 use crate::report::words;
 
+pub use check_settings::rehearse;
 pub use fairness::{NotComparable, check as check_fairness};
-pub use rehearsal::rehearse;
 pub use session::keep_sessions;
 
 /// A contender before its server runs.
@@ -40,7 +40,7 @@ enum Candidate {
     /// Its sandbox, with settings that the server takes.
     Sandboxed(Box<Sandbox>),
     /// A running server that lets us in.
-    Running(Resident),
+    Running(ContenderServer),
 }
 
 /// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
@@ -50,12 +50,12 @@ enum Candidate {
 /// When a server cannot be had, refuses a setting, does not start, or its data cannot be loaded, or
 /// when contenders hold different data.
 pub fn prepare(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
     arena: &mut Arena,
     journal: &mut Journal,
 ) -> Result<Vec<ServerEvidence>> {
-    let plan = setting.plan;
+    let plan = config.plan;
     let workload = workloads::find(&plan.workload.name)?;
     let mut candidates = Vec::new();
     let mut connections = Vec::new();
@@ -71,7 +71,7 @@ pub fn prepare(
                 Candidate::Running(resident)
             }
             Meaning::Provided { .. } => {
-                let (sandbox, remarks) = sandboxed::create(setting, number, contender, &name)?;
+                let (sandbox, remarks) = sandboxed::create(config, number, contender, &name)?;
                 for remark in remarks {
                     journal.notice(remark)?;
                 }
@@ -79,20 +79,20 @@ pub fn prepare(
             }
         });
     }
-    running::check_distinct(setting, &mut connections)?;
+    running::check_distinct(config, &mut connections)?;
     drop(connections);
-    announcement::announce(setting, past, workload, &mut candidates)?;
+    print_plan::announce(config, past, workload, &mut candidates)?;
     let mut evidence = Vec::new();
     let mut restarts = 0;
     for (number, candidate) in candidates.into_iter().enumerate() {
-        let placed = place(setting, past, number, candidate, workload, journal);
+        let placed = place(config, past, number, candidate, workload, journal);
         let (resident, answers) = placed.or_else(|failure| {
-            place_again(setting, number, failure, workload, journal, &mut restarts)
+            place_again(config, number, failure, workload, journal, &mut restarts)
         })?;
         evidence.push(answers);
         arena.add(resident)?;
     }
-    compare_digests(&Record::open(setting.record)?)?;
+    compare_digests(&Record::open(config.record)?)?;
     Ok(evidence)
 }
 
@@ -101,35 +101,35 @@ pub fn prepare(
 /// # Errors
 /// [`ServerEnded`] when the server ended by itself meanwhile.
 fn place(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
     number: usize,
     candidate: Candidate,
     workload: &'static dyn Workload,
     journal: &mut Journal,
-) -> Result<(Resident, ServerEvidence)> {
+) -> Result<(ContenderServer, ServerEvidence)> {
     interrupt::check()?;
-    let contender = &setting.plan.contenders[number];
+    let contender = &config.plan.contenders[number];
     let (mut resident, content) = match candidate {
         Candidate::Running(resident) => (resident, None),
         Candidate::Sandboxed(sandbox) => {
-            let started = sandboxed::start_on_data(setting, past, contender, *sandbox)?;
+            let started = sandboxed::start_on_data(config, past, contender, *sandbox)?;
             (started.0, Some(started.1))
         }
     };
-    let settle = |resident: &mut Resident| {
+    let settle = |resident: &mut ContenderServer| {
         match content {
             Some(content) => {
-                sandboxed::settle(setting, contender, resident, content, workload, journal)?;
+                sandboxed::settle(config, contender, resident, content, workload, journal)?;
             }
-            None => running::settle(setting, past, resident, workload, journal)?,
+            None => running::settle(config, past, resident, workload, journal)?,
         }
         if is_dataset_known(past, &contender.name) {
             // However the last start ended, its servers may have ended with it.
             let log = past.commits_of(&contender.name);
-            durability::compare_quietly(setting, resident, &log, journal)?;
+            durability::compare_quietly(config, resident, &log, journal)?;
         }
-        interview::interview(setting, past, resident, workload, journal)
+        read_settings::interview(config, past, resident, workload, journal)
     };
     match settle(&mut resident) {
         Ok(answers) => Ok((resident, answers)),
@@ -146,22 +146,22 @@ fn place(
 /// # Errors
 /// `failure` when the server did not end by itself, or the plan's number of restarts is used up.
 fn place_again(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     number: usize,
     mut failure: anyhow::Error,
     workload: &'static dyn Workload,
     journal: &mut Journal,
     restarts: &mut u32,
-) -> Result<(Resident, ServerEvidence)> {
-    let contender = &setting.plan.contenders[number];
+) -> Result<(ContenderServer, ServerEvidence)> {
+    let contender = &config.plan.contenders[number];
     let name = ServerName::parse(&contender.server)?;
     while let Some(ServerEnded { how }) = failure.downcast_ref()
-        && *restarts < setting.plan.limits.server_restarts
+        && *restarts < config.plan.limits.server_restarts
         && !failure.is::<RecordError>()
     {
         interrupt::check()?;
         *restarts += 1;
-        setting.console.say(&format!(
+        config.console.say(&format!(
             "{}: its server ended by itself ({how}); preparing it again",
             contender.name
         ));
@@ -175,10 +175,10 @@ fn place_again(
             ),
             "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
         ))?;
-        let past = Record::open(setting.record)?;
-        let (sandbox, _) = sandboxed::create(setting, number, contender, &name)?;
+        let past = Record::open(config.record)?;
+        let (sandbox, _) = sandboxed::create(config, number, contender, &name)?;
         let candidate = Candidate::Sandboxed(Box::new(sandbox));
-        match place(setting, &past, number, candidate, workload, journal) {
+        match place(config, &past, number, candidate, workload, journal) {
             Ok(placed) => return Ok(placed),
             Err(again) => failure = again,
         }
@@ -194,11 +194,15 @@ struct ServerEnded {
 }
 
 /// A mistake at a place of the experiment; `None` without the place or the text.
-fn trouble(setting: &Setting<'_>, span: Option<Range<usize>>, message: &str) -> Option<Troubles> {
-    let text = read_text(setting.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
+fn trouble(
+    config: &ContestConfig<'_>,
+    span: Option<Range<usize>>,
+    message: &str,
+) -> Option<Troubles> {
+    let text = read_text(config.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
     let span = span.filter(|span| span.end <= text.len() && !text.is_empty())?;
     Some(Troubles {
-        path: setting.experiment_path.to_owned(),
+        path: config.experiment_path.to_owned(),
         list: vec![Trouble::at(&text, span.start, message.to_owned())],
     })
 }
@@ -220,16 +224,16 @@ struct Origin {
 
 /// Says in the journal what the data are.
 fn ready(
-    setting: &Setting<'_>,
-    resident: &mut Resident,
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     origin: Origin,
     begun: Instant,
     journal: &mut Journal,
 ) -> Result<()> {
     let seconds = begun.elapsed().as_secs_f64();
-    conditions::before(setting, resident, workload, origin.is_restored, journal)?;
-    let digest = dataset::digest(setting.plan, workload, resident, setting.console)?;
+    conditions::before(config, resident, workload, origin.is_restored, journal)?;
+    let digest = dataset::digest(config.plan, workload, resident, config.console)?;
     let files = match &resident.place {
         Place::Sandboxed(own) => Some(file_sizes(&own.sandbox.data())?),
         Place::Running { .. } => None,
@@ -244,7 +248,7 @@ fn ready(
         (Place::Sandboxed(_), true) => "restored",
         (Place::Running { .. }, true) => "found",
     };
-    setting.console.say(&format!(
+    config.console.say(&format!(
         "{}: {} rows {verb} in {seconds:.1} s{}",
         resident.name,
         words::count(digest.rows),

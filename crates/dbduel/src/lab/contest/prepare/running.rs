@@ -12,14 +12,14 @@ use dbduel_record::plan::Contender;
 
 use super::{Origin, is_dataset_known, ready, trouble};
 use crate::chance::secret;
-use crate::lab::contest::Setting;
-use crate::lab::contest::arena::{Place, Resident};
+use crate::lab::contest::ContestConfig;
+use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
 use crate::lab::dataset;
 use crate::lab::expand::same_server;
 use crate::lab::experiment;
 use crate::lab::facts::scalar;
-use crate::lab::login::{self, Told};
+use crate::lab::login::{self, PasswordSource};
 use crate::lab::server::DATABASE;
 
 /// Logs in and sees that our database is there; a statement may take as long as `statement`. Returns the connection too.
@@ -31,7 +31,7 @@ pub fn visit(
     address: &Address,
     user: Option<&str>,
     statement: Duration,
-) -> Result<(Resident, Connection)> {
+) -> Result<(ContenderServer, Connection)> {
     let about = || format!("contender `{}`", contender.name);
     let file = contender.password_file.as_deref().map(Path::new);
     let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
@@ -40,13 +40,14 @@ pub fn visit(
         ..ConnectOptions::default()
     };
     let mut connection =
-        login::connect(address, &credentials, &options, Told::Experiment).with_context(about)?;
+        login::connect(address, &credentials, &options, PasswordSource::Experiment)
+            .with_context(about)?;
     connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;
     let place = Place::Running {
         address: address.clone(),
         credentials,
     };
-    let resident = Resident {
+    let resident = ContenderServer {
         name: contender.name.clone(),
         database: DATABASE.to_owned(),
         place,
@@ -61,7 +62,7 @@ pub fn visit(
 /// # Errors
 /// At the place in the experiment of the second address.
 pub fn check_distinct(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     connections: &mut [(&Contender, Connection)],
 ) -> Result<()> {
     for first in 0..connections.len() {
@@ -81,12 +82,12 @@ pub fn check_distinct(
         if let Some(same) = same {
             let other = others[same].0;
             let message = same_server(&one.0.name, &other.name);
-            let written = setting.experiment.contenders.iter();
+            let written = config.experiment.contenders.iter();
             let written = written
                 .clone()
                 .find(|written| written.name.value == other.name);
             let span = written.map(experiment::Contender::server_span);
-            return Err(match trouble(setting, span, &message) {
+            return Err(match trouble(config, span, &message) {
                 Some(trouble) => trouble.into(),
                 None => anyhow!(message),
             });
@@ -101,9 +102,9 @@ pub fn check_distinct(
 /// # Errors
 /// When the data cannot be loaded; what was begun is taken away again.
 pub fn settle(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     journal: &mut Journal,
 ) -> Result<()> {
@@ -111,14 +112,14 @@ pub fn settle(
         return Ok(());
     }
     let begun = Instant::now();
-    let is_ours = dataset::is_absent(setting.plan, workload, resident)?;
+    let is_ours = dataset::is_absent(config.plan, workload, resident)?;
     let mut load = None;
     if is_ours {
-        match dataset::fill(setting.plan, workload, resident, setting.console) {
+        match dataset::fill(config.plan, workload, resident, config.console) {
             Ok(taken) => load = Some(taken),
             Err(error) => {
                 // Half a dataset would be taken for a whole one the next time.
-                let _ = dataset::clear(setting.plan, workload, resident, setting.console);
+                let _ = dataset::clear(config.plan, workload, resident, config.console);
                 return Err(error);
             }
         }
@@ -127,5 +128,5 @@ pub fn settle(
         is_restored: !is_ours,
         load,
     };
-    ready(setting, resident, workload, origin, begun, journal)
+    ready(config, resident, workload, origin, begun, journal)
 }

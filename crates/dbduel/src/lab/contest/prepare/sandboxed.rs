@@ -10,8 +10,8 @@ use dbduel_record::plan::{Contender, Plan};
 
 use super::{Origin, is_dataset_known, ready, trouble};
 use crate::interrupt;
-use crate::lab::contest::Setting;
-use crate::lab::contest::arena::{Place, Resident, Sandboxed, run_name};
+use crate::lab::contest::ContestConfig;
+use crate::lab::contest::arena::{ContenderServer, Place, Sandboxed, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset::{self, Description, Snapshots};
@@ -30,28 +30,28 @@ const FOLDER_CHARACTERS: usize = 40;
 /// # Errors
 /// When the server cannot be had or refuses a setting.
 pub fn create(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     number: usize,
     contender: &Contender,
     name: &ServerName,
 ) -> Result<(Sandbox, Vec<Finding>)> {
-    let build = server::install::install(name, setting.home, setting.console)?;
-    let settings = complete_settings(setting.plan, contender);
+    let build = server::install::install(name, config.home, config.console)?;
+    let settings = complete_settings(config.plan, contender);
     let created = Sandbox::create(
-        setting.home,
-        &run_name(setting),
+        config.home,
+        &run_name(config),
         &folder(number, contender),
         build,
         settings,
     );
-    let mut sandbox = created.map_err(|error| located(setting, contender, error))?;
-    sandbox.confine(&setting.plan.load.server_cores);
-    if let Some(limit) = setting.plan.load.server_io {
+    let mut sandbox = created.map_err(|error| located(config, contender, error))?;
+    sandbox.confine(&config.plan.load.server_cores);
+    if let Some(limit) = config.plan.load.server_io {
         sandbox.limit_io(limit)?;
     }
     let notices = sandbox
         .check_settings()
-        .map_err(|error| located(setting, contender, error))?;
+        .map_err(|error| located(config, contender, error))?;
     let remarks = notices.into_iter().map(|notice| {
         let claim = format!(
             "`{}` says of `{}`: {}",
@@ -104,29 +104,29 @@ pub enum Content {
 /// # Errors
 /// When the data directory cannot be made or the server does not start.
 pub fn start_on_data(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
     contender: &Contender,
     mut sandbox: Sandbox,
-) -> Result<(Resident, Content)> {
+) -> Result<(ContenderServer, Content)> {
     // Anything less than complete is made anew.
     if sandbox.data().is_dir() {
         if is_dataset_known(past, &contender.name) {
-            let server = start(setting, contender, &mut sandbox)?;
+            let server = start(config, contender, &mut sandbox)?;
             return Ok((resident(contender, sandbox, server), Content::InUse));
         }
         std::fs::remove_dir_all(sandbox.data())
             .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
     }
-    let key = dataset::key(sandbox.build(), contender, setting.plan);
+    let key = dataset::key(sandbox.build(), contender, config.plan);
     let begun = Instant::now();
-    let restored = Snapshots::new(setting.home).restore(&key, &sandbox, setting.console)?;
+    let restored = Snapshots::new(config.home).restore(&key, &sandbox, config.console)?;
     if restored.is_none() {
         sandbox
-            .initialise(setting.home, setting.console)
-            .map_err(|error| located(setting, contender, error))?;
+            .initialise(config.home, config.console)
+            .map_err(|error| located(config, contender, error))?;
     }
-    let server = start(setting, contender, &mut sandbox)?;
+    let server = start(config, contender, &mut sandbox)?;
     let content = Content::Fresh { restored, begun };
     Ok((resident(contender, sandbox, server), content))
 }
@@ -136,9 +136,9 @@ pub fn start_on_data(
 /// # Errors
 /// When the data cannot be loaded, copied or read.
 pub fn settle(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     contender: &Contender,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     content: Content,
     workload: &'static dyn Workload,
     journal: &mut Journal,
@@ -152,15 +152,15 @@ pub fn settle(
             load: snapshot.load,
         },
         None => {
-            let load = dataset::fill(setting.plan, workload, resident, setting.console)?;
-            keep_snapshot(setting, contender, resident, load)?;
+            let load = dataset::fill(config.plan, workload, resident, config.console)?;
+            keep_snapshot(config, contender, resident, load)?;
             Origin {
                 is_restored: false,
                 load: Some(load),
             }
         }
     };
-    ready(setting, resident, workload, origin, begun, journal)
+    ready(config, resident, workload, origin, begun, journal)
 }
 
 /// Starts the server on data that were never used.
@@ -168,33 +168,33 @@ pub fn settle(
 /// # Errors
 /// When the server cannot be initialised or does not start.
 pub fn start_empty(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     contender: &Contender,
     mut sandbox: Sandbox,
-) -> Result<Resident> {
+) -> Result<ContenderServer> {
     sandbox
-        .initialise(setting.home, setting.console)
-        .map_err(|error| located(setting, contender, error))?;
-    let server = start(setting, contender, &mut sandbox)?;
+        .initialise(config.home, config.console)
+        .map_err(|error| located(config, contender, error))?;
+    let server = start(config, contender, &mut sandbox)?;
     Ok(resident(contender, sandbox, server))
 }
 
 /// Stops the server, keeps its data, starts it again.
 fn keep_snapshot(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     contender: &Contender,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     load: LoadTime,
 ) -> Result<()> {
     let Place::Sandboxed(own) = &mut resident.place else {
         return Ok(());
     };
     if let Some(server) = own.server.take() {
-        setting.console.stage(&format!(
+        config.console.stage(&format!(
             "{}: stopping for a snapshot of its data",
             contender.name
         ));
-        let limit_s = setting.plan.limits.server_stop_s;
+        let limit_s = config.plan.limits.server_stop_s;
         if server.stop(Duration::from_secs_f64(limit_s))?.killed {
             bail!(
                 "`{}` did not end within {limit_s} s after its data were loaded and was killed; its data are not fit \
@@ -203,19 +203,19 @@ fn keep_snapshot(
             );
         }
     }
-    let workload = setting.plan.workload_of(contender);
-    let key = dataset::key(own.sandbox.build(), contender, setting.plan);
-    Snapshots::new(setting.home).keep(&key, &own.sandbox, &workload, load, setting.console)?;
-    own.server = Some(start(setting, contender, &mut own.sandbox)?);
+    let workload = config.plan.workload_of(contender);
+    let key = dataset::key(own.sandbox.build(), contender, config.plan);
+    Snapshots::new(config.home).keep(&key, &own.sandbox, &workload, load, config.console)?;
+    own.server = Some(start(config, contender, &mut own.sandbox)?);
     Ok(())
 }
 
-fn resident(contender: &Contender, sandbox: Sandbox, server: RunningServer) -> Resident {
+fn resident(contender: &Contender, sandbox: Sandbox, server: RunningServer) -> ContenderServer {
     let place = Place::Sandboxed(Box::new(Sandboxed {
         sandbox,
         server: Some(server),
     }));
-    Resident {
+    ContenderServer {
         name: contender.name.clone(),
         database: DATABASE.to_owned(),
         place,
@@ -223,19 +223,19 @@ fn resident(contender: &Contender, sandbox: Sandbox, server: RunningServer) -> R
 }
 
 fn start(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     contender: &Contender,
     sandbox: &mut Sandbox,
 ) -> Result<RunningServer> {
     interrupt::check()?;
-    setting.console.stage(&format!(
+    config.console.stage(&format!(
         "{}: starting {}",
         contender.name,
         sandbox.build().id
     ));
-    let limits = &setting.plan.limits;
+    let limits = &config.plan.limits;
     sandbox.start(limits).map_err(|error| match error {
-        StartError::Refused(refused) => located(setting, contender, refused.into()),
+        StartError::Refused(refused) => located(config, contender, refused.into()),
         other => anyhow::Error::new(other)
             .context(format!("contender `{}` did not start", contender.name)),
     })
@@ -272,15 +272,19 @@ fn complete_settings(plan: &Plan, contender: &Contender) -> Vec<server::Setting>
 }
 
 /// A refused setting with its place in the experiment file.
-fn located(setting: &Setting<'_>, contender: &Contender, error: anyhow::Error) -> anyhow::Error {
+fn located(
+    config: &ContestConfig<'_>,
+    contender: &Contender,
+    error: anyhow::Error,
+) -> anyhow::Error {
     let Some(refused) = error.downcast_ref::<RefusedSetting>() else {
         return error.context(format!("contender `{}`", contender.name));
     };
     let message = format!("contender `{}`: {refused}", contender.name);
-    let span = setting
+    let span = config
         .experiment
         .setting_span(&contender.name, &refused.setting.name);
-    match trouble(setting, span, &message) {
+    match trouble(config, span, &message) {
         Some(trouble) => trouble.into(),
         None => error.context(message),
     }

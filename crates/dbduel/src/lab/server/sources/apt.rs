@@ -13,7 +13,7 @@ use super::super::machine::Machine;
 use super::super::progress::Progress;
 use super::apt_sources::{HostRelease, Scope};
 use super::apt_view::{AptView, Package, Suite};
-use super::{Artifact, Bench, Fetched, Source};
+use super::{Artifact, FetchContext, Fetched, Source};
 
 const UNPACK_DEADLINE: Duration = Duration::from_secs(300);
 /// The suite whose shared libraries are old enough to run on every C library in use.
@@ -56,7 +56,7 @@ impl Source for Apt {
             .ok_or_else(|| format!("`{locator}` is not SUITE/PACKAGE or SUITE/PACKAGE,PACKAGE"))
     }
 
-    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
         let Some((suite, asked)) = parse(locator) else {
             bail!("`{locator}` does not name packages")
         };
@@ -88,7 +88,7 @@ pub fn fetch_libraries(
     into: &Path,
     progress: &dyn Progress,
 ) -> Result<Vec<Artifact>> {
-    let bench = Bench {
+    let bench = FetchContext {
         home,
         staging: into,
         expected_bytes: None,
@@ -118,7 +118,7 @@ fn fetch_closure(
     suite: Suite<'_>,
     asked: &[&str],
     keep: impl Fn(&str) -> bool,
-    bench: &Bench<'_>,
+    bench: &FetchContext<'_>,
 ) -> Result<(Vec<Artifact>, PathBuf)> {
     let attempt = |scope| -> Result<_> {
         let view = AptView::open(suite, scope, bench.home, bench.progress)?;
@@ -154,7 +154,7 @@ fn fetch_closure(
 fn download(
     view: &AptView<'_>,
     packages: &[Package],
-    bench: &Bench<'_>,
+    bench: &FetchContext<'_>,
 ) -> Result<(Vec<PathBuf>, PathBuf)> {
     let names: String = packages
         .iter()

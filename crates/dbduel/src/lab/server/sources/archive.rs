@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::super::digest;
 use super::super::unpack;
 use super::path::absolute;
-use super::{Artifact, Bench, Fetched, Source};
+use super::{Artifact, FetchContext, Fetched, Source};
 
 /// `tar:/x/mysql-8.0.tar.xz`; zip and jar files too.
 pub struct Archive;
@@ -36,7 +36,7 @@ impl Source for Archive {
         Ok(())
     }
 
-    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
         let archive = Path::new(locator);
         let digests = digest::of_file(archive)?;
         unpack::archive(archive, bench.staging, bench.progress)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::{Bench, Fetched, Source};
+use super::{FetchContext, Fetched, Source};
 
 /// Programs that can be the daemon, in the order in which they are looked for.
 const DAEMONS: &[&str] = &["mariadbd", "mysqld"];
@@ -50,7 +50,7 @@ impl Source for Installed {
         true
     }
 
-    fn fetch(&self, locator: &str, _bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, _bench: &FetchContext<'_>) -> Result<Fetched> {
         let wanted: Vec<&str> = if locator.is_empty() {
             DAEMONS.to_vec()
         } else {

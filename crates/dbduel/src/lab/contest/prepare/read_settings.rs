@@ -9,10 +9,10 @@ use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 
 use crate::judge::audit::{NotTaken, ServerEvidence, not_taken};
-use crate::lab::contest::arena::{Place, Resident};
+use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
-use crate::lab::contest::{Setting, close};
+use crate::lab::contest::{ContestConfig, close};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep, keep_schema, scalar};
 use crate::lab::inspect;
@@ -25,17 +25,17 @@ use crate::lab::server::{Build, recognise};
 /// # Errors
 /// When the server does not answer or the record cannot be written.
 pub fn interview(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
-    resident: &mut Resident,
+    resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     journal: &mut Journal,
 ) -> Result<ServerEvidence> {
-    let plan = setting.plan;
+    let plan = config.plan;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let build = describe(resident, &mut connection);
     let name = resident.name.clone();
-    setting
+    config
         .console
         .say(&format!("{name}: {} {}", build.product, build.version));
     let start_s = match &resident.place {
@@ -101,16 +101,16 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         lost.complaint
     );
     finding(
-        "server.setting-not-in-effect",
+        "server.config-not-in-effect",
         Severity::Doubt,
         &[contender],
         claim,
-        "remove the setting, or ask for a value that the server takes",
+        "remove the config, or ask for a value that the server takes",
     )
 }
 
 /// Which server this is, as it says itself and as its files say.
-pub fn describe(resident: &Resident, connection: &mut Connection) -> facts::Build {
+pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> facts::Build {
     let mut ask = |statement: &str| scalar(connection, statement);
     let version = ask("SELECT VERSION()").unwrap_or_default();
     let version_comment = ask("SELECT @@version_comment").unwrap_or_default();

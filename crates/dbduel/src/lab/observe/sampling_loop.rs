@@ -12,7 +12,7 @@ use dbduel_load::blocking::{Connection, QueryError};
 use dbduel_load::executor::policy::processor_time;
 
 use super::engine::EngineLook;
-use super::look::Looks;
+use super::snapshot::Snapshots;
 use super::states::{Scanner, State};
 use super::waits::{WaitLook, Waits};
 use super::watch::{Observed, Observer};
@@ -41,7 +41,7 @@ struct Asked {
 }
 
 /// The work of a watch, on its thread.
-pub(super) struct Shift {
+pub(super) struct SamplingLoop {
     observer: Observer,
     server: Subject,
     load: Subject,
@@ -51,23 +51,23 @@ pub(super) struct Shift {
 }
 
 /// What the server says of itself at one end of the slice.
-struct Told {
+struct ServerCounters {
     engine: EngineLook,
     waits: Option<WaitLook>,
 }
 
 /// What it said at both ends.
 struct Answers {
-    before: Told,
+    before: ServerCounters,
     /// When it had said that.
     at: Instant,
-    after: Told,
+    after: ServerCounters,
 }
 
 /// The kernel's counters at both ends of the measured part.
 struct Edges {
-    opened: Looks,
-    closed: Looks,
+    opened: Snapshots,
+    closed: Snapshots,
     /// Processor time that it took to read them.
     cpu: Duration,
 }
@@ -83,11 +83,11 @@ impl Edges {
         if !is_reached(measured.start, ended) {
             return None;
         }
-        let opened = Looks::now(server, load, Pace::Slice);
+        let opened = Snapshots::now(server, load, Pace::Slice);
         is_reached(measured.end, ended);
         Some(Self {
             opened,
-            closed: Looks::now(server, load, Pace::Slice),
+            closed: Snapshots::now(server, load, Pace::Slice),
             cpu: processor_time(),
         })
     }
@@ -104,7 +104,7 @@ fn is_reached<T>(at: Instant, told: &Receiver<T>) -> bool {
     }
 }
 
-impl Shift {
+impl SamplingLoop {
     /// A shift before the slice.
     pub(super) fn new(observer: Observer, server: Subject, load: Subject) -> Self {
         Self {
@@ -193,13 +193,13 @@ impl Shift {
         })
     }
 
-    /// Looks at threads, connections and seconds in turn until the measured part ends.
+    /// Snapshots at threads, connections and seconds in turn until the measured part ends.
     fn until_closed(&mut self, told: &Receiver<Range<Instant>>, measured: &Range<Instant>) {
         let opened = measured.start;
         let mut second = opened + SECOND;
         let mut states = opened;
         let mut list = opened + LIST_EVERY / 2;
-        let mut last = Looks::now(&self.server, &self.load, Pace::Second);
+        let mut last = Snapshots::now(&self.server, &self.load, Pace::Second);
         let mut engine = self.ask_engine_of_a_second();
         let mut engine_due = opened;
         while is_reached(second.min(states).min(list).min(measured.end), told) {
@@ -216,7 +216,7 @@ impl Shift {
                 list = Instant::now() + rest.max(LIST_EVERY);
             }
             if now >= second {
-                let looks = Looks::now(&self.server, &self.load, Pace::Second);
+                let looks = Snapshots::now(&self.server, &self.load, Pace::Second);
                 self.write_second(&last, &looks, opened);
                 last = looks;
                 if now >= engine_due {
@@ -273,14 +273,14 @@ impl Shift {
         took * LIST_REST
     }
 
-    fn ask_engine(&mut self) -> Option<Told> {
+    fn ask_engine(&mut self) -> Option<ServerCounters> {
         let told = self.ask(|connection, observer_waits| {
             let engine = EngineLook::at(connection)?;
             let waits = match observer_waits {
                 Some(waits) => waits,
                 none => none.insert(Waits::kept(connection)?),
             };
-            Ok(Told {
+            Ok(ServerCounters {
                 engine,
                 waits: waits.look(connection)?,
             })
@@ -313,7 +313,7 @@ impl Shift {
         }
     }
 
-    fn write_down(&mut self, opened: &Looks, closed: &Looks) {
+    fn write_down(&mut self, opened: &Snapshots, closed: &Snapshots) {
         let window_s = closed.at.duration_since(opened.at).as_secs_f64();
         if let Some(scanner) = self.scanner.take() {
             let known = &mut self.observer.connections;
@@ -362,7 +362,7 @@ impl Shift {
         }
     }
 
-    fn write_second(&mut self, earlier: &Looks, now: &Looks, opened: Instant) {
+    fn write_second(&mut self, earlier: &Snapshots, now: &Snapshots, opened: Instant) {
         let offset_s = now.at.duration_since(opened).as_secs_f64();
         let length_s = now.at.duration_since(earlier.at).as_secs_f64();
         for (source, used) in now.since(earlier, &BTreeSet::new()) {
@@ -432,7 +432,7 @@ const EACH_SECOND: &[(&str, &str)] = &[
 mod tests {
     use super::*;
     use crate::lab::observe::Whose;
-    use crate::lab::observe::look::Look;
+    use crate::lab::observe::snapshot::Snapshot;
 
     #[test]
     fn what_is_kept_each_second_is_read_by_a_sampler_for_seconds() {
@@ -446,7 +446,7 @@ mod tests {
             } else {
                 Whose::Process
             };
-            let look = Look::at(whose, &subject, Pace::Second);
+            let look = Snapshot::at(whose, &subject, Pace::Second);
             let used = look.since(&look, &BTreeSet::new());
             assert!(
                 used.contains_key(*metric) || !look.missing.is_empty(),

@@ -9,7 +9,7 @@ use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
 use super::{Candidate, is_dataset_known};
-use crate::lab::contest::Setting;
+use crate::lab::contest::ContestConfig;
 use crate::lab::dataset::{self, Snapshots};
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
 
@@ -18,17 +18,17 @@ use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
 /// # Errors
 /// When the disk of the home clearly has no room, or a running server does not answer.
 pub fn announce(
-    setting: &Setting<'_>,
+    config: &ContestConfig<'_>,
     past: &Record,
     workload: &'static dyn Workload,
     candidates: &mut [Candidate],
 ) -> Result<()> {
-    let plan = setting.plan;
+    let plan = config.plan;
     let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
         return Ok(());
     };
-    let snapshots = Snapshots::new(setting.home);
-    let copies = copies_with_snapshot(setting.home.root());
+    let snapshots = Snapshots::new(config.home);
+    let copies = copies_with_snapshot(config.home.root());
     let mut need = Need::default();
     let mut to_load: Vec<&Contender> = Vec::new();
     let mut keys = BTreeSet::new();
@@ -65,10 +65,10 @@ pub fn announce(
         let names: Vec<&str> = to_load.iter().map(|one| one.name.as_str()).collect();
         // Contenders may store the same rows differently; the first one stands for all.
         let sentence = sentence(extent, &plan.workload_of(first).parameters);
-        setting.console.say(&format!(
+        config.console.say(&format!(
             "to be loaded into `{}`: {sentence}{each}",
             names.join("`, `")
         ));
     }
-    need.check(setting.home.root(), workload)
+    need.check(config.home.root(), workload)
 }

@@ -18,12 +18,12 @@ const NOTICE: Duration = Duration::from_millis(20);
 
 /// Running pulses. Dropped means ended, with the server awake.
 #[derive(Debug)]
-pub struct Pulses {
+pub struct SlowdownInjector {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<(Duration, Duration)>>,
 }
 
-impl Pulses {
+impl SlowdownInjector {
     /// Begins to stop the process group `group` as `injection` says. The server is awake now.
     pub fn start(group: i32, injection: &Injection) -> Self {
         let over = Arc::new(AtomicBool::new(false));
@@ -50,7 +50,7 @@ impl Pulses {
     }
 }
 
-impl Drop for Pulses {
+impl Drop for SlowdownInjector {
     fn drop(&mut self) {
         self.join();
     }
@@ -123,7 +123,7 @@ mod tests {
             stopped_share: 0.3,
             period_s: 0.02,
         };
-        let pulses = Pulses::start(child.id() as i32, &injection);
+        let pulses = SlowdownInjector::start(child.id() as i32, &injection);
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut seen_stopped = false;
         while !seen_stopped && Instant::now() < deadline {

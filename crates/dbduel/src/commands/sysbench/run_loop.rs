@@ -1,4 +1,4 @@
-//! The course of a run: it begins, is reported about, and ends. Knows no test.
+//! The loop of a run: it begins, is reported about, and ends. Knows no test.
 
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
     }
     load.begin();
     let began = Instant::now();
-    let mut course = Course {
+    let mut run = RunLoop {
         general,
         load,
         reports,
@@ -89,10 +89,10 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
         whole_began: began,
         fresh: IntervalStats::default(),
     };
-    course.follow()
+    run.follow()
 }
 
-struct Course<'a> {
+struct RunLoop<'a> {
     general: &'a General,
     load: &'a mut Load,
     reports: &'a mut dyn Reports,
@@ -105,7 +105,7 @@ struct Course<'a> {
     fresh: IntervalStats,
 }
 
-impl Course<'_> {
+impl RunLoop<'_> {
     fn follow(&mut self) -> Result<u8, Stop> {
         let general = self.general;
         let began = self.began;
@@ -270,7 +270,7 @@ impl Course<'_> {
     /// The user wants an end: running events are finished if they do not take long, and what was done is reported.
     fn interrupt(&mut self) -> Result<u8, Stop> {
         self.load.stop();
-        console::complain("dbduel: interrupted; a second signal ends at once");
+        console::status_line("dbduel: interrupted; a second signal ends at once");
         let deadline = Instant::now() + PATIENCE;
         while !self.load.wait(deadline.min(Instant::now() + PAUSE)) {
             if interrupt::urgency() >= Urgency::Stop {

@@ -13,14 +13,14 @@ const NOTICE: u64 = 3;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Voice {
+pub struct Logger {
     /// 0 fatal, 1 alerts, 2 warnings, 3 notices, 4 information, 5 debugging.
     pub verbosity: u64,
 }
 
-impl Voice {
+impl Logger {
     /// For what sysbench says of its options before it looks at their verbosity.
-    pub const ALWAYS: Voice = Voice { verbosity: 2 };
+    pub const ALWAYS: Logger = Logger { verbosity: 2 };
 
     fn say(self, level: u64, text: &str) {
         if self.verbosity < level {

@@ -7,7 +7,7 @@ use std::fs;
 use dbduel_load::lua::{DeclaredOption, OptionKind, OptionValue};
 
 use super::Stop;
-use super::say::Voice;
+use super::logger::Logger;
 use super::table::{Section, Spec};
 
 /// The most configuration files that may name one another.
@@ -62,7 +62,7 @@ impl Written {
     }
 
     /// Says that nobody knows an option of a configuration file, which has no effect then.
-    pub fn ignore(&self, voice: Voice) {
+    pub fn ignore(&self, voice: Logger) {
         let shown = self.shown();
         voice.warning(&format!("unknown option {shown} is ignored"));
     }
@@ -195,12 +195,12 @@ pub fn key(name: &str) -> String {
 
 /// Options with values of their types.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct ParsedOptions {
     values: BTreeMap<String, OptionValue>,
     written: Vec<Written>,
 }
 
-impl Given {
+impl ParsedOptions {
     /// Reads the options that are in the sections, and returns the others.
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl Given {
     pub fn read_all(
         specs: &[&'static [Spec]],
         options: Vec<Written>,
-        voice: Voice,
+        voice: Logger,
     ) -> Result<Self, Stop> {
         let all = || specs.iter().copied().flatten();
         for option in &options {
@@ -272,7 +272,7 @@ impl Given {
                 })?;
             values.insert(name, value);
         }
-        Ok(Given { values, written })
+        Ok(ParsedOptions { values, written })
     }
 
     /// The values by names with underscores.
@@ -383,9 +383,9 @@ mod tests {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn general(text: &str) -> Result<Given, Stop> {
+    fn general(text: &str) -> Result<ParsedOptions, Stop> {
         let sorted = Words::sort(&words(text))?;
-        Ok(Given::read(table::GENERAL, sorted.options)?.0)
+        Ok(ParsedOptions::read(table::GENERAL, sorted.options)?.0)
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
         .unwrap();
         assert_eq!(sorted.test.as_deref(), Some("cpu"));
         assert_eq!(sorted.command.as_deref(), Some("run"));
-        let (given, rest) = Given::read(table::GENERAL, sorted.options).unwrap();
+        let (given, rest) = ParsedOptions::read(table::GENERAL, sorted.options).unwrap();
         assert!(rest.is_empty());
         assert_eq!(given.number("threads"), 3.0);
         assert_eq!(given.number("report-interval"), 1.0);
@@ -440,7 +440,7 @@ mod tests {
     fn an_unknown_option_is_refused_with_a_hint() {
         let refuse = |word: &str| {
             let written = Words::sort(&words(word)).unwrap().options;
-            Given::read_all(&[table::OLTP], written, Voice { verbosity: 0 })
+            ParsedOptions::read_all(&[table::OLTP], written, Logger { verbosity: 0 })
                 .unwrap_err()
                 .to_string()
         };
@@ -473,8 +473,8 @@ mod tests {
         assert!(given.switch("histogram"));
         assert_eq!(given.text("mysql-user"), "a # b");
         let options = Words::sort(&words(&format!("--config-file={}", path.display())));
-        let (_, rest) = Given::read(table::GENERAL, options.unwrap().options).unwrap();
-        let rest = Given::read_all(&[table::OLTP], rest, Voice { verbosity: 0 });
+        let (_, rest) = ParsedOptions::read(table::GENERAL, options.unwrap().options).unwrap();
+        let rest = ParsedOptions::read_all(&[table::OLTP], rest, Logger { verbosity: 0 });
         assert!(rest.is_ok(), "an unknown option is left out");
         fs::write(&path, "mysql-user='a").unwrap();
         let error = general(&format!("--config-file={}", path.display())).unwrap_err();

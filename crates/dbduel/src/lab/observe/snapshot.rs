@@ -7,13 +7,13 @@ use super::{Kind, Missing, Pace, SAMPLERS, Subject, Value, Whose};
 
 /// The values of every sampler at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Look {
+pub struct Snapshot {
     values: Vec<Value>,
     /// Samplers without values, and why.
     pub missing: BTreeMap<&'static str, String>,
 }
 
-impl Look {
+impl Snapshot {
     /// Asks the samplers of `whose` that may be asked at this pace.
     #[must_use]
     pub fn at(whose: Whose, subject: &Subject, pace: Pace) -> Self {
@@ -38,7 +38,7 @@ impl Look {
     /// Values of threads are summed: over all threads, over the threads of `connections` as
     /// `connections_…`, and over other threads that have a name of their own as `thread_NAME_…`.
     #[must_use]
-    pub fn since(&self, earlier: &Look, connections: &BTreeSet<u32>) -> BTreeMap<String, f64> {
+    pub fn since(&self, earlier: &Snapshot, connections: &BTreeSet<u32>) -> BTreeMap<String, f64> {
         let before: BTreeMap<(&str, Option<u32>), f64> = earlier
             .values
             .iter()
@@ -76,23 +76,23 @@ impl Look {
 }
 
 /// A look at everything that processes and the machine count.
-pub(super) struct Looks {
+pub(super) struct Snapshots {
     /// When.
     pub at: Instant,
     /// At the server.
-    pub server: Look,
+    pub server: Snapshot,
     /// At the load process.
-    pub load: Look,
+    pub load: Snapshot,
     /// At the machine.
-    pub host: Look,
+    pub host: Snapshot,
 }
 
-impl Looks {
-    /// Looks at a server and a load process, and at the machine that they run on.
+impl Snapshots {
+    /// Snapshots at a server and a load process, and at the machine that they run on.
     pub fn now(server: &Subject, load: &Subject, pace: Pace) -> Self {
-        let host = Look::at(Whose::Machine, server, pace);
-        let load = Look::at(Whose::Process, load, pace);
-        let server = Look::at(Whose::Process, server, pace);
+        let host = Snapshot::at(Whose::Machine, server, pace);
+        let load = Snapshot::at(Whose::Process, load, pace);
+        let server = Snapshot::at(Whose::Process, server, pace);
         Self {
             at: Instant::now(),
             server,
@@ -104,7 +104,7 @@ impl Looks {
     /// What was used since `earlier`, by source and metric.
     pub fn since(
         &self,
-        earlier: &Looks,
+        earlier: &Snapshots,
         connections: &BTreeSet<u32>,
     ) -> Vec<(&'static str, BTreeMap<String, f64>)> {
         let none = BTreeSet::new();
@@ -162,34 +162,35 @@ mod tests {
 
     #[test]
     fn work_between_two_looks_is_seen() {
-        let before = Look::at(Whose::Process, &own(), Pace::Slice);
+        let before = Snapshot::at(Whose::Process, &own(), Pace::Slice);
         let deadline = std::time::Instant::now() + std::time::Duration::from_millis(60);
         let mut spins = 0u64;
         while std::time::Instant::now() < deadline {
             spins = std::hint::black_box(spins + 1);
         }
-        let used = Look::at(Whose::Process, &own(), Pace::Slice).since(&before, &BTreeSet::new());
+        let used =
+            Snapshot::at(Whose::Process, &own(), Pace::Slice).since(&before, &BTreeSet::new());
         assert!(used["on_cpu_s"] > 0.0, "{used:?}");
         assert!(used["resident_bytes"] > 0.0, "{used:?}");
     }
 
     #[test]
     fn threads_that_end_or_begin_do_not_spoil_a_sum() {
-        let earlier = Look {
+        let earlier = Snapshot {
             values: vec![
                 thread("on_cpu_s", 1, "connection", 5.0),
                 thread("on_cpu_s", 2, "ib_log_writer", 7.0),
                 thread("on_cpu_s", 3, "ended", 9.0),
             ],
-            ..Look::default()
+            ..Snapshot::default()
         };
-        let now = Look {
+        let now = Snapshot {
             values: vec![
                 thread("on_cpu_s", 1, "connection", 6.5),
                 thread("on_cpu_s", 2, "ib_log_writer", 7.25),
                 thread("on_cpu_s", 4, "ib_pg_flush-1", 0.5),
             ],
-            ..Look::default()
+            ..Snapshot::default()
         };
         let used = now.since(&earlier, &BTreeSet::from([1]));
         assert_eq!(used["on_cpu_s"], 2.25);
@@ -201,19 +202,19 @@ mod tests {
 
     #[test]
     fn a_counter_that_shrinks_says_nothing_and_a_gauge_says_what_it_is() {
-        let earlier = Look {
+        let earlier = Snapshot {
             values: vec![
                 Value::counter("disk_reads_count", 9.0),
                 Value::gauge("dirty_bytes", 100.0),
             ],
-            ..Look::default()
+            ..Snapshot::default()
         };
-        let now = Look {
+        let now = Snapshot {
             values: vec![
                 Value::counter("disk_reads_count", 2.0),
                 Value::gauge("dirty_bytes", 40.0),
             ],
-            ..Look::default()
+            ..Snapshot::default()
         };
         let used = now.since(&earlier, &BTreeSet::new());
         assert_eq!(used.get("disk_reads_count"), None);

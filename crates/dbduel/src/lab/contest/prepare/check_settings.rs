@@ -6,55 +6,55 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_record::plan::Contender;
 
-use super::{interview, sandboxed};
+use super::{read_settings, sandboxed};
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
-use crate::lab::contest::Setting;
-use crate::lab::contest::arena::{Place, Resident, run_name};
+use crate::lab::contest::ContestConfig;
+use crate::lab::contest::arena::{ContenderServer, Place, run_name};
 use crate::lab::inspect::live;
 use crate::lab::server::{Meaning, Progress as _, ServerName, orphans};
 
-/// Asks every contender's server, one at a time. `setting.record` names the sandboxes and need not exist.
+/// Asks every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
 ///
 /// # Errors
 /// When a server cannot be had, refuses a setting, does not start or does not answer.
-pub fn rehearse(setting: &Setting<'_>) -> Result<Vec<ServerEvidence>> {
-    let record = std::path::absolute(setting.record)?;
+pub fn rehearse(config: &ContestConfig<'_>) -> Result<Vec<ServerEvidence>> {
+    let record = std::path::absolute(config.record)?;
     // Sandboxes of a record that is not there are removed at the next start, should this one be killed.
-    orphans::note_record(setting.home, &run_name(setting), &record)?;
-    let contenders = setting.plan.contenders.iter().enumerate();
+    orphans::note_record(config.home, &run_name(config), &record)?;
+    let contenders = config.plan.contenders.iter().enumerate();
     let evidence = contenders
         .map(|(number, contender)| {
             interrupt::check()?;
-            ask(setting, number, contender)
+            ask(config, number, contender)
         })
         .collect();
-    let _ = orphans::remove_leftovers(setting.home);
+    let _ = orphans::remove_leftovers(config.home);
     evidence
 }
 
-fn ask(setting: &Setting<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
+fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running { address, user } = &name.meaning {
-        return live::of_contender(contender, address, user.as_deref(), setting.plan);
+        return live::of_contender(contender, address, user.as_deref(), config.plan);
     }
     // What the server remarks on its settings shows in what it made of them.
-    let (sandbox, _) = sandboxed::create(setting, number, contender, &name)?;
-    let mut resident = sandboxed::start_empty(setting, contender, sandbox)?;
-    let evidence = answers(setting, &mut resident);
-    leave(setting, resident)?;
+    let (sandbox, _) = sandboxed::create(config, number, contender, &name)?;
+    let mut resident = sandboxed::start_empty(config, contender, sandbox)?;
+    let evidence = answers(config, &mut resident);
+    leave(config, resident)?;
     let mut evidence = evidence?;
     evidence.source = format!("{}, started for the audit", contender.server);
     Ok(evidence)
 }
 
-fn answers(setting: &Setting<'_>, resident: &mut Resident) -> Result<ServerEvidence> {
-    let deadline = Duration::from_secs_f64(setting.plan.limits.statement_s);
+fn answers(config: &ContestConfig<'_>, resident: &mut ContenderServer) -> Result<ServerEvidence> {
+    let deadline = Duration::from_secs_f64(config.plan.limits.statement_s);
     let mut connection = resident.connect(deadline)?;
-    let (address, _) = resident.way_in()?;
+    let (address, _) = resident.endpoint()?;
     let mut evidence = live::evidence(&resident.name, &mut connection)?;
     evidence.connection.transport = Some(live::transport(&address));
-    evidence.build = Some(interview::describe(resident, &mut connection));
+    evidence.build = Some(read_settings::describe(resident, &mut connection));
     if let Place::Sandboxed(own) = &resident.place {
         let log = std::fs::read(own.sandbox.log()).unwrap_or_default();
         evidence.error_log = Some(String::from_utf8_lossy(&log).into_owned());
@@ -63,13 +63,13 @@ fn answers(setting: &Setting<'_>, resident: &mut Resident) -> Result<ServerEvide
 }
 
 /// Stops the server and removes its sandbox.
-fn leave(setting: &Setting<'_>, resident: Resident) -> Result<()> {
+fn leave(config: &ContestConfig<'_>, resident: ContenderServer) -> Result<()> {
     let Place::Sandboxed(own) = resident.place else {
         return Ok(());
     };
     let stage = format!("{}: stopping", resident.name);
-    setting.console.stage(&stage);
-    let deadline = Duration::from_secs_f64(setting.plan.limits.server_stop_s);
+    config.console.stage(&stage);
+    let deadline = Duration::from_secs_f64(config.plan.limits.server_stop_s);
     if let Some(server) = own.server {
         server.stop(deadline)?;
     }
