@@ -6,9 +6,9 @@
 //!
 //! ```text
 //! parsed_options ─► general ─┬► machine (cpu, memory, threads, mutex) ┐
-//!                                   ├► file_io                               ├► run_loop ─► page
-//!                                   ├► native (the built-in SQL tests)       │
-//!                                   └► script (everything else, in Lua)      ┘
+//!                            ├► file_io                               ├► run_loop ─► page
+//!                            ├► native (the built-in SQL tests)       │
+//!                            └► script (everything else, in Lua)      ┘
 //! ```
 
 mod file_io;

@@ -184,7 +184,8 @@ mod tests {
         assert_eq!(written.len(), 3);
         assert!(written.iter().all(|row| &row[6] == "less"), "{written:?}");
         let json = fs::read_to_string(at("report.json")).unwrap();
-        assert!(json.contains("\"schema_version\": 2"));
+        let version = judge::summary::SCHEMA_VERSION;
+        assert!(json.contains(&format!("\"schema_version\": {version}")));
         let schema = fs::read_to_string(at("report.schema.json")).unwrap();
         assert_eq!(schema, report::json::schema_text());
         assert!(export(&arguments).is_err(), "files are not overwritten");

@@ -426,14 +426,11 @@ mod tests {
             ["a", "b"]
         );
         assert!(general("").unwrap().list("mysql-socket").is_empty());
-        for bad in [
-            "--threads=abc",
-            "--time=1s",
-            "--histogram=maybe",
-            "--thread-stack-size=1X",
-        ] {
+        for bad in ["--threads=abc", "--time=1s", "--histogram=maybe"] {
             assert!(matches!(general(bad), Err(Stop::Usage(_))), "{bad}");
         }
+        let size = general("--thread-stack-size=1X");
+        assert!(matches!(size, Err(Stop::Fatal(_))));
     }
 
     #[test]
@@ -449,10 +446,7 @@ mod tests {
             "invalid option: --table_sise=3; did you mean --table-size?"
         );
         assert_eq!(refuse("--foo"), "invalid option: --foo");
-        assert_eq!(
-            refuse("--auto-inc=5"),
-            "invalid option: --auto-inc=5; it takes on or off"
-        );
+        assert_eq!(refuse("--auto-inc=5"), "invalid option: --auto-inc=5");
     }
 
     #[test]
