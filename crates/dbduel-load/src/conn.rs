@@ -445,8 +445,8 @@ impl Conn {
 }
 
 impl Drop for Conn {
-    /// Says goodbye, or else the server would count an aborted client. One attempt that does not wait: a
-    /// frozen server must not hold anybody up.
+    /// Sends a quit command, or else the server would count an aborted client. One attempt that does not wait, because the
+    /// server may be frozen.
     fn drop(&mut self) {
         self.out.clear();
         command::quit(&mut self.out);

@@ -79,10 +79,10 @@ pub struct FillReport {
 }
 
 /// Creates the workload's tables and fills them, then does what is to be done after the rows are in.
-/// `parameters` are resolved. An earlier attempt at the same content that was interrupted is gone on with.
+/// `parameters` are resolved. An earlier attempt at the same content that was interrupted is resumed.
 ///
 /// # Errors
-/// [`FillError`]; tables may then exist in part: another attempt goes on with them, and [`clear`] takes
+/// [`FillError`]; tables may then exist in part: another attempt resumes, and [`clear`] takes
 /// them away.
 pub fn fill(
     workload: &dyn Workload,

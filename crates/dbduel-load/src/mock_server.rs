@@ -40,7 +40,7 @@ pub struct Served {
     pub answered: Instant,
 }
 
-/// How a stand-in answers.
+/// How a mock server answers.
 #[derive(Debug, Clone)]
 pub enum Role {
     /// At once.
@@ -49,7 +49,7 @@ pub enum Role {
     Scripted(Vec<Act>),
 }
 
-/// A running stand-in. Dropping it ends it.
+/// A running mock server. Dropping it ends it.
 #[derive(Debug)]
 pub struct MockServer {
     path: PathBuf,
@@ -89,7 +89,7 @@ impl MockServer {
         let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
         let shared = Arc::clone(&stage);
         let handle = std::thread::Builder::new()
-            .name("stand-in".to_owned())
+            .name("mock server".to_owned())
             .spawn(move || {
                 // Clients notice a broken event loop as a lost connection.
                 let _ = serve(&listener, &role, &shared, |bell| {
@@ -98,7 +98,7 @@ impl MockServer {
             })?;
         let bell = bell_receiver
             .recv()
-            .map_err(|_| io::Error::other("a stand-in could not make its event loop"))?;
+            .map_err(|_| io::Error::other("a mock server could not make its event loop"))?;
         Ok(MockServer {
             path: path.to_owned(),
             bell,
@@ -202,7 +202,7 @@ fn watch_door(knocked: Rc<Cell<bool>>) -> Task<()> {
     })
 }
 
-/// A connection that breaks is the client's business; to the stand-in it is over.
+/// A connection that breaks is the client's business; to the mock server it is over.
 async fn until_closed(connection: impl Future<Output = io::Result<()>>) {
     let _ = connection.await;
 }
@@ -296,7 +296,7 @@ fn keep(stage: &Stage, heard: Instant) {
     }
 }
 
-/// What a statement looks like, as far as the stand-ins care: a query has one row of numbers.
+/// What a statement looks like, as far as the mock servers care: a query has one row of numbers.
 fn shape(sql: &[u8]) -> Shape {
     let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
     let is_query = sql

@@ -49,7 +49,7 @@ fn a_deadlock_is_rolled_back_and_tried_again() {
         .iter()
         .filter(|sql| *sql == "ROLLBACK")
         .count() as u64;
-    // The stand-in keeps the first ten thousand statements, those before the slice among them.
+    // The mock server keeps the first ten thousand statements, those before the slice among them.
     assert!(
         rollbacks >= deadlocks.min(10_000 - 100),
         "{rollbacks} rollbacks for {deadlocks} deadlocks"

@@ -156,7 +156,7 @@ pub enum Event {
     ServerDied {
         /// Name of the contender.
         contender: String,
-        /// How it ended, and the last words of its log.
+        /// How it ended, and the end of its log.
         how: String,
     },
     /// A server that had died answers again.

@@ -1,6 +1,6 @@
 //! The manifest: digests of every file of a record, a line each time that a run on it ends.
 //!
-//! Says whether the files are still what they were then, and when the run was gone on with, whether
+//! Says whether the files are still what they were then, and when the run was resumed, whether
 //! what was there before was only added to. It does not know what the files mean. Somebody who edits a
 //! record can write a new manifest too: that shows in the manifest's own digest, which reports cite.
 //!
@@ -23,7 +23,7 @@ use crate::whole::{DEPTH_MAX, is_half_written};
 /// The manifest's file.
 pub const MANIFEST: &str = "manifest.jsonl";
 
-/// What may lawfully become of a file while a run is gone on with.
+/// Allowed changes to a file when a run is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Nothing.

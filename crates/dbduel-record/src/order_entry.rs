@@ -37,7 +37,7 @@ pub struct Constraint {
     pub think_mean_s: f64,
 }
 
-/// The constraints of all classes. The throughput (NOPM) is the number of committed or lawfully rolled
+/// The constraints of all classes. The throughput (NOPM) is the number of committed or intentionally rolled
 /// back `new-order` per minute.
 pub const CONSTRAINTS: [Constraint; 5] = [
     Constraint {

@@ -32,7 +32,7 @@ pub(super) enum Input {
 }
 
 /// What this process reads orders from. Standard input is empty from then on, because what a script, a library or a child
-/// process would read there is orders. To be called before anybody has read it.
+/// process would read there is orders. Call it before the first read.
 ///
 /// # Errors
 /// When the system gives no descriptor, or there is no `/dev/null`.

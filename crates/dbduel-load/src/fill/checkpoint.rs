@@ -1,8 +1,8 @@
 //! What of a filling is done already: a table beside those that are filled, so that an interrupted
-//! filling can be gone on with.
+//! filling can be resumed.
 //!
 //! A line is written in the transaction that brings the rows it speaks of. Engines without transactions
-//! may have kept rows without their line, so the rows of a table are counted before it is gone on with.
+//! may have kept rows without their line, so the rows of a table are counted before it is resumed.
 //! The table is there only while a filling is unfinished.
 
 use std::collections::BTreeMap;

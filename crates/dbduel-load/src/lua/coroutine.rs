@@ -37,7 +37,7 @@ impl Coroutine {
         })
     }
 
-    /// Lets it go on with an answer until it asks for something.
+    /// Resumes it with an answer until it asks for something.
     #[inline]
     pub(super) fn resume(&self, lua: &Lua, mut answer: Answer) -> Result<Asked, ScriptError> {
         loop {
@@ -152,7 +152,7 @@ fn push(lua: &Lua, state: *mut ffi::lua_State, answer: Answer) -> mlua::Result<c
     Ok(count)
 }
 
-/// What is asked for by the last words on a stack.
+/// What is asked for by the last machine words on a stack.
 ///
 /// # Safety
 /// The state waits, and has so many words on its stack.

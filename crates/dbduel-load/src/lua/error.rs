@@ -76,7 +76,7 @@ pub enum ScriptError {
     /// Nobody wants it any more.
     #[error("the script was told to end")]
     Cancelled,
-    /// A thread or an event loop cannot be had, or a thread broke.
+    /// The system gave no thread or event loop, or a thread broke.
     #[error("cannot run the script's clients: {0}")]
     System(#[from] std::io::Error),
 }

@@ -319,7 +319,7 @@ impl State {
         Ok(Answer::Words(words))
     }
 
-    /// Lets the script go on with an answer until it asks for something.
+    /// Resumes the script with an answer until it asks for something.
     #[inline]
     pub(super) fn resume(&self, answer: Answer) -> Result<Asked, ScriptError> {
         let Some(coroutine) = &self.coroutine else {

@@ -159,7 +159,7 @@ impl Gate {
         self.go_on();
     }
 
-    /// A worker goes on with an event that it had begun and could not end.
+    /// A worker resumes an event that it had begun and could not end.
     #[inline]
     pub fn go_on(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);

@@ -57,7 +57,7 @@ pub trait Client: Sized + 'static {
 /// What a transaction that ended well left behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trace {
-    /// Nothing that anybody keeps.
+    /// Nothing that is kept.
     #[default]
     Plain,
     /// A number that must still be there after a crash.

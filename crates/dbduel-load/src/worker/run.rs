@@ -245,7 +245,7 @@ const RECONNECTED: Counts = Counts {
     ..Counts::NONE
 };
 
-/// Begins the next event, or goes on with the one that a lost connection has interrupted. Returns when it is or was due;
+/// Begins the next event, or resumes the one that a lost connection has interrupted. Returns when it is or was due;
 /// none when the run is over.
 async fn begin_next(
     context: &RunContext,

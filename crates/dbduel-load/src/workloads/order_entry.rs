@@ -1,6 +1,6 @@
 //! Order entry, derived from TPC-C: five transactions of a wholesale supplier.
 //!
-//! The metric is NOPM, New-Orders per minute, which counts every New-Order that ended lawfully: the one in
+//! The metric is NOPM, New-Orders per minute, which counts every completed New-Order: the one in
 //! a hundred that is rolled back on purpose too. Results are unaudited and not comparable with published
 //! TPC-C results.
 //!

@@ -124,7 +124,7 @@ fn read_lines(manifest: &[u8], check: &mut Check) {
     }
 }
 
-/// True when the journal, unchanged as far as it was sealed, goes on with what a run writes first, be it torn.
+/// True when the journal, unchanged as far as it was sealed, continues with what a run writes first, even torn.
 fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
     let Some(sealed) = last.files.get(EVENTS) else {
         return Ok(false);

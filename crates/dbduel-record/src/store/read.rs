@@ -46,7 +46,7 @@ pub struct ContenderFiles {
     pub status_before: BTreeMap<String, String>,
     /// `status.after.tsv`: counters when that stint ended; empty when the server did not live to say.
     pub status_after: BTreeMap<String, String>,
-    /// Counters of the stints after the first: after a crash, or when the contest was gone on with.
+    /// Counters of the stints after the first: after a crash, or when the contest was resumed.
     pub later_stints: Vec<Stint>,
     /// `session.tsv`: session variables of a connection of the load.
     pub session: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Records and their manifests: what is lawful, and what is found out.
+//! Records and their manifests: allowed changes, and detected ones.
 
 use std::fs;
 use std::path::Path;

@@ -8,7 +8,7 @@ use crate::packet::{Event, PAYLOAD_LIMIT, PacketReader};
 use crate::reply::Completion;
 use crate::server::ReplyWriter;
 
-/// What the stand-in server can do. MariaDB's extended bits are left out, and so is TLS.
+/// What the mock server can do. MariaDB's extended bits are left out, and so is TLS.
 const CAPABILITIES: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::CONNECT_WITH_DATABASE.0

@@ -70,7 +70,7 @@ pub(super) fn covers_until_ms(record: &Path) -> Option<u64> {
 const LAST_WRITTEN: &str = "report.json";
 
 /// Makes all reports of a record again from what is in it, and changes nothing else there: not even a torn last
-/// line, which whoever goes on with the record completes. The record is held since before it was read. Gives the names
+/// line, which the next run on the record completes. The record is held since before it was read. Gives the names
 /// of what was written.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `dbduel run`: an experiment file, or a record to go on with.
+//! `dbduel run`: an experiment file, or a record to resume.
 
 mod extension;
 mod new_record;
@@ -103,7 +103,7 @@ pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     }
 }
 
-/// Goes on with what is in a directory: a record or a sweep.
+/// Resumes what is in a directory: a record or a sweep.
 fn resume_target(
     home: Option<PathBuf>,
     arguments: &Arguments,

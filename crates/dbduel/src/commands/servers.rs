@@ -1,4 +1,4 @@
-//! `dbduel servers`: what can be had, what is here, fetching and removing.
+//! `dbduel servers`: lists, installs and removes server builds.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

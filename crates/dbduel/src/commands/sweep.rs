@@ -82,7 +82,7 @@ pub fn start(
     let dir = run::new_place(results, file.path)?;
     write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
         .and_then(|()| {
-            // Written last: a directory with it can be gone on with.
+            // Written last: a directory with it can be resumed.
             let plan = serde_json::to_vec_pretty(&sweep)?;
             write_whole(&dir.join(SWEEP), &plan, FILE_MODE)
         })
@@ -97,7 +97,7 @@ pub fn start(
     .resume()
 }
 
-/// Goes on with a sweep where it stopped.
+/// Resumes a sweep where it stopped.
 ///
 /// # Errors
 /// When it cannot be read or a contest cannot be conducted.

@@ -51,7 +51,7 @@ pub struct OrderCell {
     pub nopm: Figure,
     /// The same of every counted slice, in the order in which they ran.
     pub nopm_by_slice: Vec<SliceNopm>,
-    /// New-Orders that ended lawfully.
+    /// Completed New-Orders.
     pub new_orders: u64,
     /// How many of them were rolled back on purpose; absent when the record does not say.
     pub rolled_back: Option<u64>,

@@ -252,7 +252,7 @@ impl LoadProcess {
         self.failed(&format!("it answered out of turn: {answer:?}"))
     }
 
-    /// Nothing more can be had from it. How it ended says more than what was noticed first.
+    /// It sends nothing more. How it ended says more than what was noticed first.
     fn failed(&mut self, what: &str) -> anyhow::Error {
         self.is_broken = true;
         let mut ended = None;

@@ -1,7 +1,7 @@
 //! Faults in pairs, drawn from a seed, at drawn moments of a real contest: after each, what was measured before is unchanged,
 //! and the contest comes to its end when it is resumed.
 //!
-//! `DBDUEL_CHAOS_SECONDS` says how long to go on with new rounds (60 by default), `DBDUEL_CHAOS_SEED` with which to begin.
+//! `DBDUEL_CHAOS_SECONDS` says how long to begin new rounds (60 by default), `DBDUEL_CHAOS_SEED` with which to begin.
 
 mod clock;
 mod fault;

@@ -21,7 +21,7 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// A source without the tests in it, whose doings are their own business. Only a module with a body ends the
+/// A source without the tests in it. Only a module with a body ends the
 /// product: declarations of test modules stand among those of others.
 fn product(text: &str) -> &str {
     let mut from = 0;
@@ -167,4 +167,74 @@ fn every_path_on_the_map_exists() {
             .any(|folder| root.join(folder).join(path).exists());
         assert!(is_there, "`{path}` is on the map and not there");
     }
+}
+
+/// Words that no text of the project uses: where the field has a plain term, it is in brackets.
+const BANNED: &[&str] = &[
+    "go on with", // resume
+    "goes on with",
+    "gone on with",
+    "going on with",
+    "can be had", // available
+    "cannot be had",
+    "lawful",     // allowed, valid
+    "last words", // end of the log, of the output
+    "heed",       // take into account
+    "mend",       // fix
+    "doings",
+    "parcel",   // work unit
+    "crew",     // worker pool
+    "stand-in", // mock
+    "anybody",
+];
+
+#[test]
+fn texts_have_none_of_the_banned_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    let mut folders = vec![
+        root.join("crates"),
+        root.join("docs"),
+        root.join("experiments"),
+    ];
+    let mut files: Vec<PathBuf> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "GLOSSARY.md",
+        "CONTRIBUTING.md",
+    ]
+    .iter()
+    .map(|name| root.join(name))
+    .collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_text = |path: &Path| {
+                let extension = path.extension().and_then(|extension| extension.to_str());
+                matches!(extension, Some("rs" | "md" | "html" | "lua" | "toml"))
+            };
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_text(&path) && !path.ends_with("house.rs") {
+                files.push(path);
+            }
+        }
+    }
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        for (number, line) in text.lines().enumerate() {
+            for word in BANNED {
+                let is_whole = |(at, _): (usize, &str)| {
+                    let is_letter =
+                        |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+                    !is_letter(line[..at].chars().next_back())
+                        && !is_letter(line[at + word.len()..].chars().next())
+                };
+                if line.match_indices(word).any(is_whole) {
+                    found.push(format!("{}:{}: {word}", path.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

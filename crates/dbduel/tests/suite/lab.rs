@@ -210,7 +210,7 @@ impl Lab {
         self.spawn_command(self.run_command())
     }
 
-    /// Goes on with the record and leaves that running.
+    /// Resumes the record and leaves that running.
     pub fn spawn_resumed(&self) -> Child {
         self.spawn_command(self.resume_command())
     }

@@ -130,7 +130,7 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     assert_eq!(run.wait().unwrap().signal(), Some(9));
     let killed = &records(&dir, &plan)[extended];
 
-    // It goes on with the extension that it has, and gets no second one for the same time.
+    // It resumes the extension that it has, and gets no second one for the same time.
     let output = lab.resume();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");

@@ -1,4 +1,4 @@
--- How Rust and a script talk: the script asks, and Rust lets it go on with the answer.
+-- How Rust and a script talk: the script asks, and Rust resumes it with the answer.
 --
 -- Every chunk of the prelude is called with the table of native functions, which answer at once. Whatever waits for a
 -- server, for time or for other clients is asked for: in words by `ask`, and what every event needs by functions of C, which

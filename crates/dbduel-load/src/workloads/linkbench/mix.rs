@@ -77,7 +77,7 @@ impl Mix {
         }
     }
 
-    /// The next operation; `has_history` when there is a long list to go on with.
+    /// The next operation; `has_history` when there is a long list to continue.
     #[inline]
     pub(super) fn draw(&self, random: &mut Random, has_history: bool) -> Class {
         let at = random.uniform() * 100.0;

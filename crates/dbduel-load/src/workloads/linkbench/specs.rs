@@ -248,7 +248,7 @@ const MIX: &[ParameterSpec] = &[
     percent(
         "getlinklist_history",
         0.3,
-        "Percent of `getlinklist` that go on with a long list read earlier.",
+        "Percent of `getlinklist` that continue a long list read earlier.",
     ),
 ];
 

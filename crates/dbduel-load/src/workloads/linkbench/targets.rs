@@ -48,7 +48,7 @@ impl Targets {
         id2 - id2 % member.clients + member.client
     }
 
-    /// So many ids for one multiget, different ones if that can be had.
+    /// So many ids for one multiget, different ones if there are enough.
     pub(super) fn draw_several(
         self,
         id1: u64,

@@ -111,7 +111,7 @@ impl NewOrder {
         self.input.draw(home, random, settings);
     }
 
-    /// Enters the order. One with an invalid item is rolled back, which is a lawful end too.
+    /// Enters the order. One with an invalid item is rolled back, which counts as completed too.
     pub(super) async fn new_order(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
         if self.is_grouped {
             self.in_groups(conn).await

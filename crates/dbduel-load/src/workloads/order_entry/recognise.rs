@@ -3,7 +3,7 @@
 //! Other tools use the same table names; their data are recognised and refused, with the reason.
 
 use super::schema::{COMPLETE, FACTS, specified};
-use super::settings::{Settings, lawful};
+use super::settings::{Settings, allowed_constants};
 use super::values::constants_fit;
 use crate::blocking::{Connection, QueryError};
 use crate::fill::RESUME;
@@ -41,7 +41,7 @@ pub enum UnusableData {
     #[error("the data were filled with another `scale` than asked for; fill them again")]
     Scale,
     /// The run's constant for last names does not go with the data's.
-    #[error("`nurand_last` cannot be {run} for data filled with {load}; {}", lawful(*load))]
+    #[error("`nurand_last` cannot be {run} for data filled with {load}; {}", allowed_constants(*load))]
     LastNames {
         /// Constant of the data.
         load: u64,
@@ -117,7 +117,7 @@ const SIGNATURES: &[Signature] = &[
         tool: "go-tpc",
         table: "orders",
         index: Some("idx_order"),
-        why: "the constant of its last names is not kept, so no lawful one can be chosen for a run",
+        why: "the constant of its last names is not kept, so none that fits can be chosen for a run",
     },
     Signature {
         tool: "sysbench-tpcc",

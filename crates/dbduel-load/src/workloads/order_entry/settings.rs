@@ -168,7 +168,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
             "nurand_last",
             format!(
                 "cannot be {run} for data filled with {load}; {}",
-                lawful(load)
+                allowed_constants(load)
             ),
         );
     }
@@ -176,7 +176,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
 }
 
 /// Which constants a run may use, as the end of a sentence.
-pub(super) fn lawful(load: u64) -> String {
+pub(super) fn allowed_constants(load: u64) -> String {
     let example = if load >= 85 { load - 85 } else { load + 85 };
     format!("it must lie 65 to 119, but not 96 or 112, away, as {example} does")
 }
@@ -264,9 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn every_lawful_example_is_lawful() {
+    fn every_example_is_allowed() {
         for load in 0..=255 {
-            let example: u64 = lawful(load).rsplit(' ').nth(1).unwrap().parse().unwrap();
+            let example: u64 = allowed_constants(load)
+                .rsplit(' ')
+                .nth(1)
+                .unwrap()
+                .parse()
+                .unwrap();
             assert!(
                 constants_fit(load, example) && example <= 255,
                 "{load}: {example}"

@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn constants_of_run_and_load_keep_the_distance_of_the_specification() {
-        let lawful: Vec<u64> = (0..=255).filter(|&run| constants_fit(0, run)).collect();
-        assert_eq!(lawful.len(), 53);
+        let allowed_constants: Vec<u64> = (0..=255).filter(|&run| constants_fit(0, run)).collect();
+        assert_eq!(allowed_constants.len(), 53);
         for refused in [0, 64, 96, 112, 120] {
             assert!(
                 !constants_fit(refused, 0) && !constants_fit(0, refused),

@@ -124,7 +124,7 @@ pub struct Counts {
 /// The metric of the order-entry workload.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NewOrders {
-    /// Those that ended lawfully in the measured part.
+    /// Those completed in the measured part.
     pub count: u64,
     /// The same per minute (NOPM).
     pub per_minute: f64,

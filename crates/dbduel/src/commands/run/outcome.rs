@@ -26,7 +26,7 @@ pub(super) fn finish(
         Ok(EndReason::Interrupted) => {
             show(record, options)?;
             console::status_line(&format!(
-                "interrupted; go on with `dbduel run {}`",
+                "interrupted; resume with `dbduel run {}`",
                 record.display()
             ));
             Ok(Exit::Interrupted)

@@ -61,7 +61,7 @@ pub fn seal_ended(record: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends servers that killed runs left behind, and removes what nobody can go on with.
+/// Ends servers that killed runs left behind, and removes what cannot be resumed.
 pub fn clear_leftovers(home: &Home, console: &Console) {
     for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
         let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);

@@ -25,13 +25,13 @@ const ALPHA: f64 = 0.05;
 /// Measures.
 ///
 /// # Errors
-/// When the stand-in or the load process cannot be started, or a slice is lost.
+/// When the mock server or the load process cannot be started, or a slice is lost.
 pub fn measure(set: &Match) -> Result<NullCost> {
     let folder = std::env::temp_dir().join(format!("dbduel-null-{}", std::process::id()));
     std::fs::create_dir(&folder)
         .with_context(|| format!("could not create `{}`", folder.display()))?;
     let measured = against(set, &folder.join("socket"));
-    // The socket went with the stand-in.
+    // The socket went with the mock server.
     let _ = std::fs::remove_dir(&folder);
     measured
 }

@@ -47,7 +47,7 @@ impl Sweep<'_> {
             if !is_cell_over(&record)? {
                 let named = self.named(number);
                 console::status_line(&match record.join(PLAN).is_file() {
-                    true => format!("going on with {named}"),
+                    true => format!("resuming {named}"),
                     false => named,
                 });
                 if !self.is_conducted(number, used_s)? {
@@ -122,7 +122,7 @@ impl Sweep<'_> {
             .run_cell(number, cell, &record, used_s)
             .with_context(|| {
                 format!(
-                    "the sweep stopped at {}; `dbduel run {}` goes on with it",
+                    "the sweep stopped at {}; resume with `dbduel run {}`",
                     self.plan.label(cell),
                     self.dir.display()
                 )
@@ -133,7 +133,7 @@ impl Sweep<'_> {
             let _ = write_reports(self.dir, self.plan);
             ended?;
             console::status_line(&format!(
-                "interrupted; go on with `dbduel run {}`",
+                "interrupted; resume with `dbduel run {}`",
                 self.dir.display()
             ));
             return Ok(false);
@@ -167,7 +167,7 @@ impl Sweep<'_> {
         } else {
             if self.plan.dbduel != env!("CARGO_PKG_VERSION") {
                 bail!(
-                    "`{}` was begun by dbduel {}, and another version may plan its cells otherwise; go on with that one, \
+                    "`{}` was begun by dbduel {}, and another version may plan its cells otherwise; resume with that one, \
                      or make a new sweep",
                     self.dir.display(),
                     self.plan.dbduel

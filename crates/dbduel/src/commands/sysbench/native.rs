@@ -338,7 +338,9 @@ fn drive(
     if is_dry {
         let path = std::env::temp_dir().join(format!("dbduel-dry-{}.sock", std::process::id()));
         let started = MockServer::start(&path, Role::Null).map_err(|error| {
-            Stop::Fatal(format!("cannot start the stand-in of a dry run: {error}"))
+            Stop::Fatal(format!(
+                "cannot start the mock server of a dry run: {error}"
+            ))
         })?;
         run.addresses = vec![mock.insert(started).address()];
         run.tls = Arc::new(Tls::new(TlsMode::Off));

@@ -350,7 +350,7 @@ mod tests {
             ..record.clone()
         };
         given.push(copy_of(&given[1], "archive/1"));
-        // The first was gone on with after it was copied.
+        // The first was resumed after it was copied.
         let mut longer = copy_of(&given[0], "results/0-longer");
         longer.summary.run.ended_ms = longer.summary.run.ended_ms.map(|at_ms| at_ms + 1);
         given.push(longer);

@@ -70,7 +70,7 @@ impl Figure {
 pub enum How {
     /// Committed transactions over measured time.
     Throughput,
-    /// New-Orders that ended lawfully over measured minutes.
+    /// Completed New-Orders over measured minutes.
     NewOrders,
     /// Sum of the latencies over their number.
     LatencySum,
@@ -102,7 +102,7 @@ impl How {
                  allowed for"
             }
             Self::NewOrders => {
-                "New-Orders that ended lawfully, those rolled back on purpose included, over measured minutes; \
+                "completed New-Orders, including intended rollbacks, over measured minutes; \
                  interval over the slices, movements of the machine over some eight slices allowed for"
             }
             Self::LatencySum => {

@@ -61,7 +61,7 @@ pub enum Health {
     Alive,
     /// It ended by itself.
     Dead {
-        /// How, and the last words of its log.
+        /// How, and the end of its log.
         how: String,
     },
 }

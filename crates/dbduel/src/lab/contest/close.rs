@@ -18,7 +18,7 @@ use crate::lab::facts::{Moment, keep};
 use crate::lab::server::{Progress as _, file_sizes};
 
 /// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes, and the tables
-/// that were loaded into others', unless the contest can go on with them. `reason` is why the contest
+/// that were loaded into others', unless the contest can be resumed with them. `reason` is why the contest
 /// ended, nothing when it failed.
 ///
 /// A server that cannot be asked any more does not keep the others from an orderly end. When the user

@@ -273,7 +273,7 @@ fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
         if free < needed {
             bail!(
                 "the file system of `{}` has {} MiB left, less than the {} MiB that the plan wants to keep free; make \
-                 room and go on with `dbduel run {}`",
+                 room, then resume with `dbduel run {}`",
                 path.display(),
                 free >> 20,
                 needed >> 20,

@@ -116,7 +116,7 @@ pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
                 reason: EndReason::Failed,
             });
             let _ = journal.seal();
-            // A mistake in the experiment is mended there, and then makes a new record.
+            // A mistake in the experiment is corrected there, and then makes a new record.
             if error.is::<Troubles>() {
                 return Err(error);
             }
@@ -129,7 +129,7 @@ pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
 
 /// The contest could not go on; what was measured is safe.
 #[derive(Debug, thiserror::Error)]
-#[error("the contest stopped; what was measured is in the record, `dbduel run {}` goes on with it", record.display())]
+#[error("the contest stopped; the record keeps what was measured; resume with `dbduel run {}`", record.display())]
 struct Stopped {
     record: PathBuf,
 }
@@ -192,6 +192,6 @@ fn failure(error: &anyhow::Error) -> Finding {
         severity: Severity::Doubt,
         about: Vec::new(),
         claim: format!("the run ended early: {error:#}"),
-        remedy: "mend the cause and go on with `dbduel run` on this directory".to_owned(),
+        remedy: "fix the cause, then resume with `dbduel run` on this directory".to_owned(),
     }
 }

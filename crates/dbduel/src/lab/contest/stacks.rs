@@ -68,7 +68,7 @@ pub(super) fn no_stacks(about: &[&str], why: &str) -> Finding {
 }
 
 impl Contest<'_> {
-    /// Samples the stacks of every contender; what cannot be had is a finding.
+    /// Samples the stacks of every contender; a failure is a finding.
     ///
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.

@@ -19,7 +19,7 @@ pub struct MissingProcessor {
 /// confined to.
 #[must_use]
 pub fn processors() -> Vec<u32> {
-    // The kernel cuts the wish down to what can be had. On a thread of its own, because a thread keeps its wish.
+    // The kernel reduces the request to what is allowed. On a thread of its own, because a thread keeps its affinity.
     let asked = std::thread::spawn(|| {
         let mut all = CpuSet::new();
         for number in 0..CpuSet::count() {

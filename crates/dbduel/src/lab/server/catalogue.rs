@@ -1,10 +1,10 @@
-//! The servers that can be had by name, and where each comes from.
+//! Known server builds by name, and the source of each.
 //!
 //! Knows names, package names and sizes. How a package is fetched is the business of its source.
 
 use super::version::Version;
 
-/// One server that can be had by name.
+/// A known server build.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Known {
     /// What the user writes: product, dash, version.
@@ -88,7 +88,7 @@ const fn apt(
 const NO_PLUGINS: &str = "comes without dynamic plugins.";
 const OWN_LIBC: &str = "runs on its own C library when the machine's release is another.";
 
-/// Every server that can be had by name.
+/// Every known server build.
 pub const CATALOGUE: &[Known] = &[
     maven(
         "mysql-5.5.34",

@@ -145,7 +145,7 @@ impl<'a> Tool<'a> {
     /// Runs the program, which must succeed.
     ///
     /// # Errors
-    /// As [`Tool::run`]; also when it ends with anything but success: the text quotes its last words.
+    /// As [`Tool::run`]; also when it ends with anything but success: the error quotes the end of its output.
     pub fn run_ok(self, deadline: Duration) -> Result<Finished> {
         let name = self.name.clone();
         let finished = self.run(deadline)?;

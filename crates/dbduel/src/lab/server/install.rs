@@ -1,4 +1,4 @@
-//! Which servers can be had, which are there, and how one comes and goes.
+//! Lists, installs and removes server builds.
 //!
 //! Returns data; what is printed about it is the caller's business.
 

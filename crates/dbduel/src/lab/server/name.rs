@@ -43,7 +43,7 @@ pub enum Meaning {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Neither a known server nor a scheme.
-    #[error("no server is known as `{written}`{}; `dbduel servers list` shows what can be had", did_you_mean(.suggestion))]
+    #[error("no server is known as `{written}`{}; `dbduel servers list` shows the known ones", did_you_mean(.suggestion))]
     Unknown {
         /// The text as written.
         written: String,

@@ -115,7 +115,7 @@ pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
     }
 }
 
-/// Removes the sandboxes of interrupted runs whose record is gone: nobody can go on with them. Returns
+/// Removes the sandboxes of interrupted runs whose record is gone: they cannot be resumed. Returns
 /// their folders.
 pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
     let is_left = |run: &PathBuf| {

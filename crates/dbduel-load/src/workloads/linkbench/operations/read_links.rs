@@ -101,7 +101,7 @@ impl ReadLinks {
         self.list_before(conn, id1, link_type, END_OF_TIME, 0).await
     }
 
-    /// Goes on with a list whose oldest link so far has this time.
+    /// Continues a list whose oldest link so far has this time.
     pub(in crate::workloads::linkbench) async fn list_on(
         &mut self,
         conn: &mut Conn,

@@ -88,7 +88,7 @@ fn compose_contender(
     }
 }
 
-/// The name of a server that can be had, with a remark where it is not the very one, or nobody has it.
+/// The name of a known build, with a remark where it is another version or none is known.
 fn server_of(contender: &ServerEvidence) -> (Option<String>, String) {
     let (product, version) = (contender.product.word(), contender.version);
     let is_it = Version::new(version.major, version.minor, version.patch);

@@ -266,7 +266,7 @@ pub const GENERAL: &[Section] = &[
                 "mysql-dry-run",
                 Bool,
                 "off",
-                "statements go to a stand-in that answers at once",
+                "statements go to a mock server that answers at once",
             ),
         ],
     },

@@ -43,9 +43,9 @@ pub(super) fn contest(mysql: &str) -> Case {
         .variables
         .retain(|name, _| !name.starts_with("performance_schema"));
     let mut mysql = server("mysql", mysql);
-    // Newer stand-ins have a binary log by default; the contest had none.
+    // Newer substitutes have a binary log by default; the contest had none.
     predict(&mut mysql, "skip-log-bin", "");
-    // The contest's server had one page cleaner; its stand-ins have one, or several by default.
+    // The contest's server had one page cleaner; its substitutes have one, or several by default.
     if mysql.variables.contains_key("innodb_page_cleaners") {
         predict(&mut mysql, "innodb_page_cleaners", "1");
     }

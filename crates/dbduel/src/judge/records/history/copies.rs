@@ -5,7 +5,7 @@
 use super::Judged;
 use crate::judge::Summary;
 
-/// The records without copies, and which were left out. Of copies that were made before a run was gone on with, the
+/// The records without copies, and which were left out. Of copies that were made before a run was resumed, the
 /// one that goes furthest counts.
 pub(super) fn without_copies(records: Vec<Judged>) -> (Vec<Judged>, Vec<String>) {
     let mut kept: Vec<Judged> = Vec::new();

@@ -17,7 +17,7 @@ use crate::lab::server::{Meaning, Progress as _, ServerName, orphans};
 /// Asks every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
 ///
 /// # Errors
-/// When a server cannot be had, refuses a setting, does not start or does not answer.
+/// When a server cannot be fetched, refuses a setting, does not start or does not answer.
 pub fn rehearse(config: &ContestConfig<'_>) -> Result<Vec<ServerEvidence>> {
     let record = std::path::absolute(config.record)?;
     // Sandboxes of a record that is not there are removed at the next start, should this one be killed.

@@ -47,7 +47,7 @@ enum Candidate {
 /// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
 ///
 /// # Errors
-/// When a server cannot be had, refuses a setting, does not start, or its data cannot be loaded, or
+/// When a server cannot be fetched, refuses a setting, does not start, or its data cannot be loaded, or
 /// when contenders hold different data.
 pub fn prepare(
     config: &ContestConfig<'_>,

@@ -28,7 +28,7 @@ const FOLDER_CHARACTERS: usize = 40;
 /// server remarks on them, too.
 ///
 /// # Errors
-/// When the server cannot be had or refuses a setting.
+/// When the server cannot be fetched or refuses a setting.
 pub fn create(
     config: &ContestConfig<'_>,
     number: usize,

@@ -21,7 +21,7 @@ impl Sandbox {
     /// Values that only an engine can judge are found at the start.
     ///
     /// # Errors
-    /// [`RefusedSetting`](super::super::RefusedSetting), to be had by downcast; or the check itself fails.
+    /// [`RefusedSetting`](super::super::RefusedSetting), by downcast; or the check itself fails.
     pub fn check_settings(&self) -> Result<Vec<Notice>> {
         // Some versions leave files in the data directory even when they only check.
         let scratch = self.folder.join("check");
