@@ -1,11 +1,11 @@
-//! What happened in a interval_stats of a run, and what each worker's share in it is.
+//! What happened in an interval of a run, and what each worker's share in it is.
 
 use dbduel_record::latency::new_histogram;
 use hdrhistogram::Histogram;
 
 use super::counts::Counts;
 
-/// A interval_stats of a run, all workers together.
+/// An interval of a run, all workers together.
 #[derive(Debug, Clone)]
 pub struct IntervalStats {
     /// Counters.
@@ -43,7 +43,7 @@ impl IntervalStats {
         self.latencies.saturating_record(latency_ns);
     }
 
-    /// Adds another interval_stats.
+    /// Adds another interval.
     pub fn merge(&mut self, other: &IntervalStats) {
         let IntervalStats {
             counts,
@@ -61,7 +61,7 @@ impl IntervalStats {
             .expect("all histograms of the project have the same bounds");
     }
 
-    /// Empties the interval_stats, keeping its memory.
+    /// Empties the interval, keeping its memory.
     pub fn clear(&mut self) {
         self.counts = Counts::NONE;
         self.latency_ns_sum = 0;

@@ -24,7 +24,7 @@ const READ_BYTES: usize = 64 << 10;
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
 /// A running command. Dropping it ends it and all that is in its group. So does the end of this process, however that comes,
-/// unless somebody has ended the group_reaper since the command began.
+/// unless somebody has ended the reaper since the command began.
 pub(super) struct ShellCommand {
     shell: Child,
     has_ended: bool,
@@ -59,7 +59,7 @@ impl ShellCommand {
         let shell = match shell.stdout(Stdio::piped()).spawn() {
             Ok(shell) => shell,
             Err(error) => {
-                // The group_reaper may have been told before the shell could not be executed.
+                // The reaper may have been told before the shell could not be executed.
                 group_reaper.forget(serial);
                 return Err(error);
             }

@@ -88,7 +88,7 @@ impl ProcessGroupReaper {
         socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", script, "dbduel-group_reaper"])
+            .args(["-c", script, "dbduel-reaper"])
             .current_dir("/")
             .stdin(OwnedFd::from(its_end))
             .stdout(Stdio::null())
@@ -120,7 +120,7 @@ impl ProcessGroupReaper {
         Ok(self.send(format_args!("watch {} {group}\n", command.0))?)
     }
 
-    /// The command's group is nobody's business any more; its number may be that of another one soon. A group_reaper that does
+    /// The command's group is nobody's business any more; its number may be that of another one soon. A reaper that does
     /// not hear that would end the other one, so it is ended itself.
     pub(super) fn forget(&self, command: Serial) {
         if self.is_given_up.load(Ordering::Relaxed) {

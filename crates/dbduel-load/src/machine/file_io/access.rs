@@ -212,7 +212,7 @@ impl Map {
         })
     }
 
-    /// The address of a interval_stats inside of the map.
+    /// The address of an interval inside of the map.
     fn at(&self, offset: u64, length: usize) -> *mut u8 {
         let offset = offset as usize;
         assert!(
@@ -225,7 +225,7 @@ impl Map {
 
     fn read(&self, offset: u64, into: &mut [u8]) {
         let from = self.at(offset, into.len());
-        // SAFETY: the interval_stats lies in the mapping and does not overlap memory of ours.
+        // SAFETY: the interval lies in the mapping and does not overlap memory of ours.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
     }
 

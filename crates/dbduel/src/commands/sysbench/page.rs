@@ -31,12 +31,12 @@ pub enum Style {
     Files,
 }
 
-/// A interval_stats of a run and its surroundings.
+/// An interval of a run and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// What was counted.
     pub interval_stats: &'a IntervalStats,
-    /// Length of the interval_stats, seconds.
+    /// Length of the interval, seconds.
     pub length_s: f64,
     /// Since the beginning of the run, without the warm-up, seconds.
     pub elapsed_s: f64,

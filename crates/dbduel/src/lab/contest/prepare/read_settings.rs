@@ -101,11 +101,11 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         lost.complaint
     );
     finding(
-        "server.config-not-in-effect",
+        "server.setting-not-in-effect",
         Severity::Doubt,
         &[contender],
         claim,
-        "remove the config, or ask for a value that the server takes",
+        "remove the setting, or ask for a value that the server takes",
     )
 }
 
