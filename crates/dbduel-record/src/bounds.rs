@@ -257,7 +257,7 @@ fn check_sizes(files: Option<&FileSizes>) -> Checked {
     Ok(())
 }
 
-/// Checks the numbers of a plan, so that whoever conducts it may make durations of its times.
+/// Checks the numbers of a plan, so that the contest can convert its times to durations.
 ///
 /// # Errors
 /// Names the number and its bound.

@@ -120,7 +120,7 @@ impl ProcessGroupReaper {
         Ok(self.send(format_args!("watch {} {group}\n", command.0))?)
     }
 
-    /// The command's group is nobody's business any more; its number may be that of another one soon. A reaper that does
+    /// The command's group is no longer watched; its number may be that of another one soon. A reaper that does
     /// not hear that would end the other one, so it is ended itself.
     pub(super) fn forget(&self, command: Serial) {
         if self.is_given_up.load(Ordering::Relaxed) {

@@ -40,7 +40,7 @@ impl Logger {
         lines += text;
         *repeated = 0;
         text.clone_into(last);
-        // A run goes on when nobody reads about it.
+        // A run continues when its output is not read.
         let _ = console::print(&lines);
     }
 

@@ -194,7 +194,7 @@ fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
 fn show(voice: Logger, message: Message<'_>) {
     match message {
         Message::Print(bytes) => {
-            // A run goes on when nobody reads about it.
+            // A run continues when its output is not read.
             let mut output = io::stdout().lock();
             let _ = output.write_all(bytes).and_then(|()| output.flush());
         }

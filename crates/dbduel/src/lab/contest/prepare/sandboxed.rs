@@ -109,7 +109,7 @@ pub fn start_on_data(
     contender: &Contender,
     mut sandbox: Sandbox,
 ) -> Result<(ContenderServer, Content)> {
-    // Anything less than complete is made anew.
+    // Anything incomplete is created again.
     if sandbox.data().is_dir() {
         if is_dataset_known(past, &contender.name) {
             let server = start(config, contender, &mut sandbox)?;
