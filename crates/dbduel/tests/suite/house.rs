@@ -169,6 +169,28 @@ fn every_path_on_the_map_exists() {
     }
 }
 
+/// One module style: a module with children is `name/mod.rs`, so that a folder holds all of it.
+#[test]
+fn a_module_with_children_is_in_its_folder() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for entry in fs::read_dir(crates).unwrap() {
+        let mut folders = vec![entry.unwrap().path().join("src")];
+        while let Some(folder) = folders.pop() {
+            assert!(
+                !folder.with_extension("rs").exists(),
+                "{} has a file beside it; its module belongs in mod.rs",
+                folder.display()
+            );
+            let entries = fs::read_dir(&folder).into_iter().flatten();
+            folders.extend(
+                entries
+                    .map(|entry| entry.unwrap().path())
+                    .filter(|path| path.is_dir()),
+            );
+        }
+    }
+}
+
 /// Words that no text of the project uses: where the field has a plain term, it is in brackets.
 const BANNED: &[&str] = &[
     "go on with", // resume

@@ -16,10 +16,10 @@ use super::server::{Product, Servers, Version};
 use super::value::Value;
 
 const FILES: &[&str] = &[
-    include_str!("../../../data/audit/durability.toml"),
-    include_str!("../../../data/audit/semantics.toml"),
-    include_str!("../../../data/audit/performance.toml"),
-    include_str!("../../../data/audit/information.toml"),
+    include_str!("../../../../data/audit/durability.toml"),
+    include_str!("../../../../data/audit/semantics.toml"),
+    include_str!("../../../../data/audit/performance.toml"),
+    include_str!("../../../../data/audit/information.toml"),
 ];
 
 /// How two values of a fact are compared.

@@ -17,7 +17,7 @@ use super::server::{Product, Version};
 pub use documented::following;
 
 /// The recorded defaults, one column per server.
-const RECORDED: &str = include_str!("../../../data/audit/defaults.tsv");
+const RECORDED: &str = include_str!("../../../../data/audit/defaults.tsv");
 
 /// A recorded build that stands for no other: a 32-bit server under the name of a 64-bit one.
 const ODD_BUILD: &str = "mysql-5.6.21";
