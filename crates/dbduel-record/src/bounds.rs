@@ -1,4 +1,4 @@
-//! Bounds of the numbers in a record. Somebody else may have written it, and what is read is added up and turned into
+//! Bounds of the numbers in a record. It may come from elsewhere, and what is read is added up and turned into
 //! durations: both are safe within these bounds, which no contest comes near.
 
 use crate::commits::CommitRow;

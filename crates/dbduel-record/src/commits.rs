@@ -1,8 +1,8 @@
 //! The durability log: what a server said it had committed, kept by the load process.
 //!
-//! A workload whose transactions leave something with a number behind (an order, say) names a series and
-//! the number. Within a series numbers are handed out one after the other, so a whole slice is a few
-//! stretches. After a crash every number of the log must still be in the server. Knows no table.
+//! A workload whose transactions leave something with a number behind (an order, say) names a series and the number.
+//! Within a series numbers are handed out one after the other, so a whole slice is a few stretches. After a crash every
+//! number of the log must still be in the server.
 
 use serde::{Deserialize, Serialize};
 

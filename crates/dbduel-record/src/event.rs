@@ -47,10 +47,10 @@ pub enum Event {
         pid: u32,
         /// Version of dbduel.
         dbduel: String,
-        /// Number of this start, from 0. Our own servers are started anew, so it is also the epoch.
+        /// Number of this start, from 0. Our own servers are restarted, so it is also the epoch.
         epoch: u32,
     },
-    /// All servers were started anew, as planned.
+    /// All servers were restarted, as planned.
     EpochStarted {
         /// Number of this start, counted on from those of `Started`.
         epoch: u32,
@@ -173,7 +173,7 @@ pub enum Event {
         /// Number of complete blocks at that moment.
         blocks: u32,
     },
-    /// Something that a reader of the result must be told.
+    /// Something that the report must say.
     Noticed {
         /// The finding.
         finding: Finding,
@@ -185,7 +185,7 @@ pub enum Event {
     },
 }
 
-/// What it took to load a contender's tables. One observation: it is told, not judged.
+/// What it took to load a contender's tables. One observation: it is reported, not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTime {
     /// Rows that were sent.

@@ -68,9 +68,9 @@ pub struct Host {
     pub disk_driver: Option<String>,
     /// Largest write that the disk says it makes whole or not at all, bytes; 0 when it says none.
     pub disk_atomic_write_bytes: Option<u64>,
-    /// True when the disk can be told to pass one write by its cache (FUA).
+    /// True when a single write can bypass the disk's cache (FUA).
     pub force_unit_access: Option<bool>,
-    /// True when the disk can be told that blocks are free (TRIM).
+    /// True when the disk accepts notice of free blocks (TRIM).
     pub discard: Option<bool>,
     /// Size of the file system of the sandboxes, bytes.
     pub file_system_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! Reading files that somebody else may have made: regular files only, of bounded length, and of a record only those
+//! Reading files that may come from elsewhere: regular files only, of bounded length, and of a record only those
 //! that lie in it.
 //!
 //! A pipe would be waited for, a device has no end, and a link or a path with `..` leads out of the record.

@@ -2,7 +2,8 @@
 //!
 //! The log is a HdrHistogram interval log (version 1.3), so any tool that reads those reads it.
 //! Values are nanoseconds with three significant digits; every histogram of the project has the
-//! same bounds, so that neither recording nor merging can fail.
+//! same bounds, so that neither recording nor merging can fail. The lines are written and read here because the writer of
+//! `hdrhistogram` begins a new log instead of appending, and its reader makes room before the bounds are checked.
 
 use std::io::Read as _;
 

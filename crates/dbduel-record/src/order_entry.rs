@@ -2,7 +2,7 @@
 //! times, keying and think times, how the input varies.
 //!
 //! Names and numbers only. They stand in the contract because both halves need them: the clients draw from
-//! them, and whoever judges a run compares them with its record.
+//! them, and the judge compares them with the record.
 
 /// Name of the workload.
 pub const NAME: &str = "order-entry";

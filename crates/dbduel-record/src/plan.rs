@@ -1,6 +1,6 @@
 //! The plan: an experiment with every default resolved and every seed named.
 //!
-//! Written to `plan.json` before anything starts. Whoever executes or judges a plan applies no
+//! Written to `plan.json` before anything starts. Executing or judging a plan applies no
 //! default of its own; what is not in here was not asked for.
 
 use std::collections::BTreeMap;
@@ -289,7 +289,7 @@ pub struct Schedule {
     pub epochs: Option<Epochs>,
 }
 
-/// All servers are started anew again and again, so that verdicts are about them and not about one
+/// All servers are restarted again and again, so that verdicts are about them and not about one
 /// start of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Epochs {

@@ -1,6 +1,4 @@
 //! Named random seeds: every random stream of a run is derived from the plan's one seed.
-//!
-//! Knows nothing of generators; it only turns a root and a path into a number.
 
 /// The seed of the stream called `path`, for example `"schedule/level/1"`.
 ///

@@ -4,8 +4,6 @@
 //! DIR/experiment.toml   as given          DIR/sweep.json    before anything starts
 //! DIR/cells/NAME/       an ordinary record of each cell, in the order in which they ran
 //! ```
-//!
-//! Knows no server and no statistics.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

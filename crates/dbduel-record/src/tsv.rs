@@ -1,6 +1,4 @@
 //! Tab-separated tables as `mysql --batch` writes them, which people's own dumps have too.
-//!
-//! Knows the escapes and nothing of what is in the tables.
 
 /// A field with newline, tab, backslash and the zero byte escaped.
 #[must_use]

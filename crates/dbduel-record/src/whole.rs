@@ -1,4 +1,4 @@
-//! Files that nobody ever sees half of.
+//! Files that are replaced as a whole: no reader sees half of one.
 
 use std::fs;
 use std::io;
@@ -72,7 +72,7 @@ fn writer(name: &str) -> Option<u32> {
     (!name.is_empty() && is_number).then(|| number.parse().ok())?
 }
 
-/// The half-written files below a folder, sorted. When nobody writes there, processes that were killed left them.
+/// The half-written files below a folder, sorted. Without a writer, killed processes left them.
 ///
 /// # Errors
 /// When a folder cannot be listed.
@@ -98,7 +98,7 @@ pub fn remove_half_written(files: &dyn FileSystem, folder: &Path) -> io::Result<
     left.iter()
         .filter(|path| is_gone(path))
         .try_for_each(|path| match files.apply(Change::Remove { path }) {
-            // Somebody else has cleared up at the same time.
+            // Another process has cleared up at the same time.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome,
         })

@@ -1,7 +1,6 @@
 //! How much the neighbours in a series resemble each other, and what that costs in precision.
 //!
-//! Long-run variances (n times the variance of the mean) by batch means.
-//! It knows nothing of what the series measures. Inputs are finite; callers check.
+//! Long-run variances (n times the variance of the mean) by batch means. Inputs are finite; callers check.
 
 use crate::moments::as_count;
 use crate::moments::{mean, variance};

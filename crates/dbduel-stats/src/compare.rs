@@ -1,9 +1,7 @@
 //! From mirrored blocks to paired differences, and plain summaries of those differences.
 //!
-//! A mirrored block is a random permutation of the contenders and its reverse, one slice each, so
-//! drift, neighbours and heat fall on all contenders alike and cancel in the difference of logarithms
-//! within the block. It does not know when to stop or what to call the result; see
-//! [`crate::sequential`].
+//! A mirrored block is a random permutation of the contenders and its reverse, one slice each, so drift, neighbours and
+//! heat fall on all contenders alike and cancel in the difference of logarithms within the block.
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
@@ -149,7 +147,7 @@ pub fn log_ratio_of_totals(
 }
 
 /// Median of all pairwise means, the differences themselves included (Hodges & Lehmann 1963). Far from
-/// the mean it tells of skewed differences: somebody stalls.
+/// the mean it indicates skewed differences: a contender stalls.
 ///
 /// # Errors
 /// No difference, or one that is not finite.

@@ -1,8 +1,7 @@
 //! Where two curves cross over a grid of sizes, claimed only when both sides are certain.
 //!
-//! Noise makes any two equal curves cross somewhere. A crossing is therefore claimed only between sizes
-//! whose signs are certified at once, and its place is never stated more finely than the grid. It does
-//! not know what the size is.
+//! Noise makes any two equal curves cross somewhere. A crossing is therefore claimed only between sizes whose signs are
+//! certified at once, and its place is never stated more finely than the grid.
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;

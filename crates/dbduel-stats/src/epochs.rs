@@ -1,10 +1,9 @@
 //! Verdicts about *servers* instead of instances: epochs, that is restarts, are the units.
 //!
-//! A restart alone can move a server by a percent, and no number of slices of one instance reveals it.
-//! Epoch means are compared by a group-sequential t test with O'Brien–Fleming spending (O'Brien &
-//! Fleming 1979; Lan & DeMets 1983) and repeated confidence intervals (Jennison & Turnbull 2000). Its
-//! error rate rests on roughly normal epoch means; [`crate::sequential`] does without from about eight
-//! epochs on. It does not know how long a restart takes.
+//! A restart alone can move a server by a percent, and no number of slices of one instance reveals it. Epoch means are
+//! compared by a group-sequential t test with O'Brien–Fleming spending (O'Brien & Fleming 1979; Lan & DeMets 1983) and
+//! repeated confidence intervals (Jennison & Turnbull 2000). Its error rate rests on roughly normal epoch means;
+//! [`crate::sequential`] does without from about eight epochs on.
 
 use crate::error::{StatsError, all_finite, at_least, not_negative, open_fraction};
 use crate::moments::as_count;

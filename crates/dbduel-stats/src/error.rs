@@ -1,7 +1,6 @@
 //! The one error type: input that no estimate or verdict can be made from.
 //!
-//! It does not know what the numbers mean; it names the argument, the position and the remedy, and
-//! the caller adds which contender or record it came from.
+//! An error names the argument, the position and the remedy; the caller adds the contender or record.
 
 /// Largest size of a number that is computed with: squares of greater ones, and sums of them, may have no
 /// place in a float. Values that must be positive must be at least its reciprocal.

@@ -1,5 +1,4 @@
-//! The type every result travels in: a value, its interval and the count behind it. It does not know
-//! how any of them came about.
+//! The type every result travels in: a value, its interval and the count behind it.
 
 /// A value with an interval that holds the truth with the stated confidence, and the `n` behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,5 +1,5 @@
-//! How many intervals after a switch still carry the switch: averaging over many slices makes the
-//! transient visible that one slice hides (Welch 1983). It does not know how long an interval is.
+//! How many intervals after a switch still carry the switch: averaging over many slices makes the transient visible
+//! that one slice hides (Welch 1983).
 
 use crate::error::{StatsError, all_finite, at_least};
 use crate::moments::mean;

@@ -1,5 +1,4 @@
-//! Sums that every other file needs: mean, variance, median, and the percentage points of the usual
-//! distributions. It knows nothing of time order.
+//! Sums that every other file needs: mean, variance, median, and the percentage points of the usual distributions.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 

@@ -1,6 +1,6 @@
 //! A share from counts, such as how many of forty verdicts were right.
 //!
-//! It does not know what was counted; trials are taken as independent and equally likely to succeed.
+//! Trials are taken as independent and equally likely to succeed.
 
 use statrs::distribution::{Beta, ContinuousCDF as _};
 

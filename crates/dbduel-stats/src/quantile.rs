@@ -1,8 +1,8 @@
 //! Quantile of one run's latencies, with an interval that survives stalls and autocorrelation.
 //!
-//! Woodruff's interval (1952): the error of the *fraction* below the quantile is that of a mean over parts of
-//! the run, as [`crate::mean`] takes it, and the quantile function is read at that fraction plus and minus the
-//! error. It does not know histograms: callers pass counts and a quantile function of the merged data.
+//! Woodruff's interval (1952): the error of the *fraction* below the quantile is that of a mean over parts of the run,
+//! as [`crate::mean`] takes it, and the quantile function is read at that fraction plus and minus the error.
+//! Callers pass counts and a quantile function of the merged data.
 
 use crate::error::{StatsError, at_least, finite, open_fraction};
 use crate::estimate::Estimate;

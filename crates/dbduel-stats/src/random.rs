@@ -1,8 +1,8 @@
 //! Seeded random numbers whose values are fixed for ever: xoshiro256++ (Blackman & Vigna 2019), seeded
 //! through SplitMix64.
 //!
-//! Verdicts are recomputed from records years later, so neither the generator nor the way a number is
-//! made from its bits may change. It knows nothing of what is drawn.
+//! Verdicts are recomputed from records years later, so neither the generator nor the way a number is made from its
+//! bits may change.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

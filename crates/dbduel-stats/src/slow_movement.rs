@@ -4,6 +4,7 @@
 //! neighbours says too little. What it leaves behind is in the slowest twelve waves of the series (Müller and Watson
 //! 2016; equal weights on them: Lazarus, Lewis, Stock and Watson 2018).
 //! The mean has the density at zero, which no series shows and a hypothesis must give:
+//! A movement that takes much longer than the series cannot be seen in it.
 //!
 //! * *none*: the values are independent, all frequencies are alike, and the mean is Student's;
 //! * *some*: beside their independent scatter the values have a movement of the same variance, or of four times that,
@@ -22,8 +23,6 @@
 //! | the movement alone, beyond the hypotheses | 76 | 83 | 88 | 90 |
 //!
 //! Memory, variances and odds were chosen for coverage at little width on simulated machines, in the acceptance suite.
-//! It does not know what the values are, how long they last, nor whether there were gaps between them; nor a movement
-//! that takes much longer than the series: of that it has seen nothing.
 
 use std::f64::consts::PI;
 

@@ -1,8 +1,7 @@
-//! The stall ledger: how often contenders stood still, and what stalls nobody saw could still cost.
+//! Stalls: how often contenders stood still, and what unseen stalls could still cost.
 //!
-//! This is the limit of every verdict: stalls rarer than the measured time are invisible to it. The
-//! ledger counts the ones seen, tests whether two contenders stall equally often and bounds the unseen.
-//! It does not know why a stall happened.
+//! This is the limit of every verdict: stalls rarer than the measured time are invisible to it. The ledger counts the
+//! ones seen, tests whether two contenders stall equally often and bounds the unseen.
 
 use crate::error::{StatsError, all_finite, at_least, bounded, not_negative, open_fraction};
 use crate::moments::median;
@@ -11,7 +10,7 @@ use statrs::distribution::{Binomial, Discrete};
 /// Below this share of the slice's median an interval belongs to a stall.
 const STALL_SHARE: f64 = 0.5;
 
-/// Stalls below which their cost cannot be told from luck.
+/// Stalls below which their cost cannot be distinguished from chance.
 pub const PRICEABLE_MIN: u64 = 10;
 
 /// Stalls of one contender.

@@ -1,9 +1,8 @@
 //! When a warming-up system has reached its steady state, from a growing series of equal intervals.
 //!
-//! MSER-5 (White 1997; White, Cobb & Spratt 2000) proposes where the transient ends; the rest must then
-//! be long enough to hold several maintenance cycles, and its halves must be *shown* to agree. Noise
-//! cannot pass this gate by being noisy, so "not certified" is a normal outcome. It does not know what
-//! is measured, nor how long an interval is.
+//! MSER-5 (White 1997; White, Cobb & Spratt 2000) proposes where the transient ends; the rest must then be long enough
+//! to hold several maintenance cycles, and its halves must be *shown* to agree. Noise cannot pass this gate by being
+//! noisy, so "not certified" is a normal outcome.
 
 use crate::autocorrelation::{
     autocovariances, batch_means, long_run_variance_lugsail, root_length,

@@ -1,7 +1,7 @@
 //! Does a sequence of differences drift? A straight line through them, by least squares.
 //!
-//! Drift common to all contenders cancels within blocks and is harmless; drift of the *ratio* is not:
-//! then there is no single ratio to report. It does not know what one step of the sequence lasts.
+//! Drift common to all contenders cancels within blocks and is harmless; drift of the *ratio* is not: then there is no
+//! single ratio to report.
 
 use crate::error::{StatsError, all_finite, at_least, open_fraction};
 use crate::estimate::Estimate;

@@ -1,5 +1,5 @@
 //! A series taken apart into its waves: cosines of rising frequency, nearly independent of each other, each with the
-//! spectral density at its frequency for a variance (Müller and Watson 2016). It knows nothing of what they are used for.
+//! spectral density at its frequency for a variance (Müller and Watson 2016).
 
 use std::f64::consts::PI;
 

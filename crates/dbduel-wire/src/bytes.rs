@@ -1,6 +1,4 @@
 //! The protocol's elementary numbers and strings, read from and appended to byte slices.
-//!
-//! Knows no packet: only little-endian integers, length-encoded integers and the three kinds of string.
 
 use crate::error::WireError;
 

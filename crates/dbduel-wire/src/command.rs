@@ -1,7 +1,7 @@
 //! Requests of the client, appended to a buffer that is used again and again.
 //!
-//! Knows no SQL: a statement is bytes. Each function appends whole frames, so that several requests may be written
-//! with one system call; none allocates unless the buffer must grow.
+//! Each function appends whole frames, so that several requests may be written with one system call; none allocates
+//! unless the buffer must grow.
 
 use crate::packet;
 use crate::prepare::Statement;
@@ -70,7 +70,7 @@ pub enum Types {
     AsBefore,
 }
 
-/// What the server has been told about the types of one statement's parameters.
+/// What the server has received about the types of one statement's parameters.
 ///
 /// A NULL fits any type, but a parameter that has only been NULL so far has no type yet: its first value must
 /// bring one.

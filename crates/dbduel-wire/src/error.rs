@@ -1,6 +1,6 @@
 //! What can be wrong with bytes that arrived, and what a server may answer instead of a result.
 //!
-//! Knows nothing of sockets: a connection that breaks is the caller's error, not one of these.
+//! A connection that breaks is an error of the caller's socket, not one of these.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
 //! Framing: payloads to frames and back.
 //!
-//! A frame is a header (3 bytes of length, 1 byte of running number) and up to 2^24 − 1 bytes. A payload that
-//! fills a frame exactly goes on in the next one, so a payload of 2^24 − 1 bytes is followed by an empty frame.
-//! This module knows nothing of what a payload means.
+//! A frame is a header (3 bytes of length, 1 byte of running number) and up to 2^24 − 1 bytes. A payload that fills a
+//! frame exactly goes on in the next one, so a payload of 2^24 − 1 bytes is followed by an empty frame.
 
 use crate::error::WireError;
 
@@ -12,7 +11,7 @@ pub const HEADER_LENGTH: usize = 4;
 /// The longest payload of one frame.
 pub const FRAME_LIMIT: usize = 0xFF_FFFF;
 
-/// The longest payload that a reader keeps in memory unless told otherwise: 64 MiB. It is also what the login
+/// The longest payload that a reader keeps in memory by default: 64 MiB. It is also what the login
 /// announces to the server.
 pub const PAYLOAD_LIMIT: usize = 64 << 20;
 

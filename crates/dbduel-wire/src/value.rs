@@ -1,6 +1,6 @@
 //! Values of parameters and columns, and their binary form.
 //!
-//! Knows the widths of the wire types and nothing of calendars: a date is three numbers, not checked for sense.
+//! A date is three numbers and is not checked.
 
 use crate::bytes::{Cursor, put_length_bytes};
 use crate::error::WireError;

@@ -141,7 +141,7 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A line on standard error. That nobody reads it any more is no reason to end a contest.
+/// A line on standard error. A closed standard error is no reason to end a contest.
 pub fn status_line(line: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
@@ -184,7 +184,7 @@ pub fn width() -> usize {
     columns.clamp(40, 160)
 }
 
-/// True when standard output is a terminal and nobody asked for no colour.
+/// True when standard output is a terminal and colour is not switched off.
 #[must_use]
 pub fn is_colour_wanted() -> bool {
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

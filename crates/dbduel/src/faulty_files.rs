@@ -200,7 +200,7 @@ fn perform(state: &mut State, change: Change<'_>) -> io::Result<()> {
             let renamed = Undo::Renamed(from.to_owned(), to.to_owned(), content(to));
             state.unsynced.push(renamed);
         }
-        // That a removed file comes back after a failure of the power would matter to nobody.
+        // That a removed file comes back after a failure of the power would do no harm.
         Change::Remove { .. } => {}
     }
     LocalFiles.apply(change)

@@ -1,6 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: once asks to finish, twice asks to stop at once.
 //!
-//! The handler only counts; everything that waits looks at the count.
+//! The handler only counts; everything that waits looks at the count. Written here because `signal-hook` replaces the
+//! handler of a signal that the process was started to ignore.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -2,7 +2,6 @@
 //!
 //! Two halves with one joint: [`lab`] makes records, [`judge`] and [`report`] only read them.
 
-mod chance;
 mod commands;
 mod console;
 mod counts;
@@ -14,6 +13,7 @@ mod interrupt;
 mod judge;
 mod lab;
 mod percent;
+mod random;
 mod report;
 mod visible;
 

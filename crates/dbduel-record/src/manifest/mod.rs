@@ -1,10 +1,10 @@
 //! The manifest: digests of every file of a record, a line each time that a run on it ends.
 //!
-//! Says whether the files are still what they were then, and when the run was resumed, whether
-//! what was there before was only added to. It does not know what the files mean. Somebody who edits a
-//! record can write a new manifest too: that shows in the manifest's own digest, which reports cite.
+//! Says whether the files are still what they were then, and when the run was resumed, whether what was there before
+//! was only added to. An editor of a record can write a new manifest too: that shows in the manifest's own
+//! digest, which reports cite.
 //!
-//! Reports are not in it: they follow from the record, and whoever doubts one derives it again.
+//! Reports are not in it: they follow from the record and can be derived again.
 
 mod check;
 mod seal;
@@ -30,7 +30,7 @@ enum Kind {
     Fixed,
     /// It may grow at its end.
     Growing,
-    /// It may be written anew: what a server says at the end of a run, for example.
+    /// It may be rewritten: what a server says at the end of a run, for example.
     Renewed,
 }
 

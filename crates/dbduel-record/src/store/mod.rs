@@ -71,7 +71,7 @@ pub(crate) const GROWING: [&str; 8] = [
 
 /// The directory of one contender's files about a stint of its server after the first, which has the
 /// contender's own directory. A stint is a stretch of one server process between two looks at its
-/// counters: counters begin anew when a server does, so they are never compared across stints.
+/// counters: counters restart with their server, so they are never compared across stints.
 #[must_use]
 pub fn stint_dir(record: &Path, contender: &str, stint: u32) -> PathBuf {
     let dir = contender_dir(record, contender);
@@ -121,7 +121,7 @@ pub enum RecordError {
     InUse(PathBuf),
     /// There is nothing where a record was looked for.
     #[error(
-        "there is no directory `{0}`; a record is a directory that `dbduel run` made, below `results` unless told otherwise"
+        "there is no directory `{0}`; a record is a directory that `dbduel run` made, below `results` by default"
     )]
     Nowhere(PathBuf),
     /// There is no plan, so this is not a record.

@@ -51,7 +51,7 @@ pub struct SliceResult {
     pub latencies: Vec<Interval>,
 }
 
-/// A record that nobody writes for as long as this lives. Several may hold it at a time; a writer waits for all of them
+/// A record that is not written for as long as this lives. Several may hold it at a time; a writer waits for all of them
 /// for a moment only.
 #[derive(Debug)]
 pub struct Held {
@@ -168,7 +168,7 @@ impl RecordWriter {
                 Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
             }
         }
-        // Whoever began them is gone, or would hold the lock.
+        // The process that began them is gone, or would hold the lock.
         remove_half_written(&*files, dir).map_err(failed("clear half-written files of", dir))?;
         files
             .apply(Change::Sync { path: dir })
@@ -208,7 +208,7 @@ impl RecordWriter {
             .try_for_each(|end| self.restore_length(end.file))
     }
 
-    /// Makes sure that nobody writes the record in `dir` at this moment. Changes nothing.
+    /// Makes sure that no process writes the record in `dir` at this moment. Changes nothing.
     ///
     /// # Errors
     /// When another process writes it, or the journal cannot be looked at.

@@ -1,9 +1,8 @@
 //! Change points in a history of results, one value per run.
 //!
-//! A scan of rank differences with a permutation p-value, split after split (Pettitt 1979 for one
-//! change). Ranks make single wild runs harmless; the permutation accounts for having searched. Feed it
-//! log ratios to a pinned reference measured in the same duel: raw throughput across days drifts with
-//! the machine. It does not know dates or versions.
+//! A scan of rank differences with a permutation p-value, split after split (Pettitt 1979 for one change). Ranks make
+//! single wild runs harmless; the permutation accounts for having searched. Feed it log ratios to a pinned reference
+//! measured in the same duel: raw throughput across days drifts with the machine.
 
 mod scan;
 
@@ -121,7 +120,7 @@ pub fn find_changes(series: &[f64], rule: &HistoryRule) -> Result<History, Stats
     }
     splits.sort_by_key(|split| split.at);
     let mut changes = sized(series, &splits);
-    // Dropping a change joins its neighbours' segments, so sizes are taken anew each time.
+    // Dropping a change joins its neighbours' segments, so sizes are computed again each time.
     while let Some(smallest) = smallest_below(&changes, rule.magnitude) {
         splits.remove(smallest);
         changes = sized(series, &splits);

@@ -1,4 +1,4 @@
-//! The rank scan of one segment. It does not know the rest of the history.
+//! The rank scan of one segment.
 
 use super::{CONFIDENCE, HistoryRule, SIDE_MIN};
 use crate::moments::as_count;

@@ -1,4 +1,4 @@
-//! The law as a curve, and the curve nearest to a set of points. It knows neither errors nor sweeps.
+//! The law as a curve, and the curve nearest to a set of points.
 
 use crate::linear::inverse;
 

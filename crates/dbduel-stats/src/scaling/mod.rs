@@ -1,8 +1,8 @@
 //! Throughput against concurrency: the Universal Scalability Law (Gunther 2007), and whether it fits.
 //!
-//! X(N) = λN / (1 + σ(N−1) + κN(N−1)) with σ, κ ≥ 0: contention and crosstalk. No coefficient leaves
-//! this file before the curve has passed a lack-of-fit test against the scatter between sweeps, since a
-//! law that does not describe the data extrapolates nonsense. It does not know what N counts.
+//! X(N) = λN / (1 + σ(N−1) + κN(N−1)) with σ, κ ≥ 0: contention and crosstalk. No coefficient leaves this file before
+//! the curve has passed a lack-of-fit test against the scatter between sweeps, since a law that does not describe the
+//! data extrapolates nonsense.
 
 mod curve;
 

@@ -1,7 +1,7 @@
 //! The simulated coins: for every unit one fair sign per simulated path.
 //!
-//! A row depends on the seed and the unit's number alone, so a replay, a longer duel and every
-//! shifted hypothesis see the same coins. It does not know what the signs are applied to.
+//! A row depends on the seed and the unit's number alone, so a replay, a longer duel and every shifted hypothesis see
+//! the same coins.
 
 use crate::random::RandomStream;
 

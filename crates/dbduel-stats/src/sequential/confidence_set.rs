@@ -1,9 +1,8 @@
 //! Confidence set by inversion: the effects that neither test has rejected so far.
 //!
-//! A hypothesis "the effect is δ" is tested on the units shifted by δ, with the coins that every other
-//! δ sees. What is rejected once stays rejected, so the set does not grow while units arrive, apart from
-//! the resolution of the simulated paths: that is what makes peeking harmless. It does not know the
-//! margin or the verdict.
+//! A hypothesis "the effect is δ" is tested on the units shifted by δ, with the coins that every other δ sees. What is
+//! rejected once stays rejected, so the set does not grow while units arrive, apart from the resolution of the
+//! simulated paths: that is what makes peeking harmless.
 
 use super::coins::Coins;
 use super::flip_spend::{FlipSpend, Rejection, Side};

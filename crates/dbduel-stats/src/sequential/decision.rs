@@ -1,4 +1,4 @@
-//! From the tests to a verdict with its interval. It does not know how the tests work.
+//! From the tests to a verdict with its interval.
 
 use super::coins::Coins;
 use super::confidence_set::{ShiftTest, confidence_set};

@@ -1,9 +1,9 @@
 //! The sign-flip randomisation test with alpha spending, looked at after every unit.
 //!
-//! Under "no difference" the sign of each unit is a fair coin that *we* tossed when the plan was drawn,
-//! so the distribution of any statistic of a path is known exactly, whatever the noise (Fisher 1935; Plamadeala &
-//! Rosenberger 2012). The error budget is spent in proportion to the units seen (Lan & DeMets 1983).
-//! It does not know which effect is being tested: the caller shifts the units.
+//! Under "no difference" the sign of each unit is a fair coin that *we* tossed when the plan was drawn, so the
+//! distribution of any statistic of a path is known exactly, whatever the noise (Fisher 1935; Plamadeala & Rosenberger
+//! 2012). The error budget is spent in proportion to the units seen (Lan & DeMets 1983).
+//! The caller subtracts the effect that is tested from the units.
 
 use super::coins::Coins;
 use super::statistic::{NEIGHBOURS, ROUNDING, Statistic, weight};
@@ -334,7 +334,7 @@ mod tests {
             for path in (0..1 << UNITS).filter(|path| path % 2039 == 1 && !given_up(*path)) {
                 let (is_rejected, other) = duel(0x5555 ^ path);
                 assert!(!is_rejected, "{alpha}: {path:b}");
-                // What the path has been told from coins is what a duel with its signs measures.
+                // The path made from coins is what a duel with those signs measures.
                 let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
                 assert!(
                     near(other.observed.sum, undecided.sums[path - 1]),

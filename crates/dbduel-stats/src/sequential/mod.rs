@@ -1,12 +1,11 @@
 //! Verdicts on a sequence of paired differences, looked at after every unit without inflating the
 //! error rate.
 //!
-//! Two tests share the error budget. The sign-flip test with alpha spending has four fifths and a
-//! declared largest number of units; the e-process has one fifth and no horizon, so a duel may be
-//! extended after its budget. All four verdicts follow from one confidence set, hence they are right
-//! together with probability at least 1 − α. One call answers for one pair and one metric; callers
-//! divide α when they ask several questions. It does not know what the differences measure: larger is
-//! called `Faster`, so differences of latencies go in with their sign turned.
+//! Two tests share the error budget. The sign-flip test with alpha spending has four fifths and a declared largest
+//! number of units; the e-process has one fifth and no horizon, so a duel may be extended after its budget. All four
+//! verdicts follow from one confidence set, hence they are right together with probability at least 1 − α. One call
+//! answers for one pair and one metric; callers divide α when they ask several questions.
+//! Larger is called `Faster`, so differences of latencies go in with their sign turned.
 //!
 //! Limit: a kind of stall rarer than the measured time cannot be seen by any rule here; see
 //! [`crate::stalls`].

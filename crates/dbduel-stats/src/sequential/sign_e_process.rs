@@ -1,8 +1,7 @@
 //! An e-process against symmetry of the units: evidence that may be looked at for ever.
 //!
-//! Each factor exp(λz)/cosh(λz) has mean one when the sign of z is a fair coin, so the mixture over λ
-//! exceeds 1/α with probability at most α at any time, with no horizon (Ville 1939; de la Peña 1999;
-//! Vovk & Wang 2024). It does not know how large an effect matters.
+//! Each factor exp(λz)/cosh(λz) has mean one when the sign of z is a fair coin, so the mixture over λ exceeds 1/α with
+//! probability at most α at any time, with no horizon (Ville 1939; de la Peña 1999; Vovk & Wang 2024).
 
 use super::flip_spend::{Rejection, Side};
 

@@ -1,14 +1,14 @@
 //! What one path of units is judged by: its sum, measured by how far its own units let a sum go.
 //!
-//! Units that follow each other need not be independent. Where a contender has dips of its own, one block has one and the
-//! next has none, and their sum goes less far than the units scatter; where the ratio wanders it goes further. So the
-//! square of the sum is divided by the variance of such sums, in which the products of neighbours are, with weights that
-//! fall with their distance (Newey and West 1987). Dividing each path by its own keeps the test exact where the signs
-//! are coins, and brings it nearer to its promise where neighbours are correlated (after the studentised tests of
+//! Units that follow each other need not be independent. Where a contender has dips of its own, one block has one and
+//! the next has none, and their sum goes less far than the units scatter; where the ratio wanders it goes further. So
+//! the square of the sum is divided by the variance of such sums, in which the products of neighbours are, with weights
+//! that fall with their distance (Newey and West 1987). Dividing each path by its own keeps the test exact where the
+//! signs are coins, and brings it nearer to its promise where neighbours are correlated (after the studentised tests of
 //! Janssen 1997). What few units say about their correlation is mostly chance, and paths of little variance by chance
-//! would be taken for far ones: six units say nothing, and from then on products count by a share of 1 − 6/n, half of it at twelve.
-//! Reach and share were chosen on the simulated machines of the acceptance suite, for intervals that hold the truth about
-//! as often as they promise and decide soonest. It does not know coins, looks or α.
+//! would be taken for far ones: six units say nothing, and from then on products count by a share of 1 − 6/n, half of
+//! it at twelve. Reach and share were chosen on the simulated machines of the acceptance suite, for intervals that hold
+//! the truth about as often as they promise and decide soonest.
 
 /// Units to either side of one that it is taken to be correlated with.
 pub(super) const NEIGHBOURS: usize = 3;

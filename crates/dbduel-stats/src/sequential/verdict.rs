@@ -1,4 +1,4 @@
-//! What a decision says: the verdict, its interval and what paid for it. It does not know how they come about.
+//! What a decision says: the verdict, its interval and what paid for it.
 
 /// What the units seen so far allow to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

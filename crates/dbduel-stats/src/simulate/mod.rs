@@ -1,10 +1,9 @@
 //! Synthetic machines and contenders with known truth, second by second: what the methods of this crate are
 //! checked on, and any other method can be.
 //!
-//! ln y = ln μ + machine + own dips. The machine is a fast and a slow first-order autoregression, a
-//! sinusoid, a linear drift, an on/off neighbour and random stalls, all shared by whoever runs at that
-//! second; each contender has periodic dips driven by its own active time. Nothing here was fitted to a
-//! real server: it ranks methods and sets thresholds. It does not know how a method works, nor what it concludes.
+//! ln y = ln μ + machine + own dips. The machine is a fast and a slow first-order autoregression, a sinusoid, a linear
+//! drift, an on/off neighbour and random stalls, all shared by the contender that runs at that second; each contender has periodic
+//! dips driven by its own active time. Nothing here was fitted to a real server: it ranks methods and sets thresholds.
 //! Throughputs have no unit; a contender without noise has 1.
 //!
 //! ```

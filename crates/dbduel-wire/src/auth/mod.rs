@@ -1,6 +1,4 @@
 //! Authentication methods: what to answer to a challenge.
-//!
-//! Knows no packets; a method gets password and challenge and returns bytes.
 
 mod ed25519;
 mod native;

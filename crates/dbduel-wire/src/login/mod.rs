@@ -1,7 +1,7 @@
 //! The login as a state machine: greeting, optional change to TLS, authentication.
 //!
-//! Knows no socket and does no TLS itself; it says when bytes are to be sent and when TLS is to begin. Its waits
-//! are the driver's, who must bound them; the number of packets it accepts is bounded here.
+//! Its waits are the driver's, who must bound them; the number of packets it accepts is bounded here.
+//! It does no I/O and no TLS itself: it returns the bytes to send and says when TLS begins.
 
 mod error;
 mod options;

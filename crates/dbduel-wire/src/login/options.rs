@@ -42,7 +42,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    /// Options without database, TLS or wishes.
+    /// Options without database and TLS.
     #[must_use]
     pub fn new(credentials: Credentials, transport: Transport) -> Self {
         LoginOptions {

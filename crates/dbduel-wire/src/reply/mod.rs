@@ -1,7 +1,8 @@
 //! The server's answer to a query or an execution, parsed as it arrives.
 //!
-//! Knows no SQL and keeps no rows: whoever wants them implements [`Sink`]. Nothing is allocated for OK replies or
-//! for rows that are only counted; a packet is copied only when it arrived in pieces and somebody wants it.
+//! Nothing is allocated for OK replies or for rows that are only counted; a packet is copied only when it arrived in
+//! pieces and a sink wants it.
+//! Rows are not kept: they go to a [`Sink`].
 
 mod column;
 mod ok;
@@ -117,7 +118,7 @@ enum State {
     Done,
 }
 
-/// Parses one reply at a time; made once per connection and [begun](ReplyParser::begin) anew for each statement.
+/// Parses one reply at a time; made once per connection and [begun](ReplyParser::begin) again for each statement.
 ///
 /// ```
 /// use dbduel_wire::{Capabilities, ReplyParser, RowFormat, Skip, Step};

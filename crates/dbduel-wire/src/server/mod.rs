@@ -1,8 +1,8 @@
 //! The protocol's other side, for servers that stand in for a database: one that answers at once, to measure the
 //! lab itself, and one that answers after a script, to prove clocks and error paths.
 //!
-//! Knows no sockets, clocks or SQL: delays are data that a driver obeys, and what a statement looks like
-//! (placeholders, columns, rows) is told by whoever owns the driver. TLS is not offered and every login is let in.
+//! TLS is not offered and every login is let in.
+//! Delays are data that a driver obeys; the driver also describes statements (placeholders, columns, rows).
 
 mod command;
 mod handshake;

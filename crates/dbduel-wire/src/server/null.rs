@@ -55,7 +55,7 @@ impl NullServer {
     /// Takes bytes that arrived and appends all answers to `out`. Returns false when the client took its leave.
     ///
     /// `shape` is asked for the shape of a statement when it is prepared or sent as text; executing a prepared
-    /// statement asks nobody and allocates nothing.
+    /// statement needs no callback and allocates nothing.
     ///
     /// # Errors
     /// [`WireError`] when the client breaks the protocol; the connection is to be closed.

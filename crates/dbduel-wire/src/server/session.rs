@@ -53,7 +53,7 @@ impl Session {
                 collation: 45,
                 status: Status::AUTOCOMMIT,
                 auth_method: "mysql_native_password".to_owned(),
-                // Nobody checks the answer to it.
+                // The answer to it is not checked.
                 challenge: b"no-secret-challenge.".to_vec(),
             },
         );

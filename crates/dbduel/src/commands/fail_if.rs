@@ -148,7 +148,7 @@ pub fn explain(summary: &Summary, rules: &[FailIf]) {
         let hits = rule.hits(summary);
         let is_void = exit_of(summary) == Exit::Void;
         console::status_line(&match (hits.is_empty(), is_void) {
-            (_, true) => format!("`{}` cannot be told: a duel is void", rule.text),
+            (_, true) => format!("`{}` is unknown: a duel is void", rule.text),
             (true, false) => format!("`{}` is not the case", rule.text),
             (false, false) => format!("`{}` is the case: {}", rule.text, hits.join("; ")),
         });

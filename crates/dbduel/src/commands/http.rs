@@ -1,7 +1,8 @@
 //! A web server for readers on this machine: enough of HTTP/1.1 to show a page and to stream events.
 //!
-//! Knows neither records nor contests. Every connection has a thread of its own and a deadline for its
-//! request, and there are few of them at a time.
+//! Every connection has a thread of its own and a deadline for its whole request, and there are few of them at a time.
+//! Written here because the timeout of `oxhttp` is that of one read, which a request sent byte by byte never exceeds, and
+//! `axum` needs an async runtime and hyper's own connection builder for that deadline.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -61,7 +62,7 @@ pub enum NotLoopback {
     Unreadable,
     /// Others can reach it.
     #[error(
-        "other machines can reach this address, and nobody is asked for a password; use 127.0.0.1 or [::1], and a \
+        "other machines can reach this address, and there is no password; use 127.0.0.1 or [::1], and a \
          tunnel from elsewhere"
     )]
     Reachable,
@@ -87,7 +88,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` and answers reads. With a token, only whoever knows it is answered.
+    /// Listens on `address` and answers reads. If set, requests must carry the token.
     ///
     /// # Errors
     /// When the port is taken, or the system gives no thread.
@@ -198,7 +199,7 @@ fn answer(
         return send(
             &mut stream,
             "403 Forbidden",
-            "This is served to this machine by its own name, and where the address has a token, to whoever knows it.",
+            "Only requests to a loopback name of this machine are answered; an address with a token must be opened with it.",
         );
     }
     match reply(&request.path) {

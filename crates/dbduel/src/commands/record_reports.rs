@@ -24,13 +24,13 @@ const FILE_MODE: u32 = 0o666;
 /// # Errors
 /// When the record cannot be read or written.
 pub fn write(record: &Path, is_shown: bool) -> Result<Summary> {
-    // Locked before it is read, so that no report of somebody who read more is replaced.
+    // Locked before it is read, so that no report of a reader of a longer record is replaced.
     let writer = RecordWriter::open(record, contest::now_ms())?;
     derive(&Record::open(record)?, &writer, is_shown)
 }
 
 /// Writes the record's reports where one is missing, or where they tell of less than the record has, as after a
-/// process was killed before it had written all. A record that somebody writes gets its reports from them. True when
+/// process was killed before it had written all. A record that is being written gets its reports from its writer. True when
 /// reports were written.
 ///
 /// # Errors

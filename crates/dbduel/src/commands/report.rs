@@ -1,6 +1,6 @@
 //! `dbduel report`: a record rendered again, on any machine.
 //!
-//! Without another wish it tells the terminal, and makes again the files that a run leaves beside its data.
+//! By default it prints the terminal report and rewrites the report files beside the data.
 
 use std::fs;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
     let is_to_terminal = arguments.output.is_none();
     let are_files_made =
         is_to_terminal && arguments.format == ReportFormat::Terminal && !arguments.disclosure;
-    // Before it is read, so that no file of somebody who read more is replaced.
+    // Before it is read, so that no file of a reader of a longer record is replaced.
     let held = are_files_made.then(|| RecordWriter::hold(&arguments.record));
     let record = Record::open(&arguments.record)?;
     if arguments.disclosure {
@@ -100,7 +100,7 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
     };
     let format = report::format(arguments.format.name()).context("this format is not built in")?;
     let text = format.render(&summary, &findings, &options).text;
-    // Whoever reads the text may take their time, and the record is not held meanwhile.
+    // A slow reader of the text must not hold the lock of the record.
     let made = held.map(|held| made_again(held, &summary, &findings));
     let exit = put(arguments, &text)?;
     if let Some(made) = made {
@@ -158,7 +158,7 @@ fn put(arguments: &Arguments, text: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What a reader must be told, section by section, and where the record has it.
+/// What the report must contain, section by section, and where the record has it.
 fn disclosure(items: &[Item]) -> String {
     let mut text = String::new();
     let mut section = "";
@@ -203,7 +203,7 @@ mod tests {
         found
     }
 
-    fn told(dir: &Path) -> String {
+    fn terminal_text(dir: &Path) -> String {
         let held = RecordWriter::hold(dir);
         let record = Record::open(dir).unwrap();
         let (summary, findings) = judge::summarise(&record);
@@ -221,7 +221,7 @@ mod tests {
         fs::write(&slices, torn).unwrap();
         let data = files(dir);
 
-        let said = told(dir);
+        let said = terminal_text(dir);
         assert!(
             said.starts_with("wrote report.html, report.md with "),
             "{said}"
@@ -242,7 +242,7 @@ mod tests {
         }
         fs::remove_file(picture).unwrap();
         fs::write(dir.join("report-of-old.svg"), "stale").unwrap();
-        told(dir);
+        terminal_text(dir);
         assert_eq!(files(dir), all);
     }
 
@@ -252,7 +252,7 @@ mod tests {
         let dir = &folder.path().join("record");
         Scenario::duel().write(dir);
         let writer = RecordWriter::open(dir, 1).unwrap();
-        let said = told(dir);
+        let said = terminal_text(dir);
         assert!(
             said.starts_with("wrote no page beside the data: "),
             "{said}"

@@ -1,7 +1,7 @@
 //! `dbduel watch`: the report in a browser on this machine, renewed while the contest runs. A sweep has one page,
 //! which leads to those of its cells.
 //!
-//! It only reads the record, so it can be started and stopped at any time. Whoever asks must know the
+//! It only reads the record, so it can be started and stopped at any time. Requests must carry the
 //! token in the address; the server listens on 127.0.0.1 alone and answers nothing but reads.
 
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use dbduel_record::sweep::{SweepPlan, cell_dir};
 
 use super::http::{Loopback, Reply, Server};
 use super::sweep;
-use crate::chance::secret;
 use crate::console;
 use crate::exit::Exit;
 use crate::interrupt::{self, Urgency};
 use crate::judge;
+use crate::random::secret;
 use crate::report;
 
 /// Options of `dbduel watch`.
@@ -37,7 +37,7 @@ pub struct Arguments {
 
 /// Between two looks at the journal.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A page is not made anew more often than this: that takes processor time beside the contest.
+/// A page is rendered no more often than this: rendering takes processor time beside the contest.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// One that took long to make stays for so many times as long.
 const RENEW_REST: u32 = 20;
@@ -90,7 +90,7 @@ struct Pages {
 struct Page {
     html: String,
     journal_bytes: u64,
-    /// It is not made anew before.
+    /// It is not rendered again before.
     stays_until: Instant,
 }
 
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Growth of the journal is told to whoever listens at this path.
+    /// Growth of the journal is sent to the listeners at this path.
     fn check_growth_is_announced(lab: &Lab, path: &str) {
         let request = format!("GET {path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let mut events = ask(lab, &request);

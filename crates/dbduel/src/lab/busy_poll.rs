@@ -1,5 +1,4 @@
-//! Whether busy polling leaves servers on this machine a processor, told before anything starts. Knows no processor by its
-//! speed, and nothing of what else runs here.
+//! Whether busy polling leaves servers on this machine a processor, checked before anything starts.
 
 use std::collections::BTreeSet;
 

@@ -271,7 +271,7 @@ pub fn is_absent(
         return Ok(true);
     }
     let present = connection.query("SHOW TABLES")?;
-    // Nobody knows which of them a script would make, so an empty database alone is without them.
+    // It is unknown which of them a script would make, so an empty database alone is without them.
     let tables = tables(plan, workload, &mut connection)?;
     Ok((0..present.rows.len()).all(|row| {
         present
@@ -349,7 +349,7 @@ pub fn digest(
     .with_context(|| format!("could not read the digest of `{name}`"))
 }
 
-/// Does long work on a dataset while showing how far it is and looking at the user's wish to stop.
+/// Does long work on a dataset while showing how far it is and checking for an interrupt.
 fn watched<T: Send>(
     plan: &Plan,
     resident: &mut ContenderServer,
@@ -373,7 +373,7 @@ fn watched<T: Send>(
 }
 
 /// Does work on tables on a thread of its own, while showing how far it is and how fast, and passing on
-/// the user's wish to stop.
+/// an interrupt.
 pub fn watch_over<T: Send>(
     progress: &dyn Progress,
     what: &str,

@@ -23,7 +23,7 @@ use crate::interrupt::{self, Urgency};
 const GRACE: Duration = Duration::from_secs(15);
 /// Between the end of a process's output and its own end.
 const LAST_MOMENTS: Duration = Duration::from_millis(200);
-/// How often a wait looks at the user's wish to stop.
+/// How often a wait checks for an interrupt.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A running load process. Dropped means ended.
@@ -173,7 +173,7 @@ impl LoadProcess {
         self.send(&Order::Slice(order))?;
         let mut is_ended = false;
         loop {
-            // The load process ends with its input, so nobody need wait for its answer.
+            // The load process ends with its input, so there is no answer to wait for.
             if interrupt::urgency() == Urgency::Stop {
                 return Ok(SliceEnd::lost("stopped by the user".to_owned()));
             }

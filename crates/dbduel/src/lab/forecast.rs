@@ -1,5 +1,5 @@
-//! What loading a workload's tables will take, said before it begins: rows, room on disk, time. Refuses what
-//! the disk clearly has no room for. Knows no contest and no workload.
+//! What loading a workload's tables will take, said before it begins: rows, room on disk, time. Refuses what the disk
+//! clearly has no room for.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whether scripts cost their clients what they should: told before anything starts.
+//! Whether scripts are compiled, checked before anything starts: interpreted ones cost their clients more.
 
 use dbduel_load::lua;
 use dbduel_load::workloads::script;

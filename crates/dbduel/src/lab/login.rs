@@ -1,4 +1,4 @@
-//! What to log in to a running server with, and where to look when it lets nobody in. Passwords come from
+//! What to log in to a running server with, and where to look when it refuses the login. Passwords come from
 //! files and the environment, never from a command line, an address or an experiment, and are never written anywhere.
 
 use std::fs::File;
@@ -59,11 +59,11 @@ pub fn connect(
     address: &Address,
     credentials: &Credentials,
     options: &ConnectOptions,
-    told: PasswordSource,
+    source: PasswordSource,
 ) -> Result<Connection> {
     Connection::connect(address, credentials, options).map_err(|error| {
         let refusal = error.refused();
-        let advice = refusal.and_then(|refusal| advice(refusal, &options.tls, told));
+        let advice = refusal.and_then(|refusal| advice(refusal, &options.tls, source));
         let error = anyhow::Error::from(error);
         match advice {
             Some(advice) => error.context(advice),
@@ -72,15 +72,15 @@ pub fn connect(
     })
 }
 
-/// Where to look when the server lets nobody in; none where its own words say it.
-fn advice(refusal: &ServerError, tls: &TlsMode, told: PasswordSource) -> Option<String> {
+/// Where to look when the server refuses the login; none where its own words say it.
+fn advice(refusal: &ServerError, tls: &TlsMode, source: PasswordSource) -> Option<String> {
     match refusal.code {
         DENIED => {
-            let file = match told {
+            let file = match source {
                 PasswordSource::Options(file) => file,
                 PasswordSource::Experiment => "the contender's `password_file`",
             };
-            let demand = match (told, tls) {
+            let demand = match (source, tls) {
                 (PasswordSource::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
                 (PasswordSource::Options(_), _) => {
                     "; an account that demands a certificate of the client (REQUIRE X509) cannot be used"
@@ -164,14 +164,14 @@ mod tests {
     #[test]
     fn a_word_on_passwords_is_for_whose_password_was_looked_at() {
         let options = PasswordSource::Options("--password-file");
-        let word = |code, tls: &TlsMode, told| {
+        let word = |code, tls: &TlsMode, source| {
             let message = String::new();
             let refusal = ServerError {
                 code,
                 sqlstate: *b"28000",
                 message,
             };
-            advice(&refusal, tls, told).unwrap_or_default()
+            advice(&refusal, tls, source).unwrap_or_default()
         };
         let denied = word(1045, &TlsMode::Off, options);
         assert!(denied.contains("--password-file") && denied.contains("--tls"));

@@ -39,7 +39,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         console::print(&text::names(console::width()))?;
         return Ok(Exit::Done);
     }
-    // What was mistyped is told before servers are started.
+    // Mistyped arguments are reported before servers are started.
     let waivers: Result<Vec<Waiver>> = arguments
         .waive
         .iter()

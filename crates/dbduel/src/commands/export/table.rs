@@ -1,4 +1,4 @@
-//! Tables in memory: columns with a kind, cells that may be missing. Knows no file format.
+//! Tables in memory: columns with a kind, cells that may be missing.
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,6 @@ use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
 use super::connection::{connect, endpoint, tls};
-use crate::chance::fresh_seed;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::interrupt::{self, Interrupted, Urgency};
@@ -36,6 +35,7 @@ use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
 use crate::lab::interpreted;
+use crate::random::fresh_seed;
 use crate::report::words::duration;
 pub use arguments::Arguments;
 use arguments::LoadArrival;

@@ -10,7 +10,7 @@ use super::outcome::{Counts, Document, Latency};
 use crate::report::words::{count, duration, latency, number, sentence, share, things};
 use crate::report::wrap;
 
-/// Columns of a terminal that nobody has made wider.
+/// Columns of a terminal by default.
 const WIDTH: usize = 80;
 
 /// Where the second column of the summary begins.
@@ -46,7 +46,7 @@ pub fn filled(report: &FillReport) -> String {
 
 /// What stands above the lines of the seconds.
 pub fn live_header(arrival: Arrival) -> String {
-    // How much waits for a free client is told where transactions fall due by a schedule.
+    // The backlog is shown where transactions fall due by a schedule.
     let first = match arrival {
         Arrival::Closed { .. } => "mean",
         Arrival::Constant { .. } | Arrival::Poisson { .. } => "backlog",

@@ -97,7 +97,7 @@ fn progress(page: &mut Page, standing: &Standing, plan: &Plan) {
         "dbduel_tick_transactions_per_second",
         "gauge",
         None,
-        "Committed transactions per second of the last tick, warm-up included; absent while nobody is under load.",
+        "Committed transactions per second of the last tick, warm-up included; absent while no contender is under load.",
     );
     if let Some(now) = standing.now {
         let labels = Subject::new(plan, now.level);

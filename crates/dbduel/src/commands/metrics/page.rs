@@ -1,4 +1,4 @@
-//! A writer of OpenMetrics 1.0 text. Knows no contest.
+//! A writer of OpenMetrics 1.0 text.
 
 use std::fmt::Write as _;
 

@@ -23,7 +23,7 @@ pub fn may_be_extended(plan: &Plan) -> bool {
 /// # Errors
 /// When its plan allows no extension, or the record cannot be written.
 pub fn extend(record: &Path, budget_s: f64) -> Result<()> {
-    // Locked before it is read, so that nobody else numbers the same blocks.
+    // Locked before it is read, so that no other process numbers the same blocks.
     let mut writer = RecordWriter::open(record, contest::now_ms())?;
     let past = Record::open(record)?;
     if !may_be_extended(&past.plan) {

@@ -57,7 +57,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     stopped_share /= f64::from(series.duels);
     series.stopped_share = stopped_share;
     series.steadiness = tally.summed();
-    say(set, &told(&series)?)?;
+    say(set, &text(&series)?)?;
     let is_injected = series.injected_share > 0.0;
     say(set, &steadiness::table(&series.steadiness, is_injected))?;
     let is_too_wrong = is_worse_than_promised(&series)?;
@@ -119,7 +119,7 @@ fn is_worse_than_promised(series: &SelfTestSeries) -> Result<bool> {
     Ok(wrong.low > 1.0 - series.confidence)
 }
 
-fn told(series: &SelfTestSeries) -> Result<String> {
+fn text(series: &SelfTestSeries) -> Result<String> {
     let of = |count: u32| -> Result<String> {
         let share = proportion(count as usize, series.duels as usize, ALPHA)?;
         Ok(format!(
@@ -187,7 +187,7 @@ mod tests {
         assert!(!is_worse_than_promised(&series(0.0, [2, 3, 35, 0])).unwrap());
         assert!(is_worse_than_promised(&series(0.0, [5, 5, 30, 0])).unwrap());
         assert!(
-            told(&series(0.0, [5, 5, 30, 0]))
+            text(&series(0.0, [5, 5, 30, 0]))
                 .unwrap()
                 .contains("do not trust")
         );

@@ -138,7 +138,7 @@ impl Sweep<'_> {
             ));
             return Ok(false);
         }
-        // Somebody who asks for the reports of a whole sweep may be about to write these.
+        // Another process may be about to write these as reports of the whole sweep.
         record_reports::write_missing(&record)?;
         Ok(true)
     }

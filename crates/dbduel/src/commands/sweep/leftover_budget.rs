@@ -5,9 +5,9 @@
 //! of its plan are decided by the reserve of the error probability, which may be spent at any time, so that
 //! no choice of cells made here can raise the error rate.
 //!
-//! What is void gets nothing: unequal settings or data, a broken promise of the tables, a contender that
-//! commits nothing or fails are no clearer after more of them. But they take nothing from what is undecided
-//! beside them in the same cell. Knows no server.
+//! What is void gets nothing: unequal settings or data, a broken promise of the tables, a contender that commits
+//! nothing or fails are no clearer after more of them. But they take nothing from what is undecided beside them in the
+//! same cell.
 
 use dbduel_record::Record;
 
@@ -125,7 +125,7 @@ fn want(record: &Record, summary: &Summary) -> Want {
     Want::AtLeast(least_extension_s(plan, blocks))
 }
 
-/// The cell that is extended next, and how much load it gets, seconds; nothing when nobody could make use
+/// The cell that is extended next, and how much load it gets, seconds; nothing when no cell could make use
 /// of what is left.
 ///
 /// Cells that had least are brought up to one height, as water fills a basin. Where that gives some of them

@@ -47,7 +47,7 @@ pub fn plan(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<String> 
 }
 
 /// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
-/// processor is told of the first cell of which it is true.
+/// processor is reported for the first cell of which it is true.
 fn planned(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<(SweepPlan, Vec<Plan>)> {
     let (sweep, cells) = expand_sweep(file, &run::surroundings(scripts))?;
     let doubts = cells.iter().map(busy_poll::doubt);

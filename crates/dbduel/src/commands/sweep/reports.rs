@@ -26,7 +26,7 @@ pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String
     let plan = SweepPlan::read(dir)?;
     let summary = match write_reports(dir, &plan) {
         Ok(written) => {
-            console::status_line(&told(dir, written.cells));
+            console::status_line(&summary_line(dir, written.cells));
             written.summary
         }
         Err(error) => {
@@ -89,7 +89,7 @@ pub(super) struct Written {
 }
 
 /// Says what was written about the sweep in `dir`.
-fn told(dir: &Path, cells: usize) -> String {
+fn summary_line(dir: &Path, cells: usize) -> String {
     let names = report::sweep::FORMATS
         .iter()
         .filter_map(|format| format.file_name.map(str::to_owned));
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(fs::read(&journal).unwrap(), torn);
         assert!(half.is_file());
         assert_eq!(write_reports(dir, &plan).unwrap().cells, 0);
-        let said = told(dir, written.cells);
+        let said = summary_line(dir, written.cells);
         assert!(
             said.starts_with("wrote report.html, ") && said.ends_with("reports of 2 cells"),
             "{said}"

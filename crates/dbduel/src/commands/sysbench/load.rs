@@ -70,7 +70,7 @@ impl Load {
         self.metrics.shares()
     }
 
-    /// Begins the shares anew.
+    /// Restarts the shares.
     pub fn reset_shares(&self) {
         self.metrics.reset_shares();
     }

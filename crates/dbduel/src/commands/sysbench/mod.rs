@@ -28,9 +28,9 @@ mod table;
 use clap::Args;
 use dbduel_load::lua::options_text;
 
-use crate::chance::fresh_seed;
 use crate::console;
 use crate::exit::Exit;
+use crate::random::fresh_seed;
 use general::General;
 use logger::Logger;
 use parsed_options::{ParsedOptions, Words};

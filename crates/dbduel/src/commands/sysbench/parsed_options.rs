@@ -1,5 +1,4 @@
-//! From words on a command line to values of options. Knows the form of options and the table, and nothing of what they
-//! mean.
+//! From words on a command line to values of options.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,13 +60,13 @@ impl Written {
         }
     }
 
-    /// Says that nobody knows an option of a configuration file, which has no effect then.
+    /// The warning for an unknown option of a configuration file, which has no effect.
     pub fn ignore(&self, voice: Logger) {
         let shown = self.shown();
         voice.warning(&format!("unknown option {shown} is ignored"));
     }
 
-    /// The error for an option that nobody knows; the nearest name is offered.
+    /// The error for an unknown option; the nearest name is offered.
     pub fn refuse_unknown(&self, nearest: Option<&str>) -> Stop {
         let hint = nearest.map_or_else(String::new, |name| format!("; did you mean --{name}?"));
         Stop::Usage(format!("invalid option: {}{hint}", self.shown()))

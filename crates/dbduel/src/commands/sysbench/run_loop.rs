@@ -1,4 +1,4 @@
-//! The loop of a run: it begins, is reported about, and ends. Knows no test.
+//! The loop of a run: it begins, is reported about, and ends.
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use super::general::SECONDS_MAX;
 use super::logger::Logger;
 use super::parsed_options::ParsedOptions;
 
-/// Where servers put their socket unless told otherwise; a client that is told `localhost` looks there.
+/// Where servers put their socket by default; a client that is given `localhost` looks there.
 const SOCKETS: [&str; 4] = [
     "/run/mysqld/mysqld.sock",
     "/var/run/mysqld/mysqld.sock",

@@ -65,7 +65,7 @@ struct Verification {
     files: usize,
     /// What is wrong: file and what differs.
     changed: Vec<Trouble>,
-    /// What cannot be told, and why.
+    /// What is unknown, and why.
     open: Vec<String>,
     /// Stored reports that the judge derives to the same bytes.
     derived: Vec<String>,
@@ -157,7 +157,7 @@ fn against_manifest(check: &Check, found: &mut Verification) {
         found.changed(&difference.file, difference.what.clone());
     }
     if check.digest.is_none() {
-        let why = "there is no manifest: no run on this record has ended in order, or an older dbduel wrote it; whether a file was edited cannot be told";
+        let why = "there is no manifest: no run on this record has ended in order, or an older dbduel wrote it; so edits cannot be detected";
         found.open.push(why.to_owned());
     } else if check.is_open {
         let why = "a run went on after the last line of the manifest and did not end in order; what it wrote is not sealed";
@@ -200,7 +200,7 @@ fn in_itself(record: &Record, found: &mut Verification) {
     }
 }
 
-/// Derives every report anew and compares it with the one that lies beside the record.
+/// Derives every report again and compares it with the one that lies beside the record.
 fn against_reports(
     record: &Record,
     dir: &Path,

@@ -181,7 +181,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Wakes one contender and freezes whoever was awake.
+    /// Wakes one contender and freezes the one that was awake.
     ///
     /// # Errors
     /// When a server cannot be frozen or thawed.
@@ -212,7 +212,7 @@ impl Arena {
         }
     }
 
-    /// Freezes whoever is awake, so that nobody gains from a pause between slices.
+    /// Freezes the contender that is awake, so that none gains from a pause between slices.
     ///
     /// # Errors
     /// When the server cannot be frozen.
@@ -292,7 +292,7 @@ impl Arena {
         self.residents[contender].connect(statement)
     }
 
-    /// Connects the clients of an awake contender anew.
+    /// Reconnects the clients of an awake contender.
     ///
     /// # Errors
     /// When its server does not let the clients in.

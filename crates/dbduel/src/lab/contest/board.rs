@@ -1,7 +1,7 @@
-//! How a contest stands, for whoever asks while it runs.
+//! The state of a running contest, for its pages and metrics.
 //!
-//! The contest writes what it knows anyway, after every tick, slice and block; readers get a copy. Counts
-//! are of this run: what an interrupted run had counted is in the record. Knows no format and no network.
+//! The contest writes what it knows anyway, after every tick, slice and block; readers get a copy. Counts are of this
+//! run: what an interrupted run had counted is in the record.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,7 +99,7 @@ impl Board {
         self.lock().plan = Some(Arc::new(plan.clone()));
     }
 
-    /// Another part of the contest begins; nobody is under load.
+    /// Another part of the contest begins; no contender is under load.
     pub fn enter(&self, phase: Phase) {
         let mut standing = self.lock();
         standing.phase = phase;

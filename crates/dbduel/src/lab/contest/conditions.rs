@@ -1,5 +1,5 @@
-//! What the workload promises of its tables: looked at before the first transaction and after the last,
-//! and kept in the record. Knows no workload's conditions.
+//! What the workload promises of its tables: looked at before the first transaction and after the last, and kept in the
+//! record.
 
 use anyhow::{Result, bail};
 use dbduel_load::workloads::{Moment, Verification, Workload};

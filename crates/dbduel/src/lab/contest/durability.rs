@@ -1,7 +1,6 @@
 //! After a crash: is everything still there that the server had acknowledged?
 //!
-//! Compares the durability log of the record with the server, before new work can take the place of what
-//! was lost. Knows no workload's tables.
+//! Compares the durability log of the record with the server, before new work can take the place of what was lost.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Planned restarts: all servers stopped and started anew, their clients connected, warmed up again.
+//! Planned restarts: all servers restarted, their clients connected, warmed up again.
 //!
 //! A restart alone can move a server by a percent, so a verdict about servers needs several.
 
@@ -29,7 +29,7 @@ impl Contest<'_> {
         is_begun && self.progress.epoch + 1 < epochs.count && needed_s < plan.schedule.budget_s
     }
 
-    /// Starts all servers anew.
+    /// Restarts all servers.
     ///
     /// # Errors
     /// When a contender cannot be brought back from a failure, or the user interrupts.
@@ -38,7 +38,7 @@ impl Contest<'_> {
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
-            self.config.console.stage(&format!("{name}: starting anew"));
+            self.config.console.stage(&format!("{name}: restarting"));
             if let Err(error) = self.arena.start_anew(contender, plan) {
                 self.allow_failure(contender, error)?;
             }

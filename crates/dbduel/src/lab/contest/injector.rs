@@ -27,10 +27,10 @@ impl SlowdownInjector {
     /// Begins to stop the process group `group` as `injection` says. The server is awake now.
     pub fn start(group: i32, injection: &Injection) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let stop = Arc::clone(&over);
         let stopped = Duration::from_secs_f64(injection.period_s * injection.stopped_share);
         let awake = Duration::from_secs_f64(injection.period_s).saturating_sub(stopped);
-        let thread = std::thread::spawn(move || pulse(group, awake, stopped, &told));
+        let thread = std::thread::spawn(move || pulse(group, awake, stopped, &stop));
         Self {
             over,
             thread: Some(thread),

@@ -99,7 +99,7 @@ pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
             journal.seal()?;
             Ok(reason)
         }
-        // Whatever fails after the user asked for an end, that wish is the reason.
+        // After an interrupt, later failures are its consequence.
         Err(_) if interrupt::check().is_err() => {
             journal.event(Event::Ended {
                 reason: EndReason::Interrupted,

@@ -24,7 +24,7 @@ use crate::report::words;
 /// Share of a slice in which the load process may have stalled; with more of it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
 
-/// Suspension of the machine that is told from the time between reading two clocks.
+/// Suspension of the machine that is distinguishable from the time between reading two clocks.
 const SUSPENDED_MIN: Duration = Duration::from_millis(100);
 
 /// What came of a slice.

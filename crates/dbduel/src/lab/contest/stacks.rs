@@ -82,7 +82,7 @@ impl Contest<'_> {
                 .console
                 .stage(&format!("{name}: sampling stacks"));
             let sampled = self.sample_one(contender, &samples.0)?;
-            // Functions are looked up while nobody is under load.
+            // Functions are looked up while no contender is under load.
             self.arena.freeze_active()?;
             let folded = sampled.and_then(|()| stacks::fold_file(&samples.0));
             match folded {

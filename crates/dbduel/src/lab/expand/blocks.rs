@@ -1,7 +1,7 @@
 //! Drawing the mirrored blocks: who runs when, decided by coins from the plan's seed.
 //!
 //! These draws are the statistical guarantee of every verdict: the test is exact because the order
-//! within each block is a fair coin that nobody, and no noise, could know.
+//! within each block is a fair coin, independent of any noise.
 
 use dbduel_record::plan::{Block, Schedule};
 use dbduel_record::seed::named_seed;

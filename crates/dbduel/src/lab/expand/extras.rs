@@ -1,4 +1,4 @@
-//! What only some experiments ask for: servers started anew, a known handicap, confinement, an objective.
+//! What only some experiments ask for: planned restarts, a known handicap, confinement, an objective.
 
 use dbduel_record::plan::{Contender, Injection, Schedule};
 
@@ -165,7 +165,7 @@ pub(super) fn check_epochs(
             && matches!(name.meaning, Meaning::Running { .. })
         {
             let message = format!(
-                "`{}` runs already, so it is not ours to start anew; leave `epochs` out",
+                "`{}` runs already, so dbduel cannot restart it; leave `epochs` out",
                 contender.name.value
             );
             report.add(&written.span, message);

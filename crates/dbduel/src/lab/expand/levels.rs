@@ -9,7 +9,7 @@ use super::workload::Asked;
 /// Most load levels of one contest.
 const LEVELS_MAX: usize = 100;
 
-/// Clients when nobody says how many.
+/// Clients unless the experiment says how many.
 pub(super) const CLIENTS: u32 = 16;
 
 /// What `[load]` says stands before what a configuration of the workload's own asks for.

@@ -1,6 +1,6 @@
 //! From an experiment to a plan: every default is applied here and nowhere else.
 //!
-//! Knows the clock only through `created`, and chance only through the seed that it is given.
+//! Time comes in as `created`, randomness as the seed, so that a plan can be made again.
 
 mod blocks;
 mod contenders;

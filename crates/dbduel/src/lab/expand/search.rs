@@ -8,7 +8,7 @@ use super::super::experiment::document::Report;
 use super::super::experiment::{Experiment, Rates};
 use super::blocks;
 
-/// The first rate that is tried when nobody says one, transactions per second.
+/// The first rate that is tried unless the experiment names one, transactions per second.
 const FROM_PER_S: f64 = 100.0;
 /// Rates that are tried at most.
 const RATES: u32 = 16;

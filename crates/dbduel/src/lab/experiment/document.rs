@@ -1,7 +1,6 @@
 //! Walking a TOML document with the position of everything at hand.
 //!
-//! Knows TOML and positions, nothing of experiments. Troubles are collected, so that one reading
-//! tells all that is wrong with a file.
+//! Troubles are collected, so that one reading tells all that is wrong with a file.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -279,7 +278,7 @@ impl<'t, 'd> Section<'t, 'd> {
         }
     }
 
-    /// Reports every key that nobody asked for, with the nearest known one. False when there was one.
+    /// Reports every unknown key, with the nearest known one. False when there was one.
     pub fn refuse_unknown_keys(&self) -> bool {
         let known = self.known.borrow();
         let mut is_all_known = true;

@@ -1,5 +1,5 @@
 //! The experiment file: where it is, what stands in it, and what was read from that. The three stay together,
-//! since whoever finds fault with a value says its place.
+//! since errors name the place of a value.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! Facts about this machine, read from the kernel's files.
 //!
-//! What the machine does not show is left out, and the report says so; nothing here can fail.
+//! What the machine does not show is left out, and the report says so; nothing here can fail. Most of it is in `/sys`, which
+//! `procfs` does not read, and tests read other machines below another root, which its types do not allow.
 
 mod confinement;
 mod files;

@@ -22,9 +22,9 @@ pub fn read(
     address: &Address,
     credentials: &Credentials,
     options: &ConnectOptions,
-    told: PasswordSource,
+    source: PasswordSource,
 ) -> Result<ServerEvidence> {
-    let mut connection = login::connect(address, credentials, options, told)?;
+    let mut connection = login::connect(address, credentials, options, source)?;
     let mut evidence = evidence(name, &mut connection)?;
     evidence.source = address.to_string();
     evidence.connection.transport = Some(transport(address));

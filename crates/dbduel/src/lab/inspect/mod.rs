@@ -155,7 +155,7 @@ fn is_on_this_machine(target: &str) -> bool {
     }
 }
 
-/// The contests that a directory holds: it is a record, or somebody's published results, which may hold
+/// The contests that a directory holds: it is a record, or published results, which may hold
 /// records too. With them what was left out, and why.
 ///
 /// # Errors
@@ -198,8 +198,8 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             tls: subject.tls.clone(),
             ..ConnectOptions::default()
         };
-        let told = PasswordSource::Options("--password-file-a, --password-file-b");
-        return live::read(&subject.name, &address, &credentials, &options, told);
+        let source = PasswordSource::Options("--password-file-a, --password-file-b");
+        return live::read(&subject.name, &address, &credentials, &options, source);
     }
     let path = Path::new(&subject.target);
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Text files that somebody else made, read with bounds.
+//! Foreign text files, read with bounds.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};

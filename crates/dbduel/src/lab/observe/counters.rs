@@ -1,6 +1,6 @@
 //! The table of the counters that a server keeps of itself: our name for each, and where every product has it.
 //!
-//! Asks nobody; [`super::engine`] does.
+//! [`super::engine`] reads them.
 
 use super::Kind;
 

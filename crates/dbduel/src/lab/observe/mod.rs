@@ -1,8 +1,7 @@
 //! Samplers: what a server, the load process and the machine used while a slice was measured.
 //!
-//! A sampler reads counters and gauges; the difference of two looks is what was used between them. A
-//! source that cannot be read gives no value and says why, never a wrong value. This module does not
-//! know what a reading means for a contest; the judge does.
+//! A sampler reads counters and gauges; the difference of two looks is what was used between them. A source that cannot
+//! be read gives no value and says why, never a wrong value.
 //!
 //! ```text
 //! SAMPLERS ─► Snapshot ───────────────┐
@@ -42,7 +41,7 @@ pub struct Subject {
 pub enum Whose {
     /// Those of one process: a server or the load process.
     Process,
-    /// Those of the whole machine, whoever caused them.
+    /// Those of the whole machine.
     Machine,
 }
 

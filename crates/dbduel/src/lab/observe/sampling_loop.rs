@@ -94,9 +94,9 @@ impl Edges {
 }
 
 /// Waits for an instant; false when the sender hung up before.
-fn is_reached<T>(at: Instant, told: &Receiver<T>) -> bool {
+fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     loop {
-        match told.recv_timeout(at.saturating_duration_since(Instant::now())) {
+        match measured_part.recv_timeout(at.saturating_duration_since(Instant::now())) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return Instant::now() >= at,
@@ -124,9 +124,9 @@ impl SamplingLoop {
 
     /// Waits for the measured part of the slice and watches it until its end, or until the other side hangs up because the
     /// slice broke off.
-    pub(super) fn work(&mut self, told: &Receiver<Range<Instant>>) {
+    pub(super) fn work(&mut self, measured_part: &Receiver<Range<Instant>>) {
         let cpu_before = processor_time();
-        let Ok(measured) = told.recv() else {
+        let Ok(measured) = measured_part.recv() else {
             return;
         };
         let (going_on, ended) = channel::<()>();
@@ -139,7 +139,7 @@ impl SamplingLoop {
                     let measured = measured.clone();
                     move || Edges::look(&server, &load, &measured, &ended)
                 });
-            let asked = self.between(told, &measured);
+            let asked = self.between(measured_part, &measured);
             drop(going_on);
             (edges.map(|edges| edges.join().ok().flatten()), asked)
         });
@@ -176,15 +176,15 @@ impl SamplingLoop {
     /// Asks the server at both ends of the measured part, and looks at threads, connections and seconds in between.
     fn between(
         &mut self,
-        told: &Receiver<Range<Instant>>,
+        measured_part: &Receiver<Range<Instant>>,
         measured: &Range<Instant>,
     ) -> Option<Answers> {
-        if !is_reached(measured.start, told) {
+        if !is_reached(measured.start, measured_part) {
             return None;
         }
         let before = self.ask_engine();
         let at = Instant::now();
-        self.until_closed(told, measured);
+        self.until_closed(measured_part, measured);
         let after = self.ask_engine();
         Some(Answers {
             before: before?,
@@ -194,7 +194,11 @@ impl SamplingLoop {
     }
 
     /// Snapshots at threads, connections and seconds in turn until the measured part ends.
-    fn until_closed(&mut self, told: &Receiver<Range<Instant>>, measured: &Range<Instant>) {
+    fn until_closed(
+        &mut self,
+        measured_part: &Receiver<Range<Instant>>,
+        measured: &Range<Instant>,
+    ) {
         let opened = measured.start;
         let mut second = opened + SECOND;
         let mut states = opened;
@@ -202,7 +206,10 @@ impl SamplingLoop {
         let mut last = Snapshots::now(&self.server, &self.load, Pace::Second);
         let mut engine = self.ask_engine_of_a_second();
         let mut engine_due = opened;
-        while is_reached(second.min(states).min(list).min(measured.end), told) {
+        while is_reached(
+            second.min(states).min(list).min(measured.end),
+            measured_part,
+        ) {
             let now = Instant::now();
             if now >= measured.end {
                 return;
@@ -221,9 +228,9 @@ impl SamplingLoop {
                 last = looks;
                 if now >= engine_due {
                     let took_before = self.asked.took;
-                    let told = self.ask_engine_of_a_second();
-                    self.write_engine_second(engine.as_ref(), told.as_ref(), opened);
-                    engine = told;
+                    let answer = self.ask_engine_of_a_second();
+                    self.write_engine_second(engine.as_ref(), answer.as_ref(), opened);
+                    engine = answer;
                     // Like all questions, it is asked more seldom of a server that answers slowly.
                     engine_due = Instant::now() + (self.asked.took - took_before) * LIST_REST;
                 }
@@ -274,7 +281,7 @@ impl SamplingLoop {
     }
 
     fn ask_engine(&mut self) -> Option<ServerCounters> {
-        let told = self.ask(|connection, observer_waits| {
+        let answer = self.ask(|connection, observer_waits| {
             let engine = EngineLook::at(connection)?;
             let waits = match observer_waits {
                 Some(waits) => waits,
@@ -285,7 +292,7 @@ impl SamplingLoop {
                 waits: waits.look(connection)?,
             })
         });
-        told.map(|(told, _)| told)
+        answer.map(|(answer, _)| answer)
     }
 
     /// The engine's counters of a second, and when they were read.
@@ -319,8 +326,8 @@ impl SamplingLoop {
             let known = &mut self.observer.connections;
             let alive = scanner.alive();
             // A server in a name space of its own has other numbers for its threads than we.
-            let told = self.asked.threads.take();
-            match told.filter(|threads| threads.iter().any(|tid| alive.contains(tid))) {
+            let answer = self.asked.threads.take();
+            match answer.filter(|threads| threads.iter().any(|tid| alive.contains(tid))) {
                 Some(threads) => *known = threads,
                 None => known.extend(scanner.connections()),
             }
@@ -450,7 +457,7 @@ mod tests {
             let used = look.since(&look, &BTreeSet::new());
             assert!(
                 used.contains_key(*metric) || !look.missing.is_empty(),
-                "`{metric}` is read by nobody"
+                "no sampler reads `{metric}`"
             );
         }
     }

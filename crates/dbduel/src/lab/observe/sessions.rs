@@ -58,7 +58,7 @@ impl SessionList {
             let way = &WAYS[self.way];
             let is_last = self.way + 1 == WAYS.len();
             match connection.query(way.sql) {
-                // Whoever asks is a connection; a list without it is not kept.
+                // The observer's own connection is in every complete list; a list without it is discarded.
                 Ok(set) if set.rows.is_empty() && !is_last => self.way += 1,
                 Ok(set) => return Ok(read(&set, way.columns)),
                 Err(QueryError::Refused { .. }) if !is_last => self.way += 1,
@@ -78,7 +78,7 @@ fn read(set: &ResultSet, columns: [&str; 3]) -> Sessions {
         let text = column.and_then(|column| set.text(row, column));
         text.unwrap_or_default().to_ascii_lowercase()
     };
-    // Tasks of the server itself, such as its event scheduler, serve nobody.
+    // Tasks of the server itself, such as its event scheduler, serve no client.
     let rows: Vec<usize> = (0..set.rows.len())
         .filter(|&row| text(row, command) != "daemon")
         .collect();

@@ -4,9 +4,7 @@
 //! file behind its first argument that tells a wait for data from one for the log, and a wait for another
 //! thread from one for the client. Time on a processor and in the run queue is not sampled but counted,
 //! by [`super::threads`].
-//!
-//! It does not know which lock a thread waits for: latches, row locks and a group commit that another
-//! thread leads are all a futex.
+//! Latches, row locks and a group commit that another thread leads look alike: all are a futex.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -78,7 +76,7 @@ impl Scanner {
     /// Snapshots at every thread but the first, which accepts connections.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not show them.
     pub fn look(&mut self) -> Result<(), Missing> {
         let folder = format!("/proc/{}/task", self.pid);
         let tasks =
@@ -303,19 +301,20 @@ mod tests {
         let (mut near, mut far) = UnixStream::pair().unwrap();
         let (sender, receiver) = channel::<()>();
         let tid = || nix::unistd::gettid().as_raw() as u32;
-        let (tell, told) = channel();
+        let (ids, announced) = channel();
         let reader = std::thread::spawn({
-            let tell = tell.clone();
+            let ids = ids.clone();
             move || {
-                tell.send(("reads", tid())).unwrap();
+                ids.send(("reads", tid())).unwrap();
                 let _ = near.read(&mut [0]);
             }
         });
         let waiter = std::thread::spawn(move || {
-            tell.send(("waits", tid())).unwrap();
+            ids.send(("waits", tid())).unwrap();
             let _ = receiver.recv();
         });
-        let names: HashMap<&str, u32> = [told.recv().unwrap(), told.recv().unwrap()].into();
+        let names: HashMap<&str, u32> =
+            [announced.recv().unwrap(), announced.recv().unwrap()].into();
         let mut scanner = Scanner::new(std::process::id());
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while std::time::Instant::now() < deadline {

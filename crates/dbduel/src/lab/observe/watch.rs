@@ -50,17 +50,17 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts a watch that waits to be told when the slice is measured.
+    /// Starts a watch that waits for the times of the measured part.
     ///
     /// # Errors
     /// When the system gives no thread; the observer is lost with it.
     pub fn start(observer: Observer, server: Subject, load: Subject) -> std::io::Result<Self> {
-        let (measured, told) = channel();
+        let (measured, measured_part) = channel();
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
                 let mut shift = SamplingLoop::new(observer, server, load);
-                shift.work(&told);
+                shift.work(&measured_part);
                 shift.end()
             })?;
         Ok(Self { measured, thread })

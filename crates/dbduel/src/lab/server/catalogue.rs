@@ -1,6 +1,6 @@
 //! Known server builds by name, and the source of each.
 //!
-//! Knows names, package names and sizes. How a package is fetched is the business of its source.
+//! How a package is fetched is the business of its source.
 
 use super::version::Version;
 

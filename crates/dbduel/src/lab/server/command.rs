@@ -1,6 +1,6 @@
 //! Runs external programs to their end: with a deadline, their output captured, their failure explained.
 //!
-//! Knows nothing of what the programs are for. Servers that stay are not started here.
+//! Servers that stay are not started here.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -217,7 +217,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
             let _ = pipe.by_ref().take(CAPTURE_BYTES).read_to_end(&mut kept);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
-        // Nobody listens any more once the deadline has passed.
+        // After the deadline the receiver is gone.
         let _ = sender.send(String::from_utf8_lossy(&kept).into_owned());
     });
     receiver

@@ -1,11 +1,10 @@
 //! Copies data directories and counts what they take on disk.
 //!
 //! A copy shares blocks with the original where the file system can (FICLONE), and keeps holes where it cannot: page
-//! compression punches holes, and a copy that filled them would not be the same data set. Knows nothing of servers.
+//! compression punches holes, and a copy that filled them would not be the same data set.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -155,21 +154,13 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<(u64, bool)> {
         .create_new(true)
         .mode(metadata.permissions().mode() & 0o7777)
         .open(to)?;
-    let cloned = clone_blocks(&source, &target);
+    // Many file systems cannot share blocks; then the data are copied.
+    let cloned = rustix::fs::ioctl_ficlone(&target, &source).is_ok();
     if !cloned {
         copy_data(source, &target, metadata.len())?;
     }
     target.sync_all()?;
     Ok((metadata.len(), cloned))
-}
-
-/// Asks the file system to let both files share their blocks. Many cannot; then the data are copied.
-fn clone_blocks(source: &File, target: &File) -> bool {
-    // SAFETY: both descriptors are open for the whole call; FICLONE takes the source descriptor as its only argument
-    // and touches no memory of ours.
-    let result =
-        unsafe { nix::libc::ioctl(target.as_raw_fd(), nix::libc::FICLONE, source.as_raw_fd()) };
-    result == 0
 }
 
 /// Copies the stretches that hold data and leaves the holes between them.

@@ -2,7 +2,7 @@
 //!
 //! What a user writes for a server becomes a [`ServerName`]; a [`sources::Source`] brings its files, and
 //! [`install::install`] makes a [`Build`] of them. A [`Sandbox`] gives one contender's server its own place, and
-//! [`RunningServer`] is that server while it runs. Knows nothing of load, slices or verdicts, and prints nothing.
+//! [`RunningServer`] is that server while it runs.
 
 mod build;
 mod catalogue;

@@ -156,7 +156,7 @@ fn end(process: ProcessIdentity, patience: Duration) -> End {
     }
 }
 
-/// A process whose program lies in a folder, told by its arguments.
+/// A process whose program lies in a folder, recognised by its arguments.
 pub(super) fn process_using(folder: &Path) -> Option<ProcessIdentity> {
     process::all().into_iter().find(|process| {
         // The daemon itself, or the loader with the daemon after its own two arguments.
@@ -318,10 +318,7 @@ mod tests {
         let record = dir.path().join("record of the run");
         fs::create_dir(&record).unwrap();
         sandbox(&home);
-        assert!(
-            remove_leftovers(&home).is_empty(),
-            "nobody knows whose it is"
-        );
+        assert!(remove_leftovers(&home).is_empty(), "its owner is unknown");
         note_record(&home, "run", &record).unwrap();
         assert!(remove_leftovers(&home).is_empty(), "the run can be resumed");
         fs::remove_dir(&record).unwrap();
@@ -358,7 +355,7 @@ mod tests {
         owner.save(&LocalFiles, &sandbox).unwrap();
         assert!(sweep(&home, PATIENCE).is_empty());
         assert!(identity(&server).is_alive());
-        // A pid that now belongs to somebody else's program.
+        // A pid that now belongs to another program.
         server.kill().unwrap();
         server.wait().unwrap();
         Owner {

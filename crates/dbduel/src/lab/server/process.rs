@@ -1,6 +1,6 @@
 //! Who a process is, whether it still lives, and how to signal it.
 //!
-//! A pid alone names nobody for long: the kernel gives it out again. With the time the process began it names one
+//! A pid alone identifies a process only until the kernel reuses it. With the time the process began it names one
 //! process for as long as the machine is up.
 
 use std::fs;
@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from any other that had or will have its pid.
+/// A process, distinct from any other that had or will have its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessIdentity {
@@ -73,7 +73,7 @@ pub fn all() -> Vec<ProcessIdentity> {
 /// Sends a signal to every process of a group. A group that is gone already is no error.
 ///
 /// # Errors
-/// The group belongs to somebody else.
+/// The group belongs to another user.
 pub fn signal_group(group: i32, signal: Signal) -> nix::Result<()> {
     match killpg(Pid::from_raw(group), signal) {
         Ok(()) | Err(Errno::ESRCH) => Ok(()),
@@ -84,7 +84,7 @@ pub fn signal_group(group: i32, signal: Signal) -> nix::Result<()> {
 /// Sends a signal to one process. A process that is gone already is no error.
 ///
 /// # Errors
-/// The process belongs to somebody else.
+/// The process belongs to another user.
 pub fn signal_one(process: ProcessIdentity, signal: Signal) -> nix::Result<()> {
     if !process.is_alive() {
         return Ok(());

@@ -1,8 +1,6 @@
 //! How long operations tell that they are alive.
-//!
-//! Knows nothing of terminals: whoever calls decides what becomes of it.
 
-/// Told by a long operation what it is doing.
+/// Receives what a long operation is doing.
 pub trait Progress: Sync {
     /// A new stage begins: a short phrase such as "unpacking mysql-8.0.33".
     fn stage(&self, what: &str);
@@ -11,7 +9,7 @@ pub trait Progress: Sync {
     fn advance(&self, done: u64, total: Option<u64>);
 }
 
-/// Tells nobody.
+/// Discards it.
 pub struct Silent;
 
 impl Progress for Silent {

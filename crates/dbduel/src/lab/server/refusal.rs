@@ -1,6 +1,6 @@
 //! Reads from a server's own words which setting it refuses, changes or ignores.
 //!
-//! Servers say it in many ways; what all have in common is that the line names the setting. Talks to nobody.
+//! Servers say it in many ways; what all have in common is that the line names the setting.
 
 use super::settings::{Setting, normal_name};
 use super::variables::nearest_variable;

@@ -1,7 +1,6 @@
 //! Settings as a user asks for them.
 //!
-//! Knows how servers write names; whether one took a setting is for the judge's audit to say. Reads no
-//! files and talks to nobody.
+//! Reads no files and opens no connections.
 
 /// One setting of a contender.
 #[derive(Debug, Clone, PartialEq, Eq)]

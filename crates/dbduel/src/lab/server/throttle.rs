@@ -1,9 +1,8 @@
 //! Limits on what a server reads and writes, by a control group of its own (version 2 of the kernel's
 //! interface, `io.max`).
 //!
-//! A group can be made below the one that this process is in, when that one has the io controller and may
-//! be written. Where it cannot, the contest is refused with the reason: a limit that does not hold would
-//! make every figure wrong. Knows nothing of what the server does.
+//! A group can be made below the one that this process is in, when that one has the io controller and may be written.
+//! Where it cannot, the contest is refused with the reason: a limit that does not hold would make every figure wrong.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -27,7 +26,7 @@ const REMEDY: &str = "run dbduel in a group of its own with the controllers io a
 /// Tells the groups of one process apart.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A control group with a limit. Dropped means removed, when nobody is in it any more.
+/// A control group with a limit. Dropping it removes it, once no process is in it.
 #[derive(Debug)]
 pub struct Throttle {
     group: PathBuf,
@@ -95,7 +94,7 @@ impl Drop for Throttle {
     }
 }
 
-/// What `io.max` is told.
+/// The line that is written to `io.max`.
 fn io_max(device: &str, limit: IoLimit) -> String {
     let amount = |value: Option<u64>| value.map_or_else(|| "max".to_owned(), |v| v.to_string());
     let (bytes, operations) = (amount(limit.bytes_per_s), amount(limit.operations_per_s));
@@ -158,12 +157,12 @@ fn enable_controllers(parent: &Path) -> Result<()> {
         );
     }
     let file = parent.join("cgroup.subtree_control");
-    let wish = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
+    let controllers = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
     let enable = || {
         File::options()
             .write(true)
             .open(&file)?
-            .write_all(wish.as_bytes())
+            .write_all(controllers.as_bytes())
     };
     if enable().is_ok() {
         return Ok(());

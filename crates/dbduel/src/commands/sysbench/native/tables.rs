@@ -81,7 +81,7 @@ pub fn prepare(
     given: &ParsedOptions,
     servers: &Servers,
 ) -> Result<u8, Stop> {
-    // The scripts with one table prepare as many as they are told to.
+    // The scripts with one table prepare as many as `--tables` says.
     let workload = match native.is_random_select() {
         true => workloads::find("oltp-read-only").map_err(fatal)?,
         false => native.as_workload()?,

@@ -6,7 +6,7 @@ use dbduel_load::run::{Counts, Share};
 
 use super::{MIB, NS_PER_MS, NS_PER_S, Style, View};
 
-/// The block at the end of a run or at a checkpoint. `unfinished` is told after a forced shutdown.
+/// The block at the end of a run or at a checkpoint. `unfinished` is given after a forced shutdown.
 pub fn cumulative(
     style: Style,
     view: &View<'_>,

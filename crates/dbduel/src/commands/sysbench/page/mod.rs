@@ -1,4 +1,4 @@
-//! What a run is told about, in sysbench's words and columns. Pure functions: other people's parsers read this text.
+//! The output of a run, in sysbench's words and columns. Pure functions: other people's parsers read this text.
 
 mod block;
 mod histogram;

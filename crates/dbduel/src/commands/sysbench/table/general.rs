@@ -67,7 +67,7 @@ pub const GENERAL: &[Section] = &[
                 "report-checkpoints",
                 List,
                 "",
-                "seconds after the start at which a full report is printed and counting begins anew",
+                "seconds after the start at which a full report is printed and counting restarts",
             ),
             spec("debug", Bool, "off", "say more of what happens"),
             spec(

@@ -210,7 +210,7 @@ pub const OLTP: &[Spec] = &[
         "reconnect",
         Double,
         "0",
-        "events after which a client connects anew; 0 for never",
+        "events after which a client reconnects; 0 for never",
     ),
     spec(
         "secondary",

@@ -179,7 +179,7 @@ fn measure(writer: &mut RecordWriter, number: usize, safe: &mut Safe) -> Result<
         writer.slice(at_ms, id(slice), &rows(slice))?;
         safe.slices.push(id(slice));
     }
-    // Written anew by every run.
+    // Rewritten by every run.
     let uptime = format!("Uptime\t{number}\n");
     writer.contender_file(&contender, STATUS_AFTER, uptime.as_bytes())
 }

@@ -151,8 +151,8 @@ fn reports_of_another_judge_are_not_called_edited() {
         fs::write(&path, text.replace(&this, &named(other))).unwrap();
         let found = examine(directory.path(), 100).unwrap();
         assert_eq!(found.verdict, Wholeness::Open, "{other}");
-        let told = format!("dbduel {other},");
-        assert!(found.open[0].contains(&told), "{:?}", found.open);
+        let expected = format!("dbduel {other},");
+        assert!(found.open[0].contains(&expected), "{:?}", found.open);
     }
     // Without the report for programs the others say who derived them.
     fs::remove_file(&path).unwrap();
@@ -169,8 +169,8 @@ fn reports_of_another_judge_are_not_called_edited() {
     }
     let found = examine(directory.path(), 100).unwrap();
     assert_eq!(found.verdict, Wholeness::Open, "{:?}", found.changed);
-    let told = |why: &String| why.contains("`report.html` is not what");
-    assert!(found.open.iter().any(told), "{:?}", found.open);
+    let is_about_the_page = |why: &String| why.contains("`report.html` is not what");
+    assert!(found.open.iter().any(is_about_the_page), "{:?}", found.open);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub fn check(
     let mut case = case_of_running(config.plan, evidence);
     case.host = Some(host::read(config.home.root()));
     let audit = audit(&case);
-    // Settings that did not take effect are told by the interview, with the server's own words.
+    // Settings that did not take effect are reported when settings are read back, with the server's own words.
     let is_news =
         |finding: &&AuditFinding| finding.severity > Severity::Note && finding.rule != NOT_TAKEN;
     for finding in audit.findings.iter().filter(is_news) {

@@ -11,7 +11,6 @@ use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
 use super::{Origin, is_dataset_known, ready, trouble};
-use crate::chance::secret;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
@@ -21,6 +20,7 @@ use crate::lab::experiment;
 use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
 use crate::lab::server::DATABASE;
+use crate::random::secret;
 
 /// Logs in and sees that our database is there; a statement may take as long as `statement`. Returns the connection too.
 ///

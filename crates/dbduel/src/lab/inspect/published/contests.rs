@@ -159,7 +159,7 @@ impl Server {
         let repeats = place.iter().rev().take_while(|name| is_repeat(name));
         let folders = &place[..place.len() - repeats.count()];
         let runs = Vec::new();
-        // Runs that only have numbers are told by what runs in them.
+        // Runs that only have numbers are named after what runs in them.
         if folders.is_empty() && !place.is_empty() {
             let (product, version) = (evidence.product.word(), evidence.version);
             return Server {

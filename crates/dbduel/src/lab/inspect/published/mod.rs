@@ -1,4 +1,4 @@
-//! Somebody's directory of results: files that show servers, found by what is in them, and the records
+//! A published directory of results: files that show servers, found by what is in them, and the records
 //! of this program.
 //!
 //! A run is a folder whose files show a server. Which server it is say its variables, a file with a version, or the

@@ -13,7 +13,7 @@ use dbduel_load::blocking::{ConnectError, ConnectOptions, Connection, Credential
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
-use crate::chance::secret;
+use crate::random::secret;
 
 /// The account that the lab works with.
 pub const USER: &str = "dbduel";

@@ -1,7 +1,6 @@
 //! A server's private place: its data, its configuration, its socket, and the process that runs in it.
 //!
-//! Nothing outside of the sandbox is read or written by the server, and nothing of one sandbox by another. Does not
-//! know what load is or when a contender's turn comes.
+//! Nothing outside of the sandbox is read or written by the server, and nothing of one sandbox by another.
 
 mod account;
 mod check;
@@ -30,7 +29,7 @@ use super::products::Product;
 use super::progress::Progress;
 use super::settings::Setting;
 use super::throttle::Throttle;
-use crate::chance::secret;
+use crate::random::secret;
 
 pub use account::DATABASE;
 pub use owner::Owner;
@@ -149,7 +148,7 @@ impl Sandbox {
         self.folder.join("error.log")
     }
 
-    /// The configuration, written anew before every start.
+    /// The configuration, rewritten before every start.
     pub fn config(&self) -> PathBuf {
         self.folder.join(CONFIG_NAME)
     }

@@ -17,7 +17,7 @@ use super::super::products::Product;
 use super::super::progress::Progress;
 use super::super::refusal;
 use super::super::settings::Setting;
-use crate::chance::secret;
+use crate::random::secret;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 /// How much of the digest is in a folder's name.

@@ -39,7 +39,7 @@ pub fn check(connection: &mut Connection, places: &Places<'_>) -> Result<(), Sta
         })
         .collect();
     compare(&variables, places)?;
-    // Where the tables of accounts are skipped, everybody is let in as somebody else.
+    // Where the tables of accounts are skipped, every login is accepted, as another account.
     let user = connection
         .query("SELECT CURRENT_USER()")
         .context("could not read back who is logged in")?

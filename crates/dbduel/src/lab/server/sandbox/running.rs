@@ -86,7 +86,7 @@ impl RunningServer {
         self.identity.pid
     }
 
-    /// The daemon's process, told apart from later ones with its pid.
+    /// The daemon's process; a later one with its pid is another.
     pub fn identity(&self) -> ProcessIdentity {
         self.identity
     }

@@ -119,7 +119,7 @@ impl Sandbox {
         Ok(server)
     }
 
-    /// Notes which server runs, for whoever finds the sandbox after us.
+    /// Notes which server runs, for a later start that finds the sandbox.
     fn note(&self, server: Option<&RunningServer>) -> anyhow::Result<()> {
         let owner = Owner {
             server: server.map(RunningServer::identity),

@@ -127,7 +127,7 @@ fn fetch_closure(
         let (files, folder) = download(&view, &packages, bench)?;
         Ok((packages, files, folder))
     };
-    // What is wrong with both is best told by the simpler one.
+    // The error of the simpler one is the clearer one.
     let (packages, files, folder) =
         attempt(Scope::WithUpdates).or_else(|_| attempt(Scope::Alone))?;
     bench

@@ -106,50 +106,31 @@ struct Entry {
     signed_by: Option<String>,
 }
 
-/// The entries of a file in the deb822 form.
+/// The entries of a file in the deb822 form; none when it is not in that form.
 fn stanzas(text: &str) -> Vec<Entry> {
-    let uncommented: String = text
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let mut entries = Vec::new();
-    for stanza in uncommented.split("\n\n") {
+    let Ok(stanzas) = text.parse::<deb822_fast::Deb822>() else {
+        return Vec::new();
+    };
+    let entry = |stanza: &deb822_fast::Paragraph| {
         let field = |name: &str| -> Vec<String> {
-            let mut words = Vec::new();
-            let mut inside = false;
-            for line in stanza.lines() {
-                if line.starts_with([' ', '\t']) {
-                    if inside {
-                        words.extend(line.split_ascii_whitespace().map(str::to_owned));
-                    }
-                } else if let Some((key, value)) = line.split_once(':') {
-                    inside = key.trim().eq_ignore_ascii_case(name);
-                    if inside {
-                        words.extend(value.split_ascii_whitespace().map(str::to_owned));
-                    }
-                }
-            }
-            words
+            let value = stanza.get(name).unwrap_or_default();
+            value.split_ascii_whitespace().map(str::to_owned).collect()
         };
-        if !field("Types").iter().any(|kind| kind == "deb")
-            || field("Enabled").iter().any(|value| value == "no")
-        {
-            continue;
-        }
+        let is_used = field("Types").iter().any(|kind| kind == "deb")
+            && !field("Enabled").iter().any(|value| value == "no");
         // A key that is written out instead of named is left to the system's trusted keys.
         let signed_by = field("Signed-By")
             .first()
             .filter(|key| key.starts_with('/'))
             .cloned();
-        entries.push(Entry {
+        is_used.then(|| Entry {
             uris: field("URIs"),
             suites: field("Suites"),
             components: field("Components"),
             signed_by,
-        });
-    }
-    entries
+        })
+    };
+    stanzas.iter().filter_map(entry).collect()
 }
 
 /// The entries of a file in the one-line form.

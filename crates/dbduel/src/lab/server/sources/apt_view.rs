@@ -1,8 +1,7 @@
 //! A private view of a Debian suite: its package lists and what can be fetched from them, without touching the system.
 //!
 //! The machine's own package sources say where the mirror is and which key signs it; only the suite is replaced, in a
-//! copy. Works for any user, since lists, caches and the (empty) list of installed packages are private. Knows nothing
-//! of servers.
+//! copy. Works for any user, since lists, caches and the (empty) list of installed packages are private.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,6 @@
 //! Where server programs come from.
 //!
-//! A source turns a locator into files below a folder and says what it took. It does not know what a server is: which
-//! program in the tree is the daemon is found out afterwards, in the same way for all.
+//! A source turns a locator into files below a folder and says what it took.
 
 mod apt;
 mod apt_sources;
@@ -60,7 +59,7 @@ pub struct FetchContext<'a> {
     pub staging: &'a Path,
     /// About how many bytes the download has, where that is known.
     pub expected_bytes: Option<u64>,
-    /// Told what happens.
+    /// Receives what happens.
     pub progress: &'a dyn Progress,
 }
 

@@ -1,15 +1,14 @@
-//! What must differ from run to run, or be guessed by nobody. Everything else that is random follows from a seed.
+//! Random values that no seed determines: fresh seeds and secrets. Everything else that is random follows from a seed.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 
-const SOURCE: &str = "/dev/urandom";
+use rustix::rand::{GetRandomFlags, getrandom};
 
-/// A seed that nobody chose. Below 2^53, so that every JSON reader keeps all its digits.
+/// A fresh seed. Below 2^53, so that every JSON reader keeps all its digits.
 #[must_use]
 pub fn fresh_seed() -> u64 {
     let mut bytes = [0; 8];
-    // Without the system's chance the clock still makes two runs differ.
+    // Without the system's random numbers the clock still makes two runs differ.
     let seed = match fill(&mut bytes) {
         Ok(()) => u64::from_le_bytes(bytes),
         Err(_) => jiff::Timestamp::now().as_microsecond().unsigned_abs(),
@@ -17,23 +16,23 @@ pub fn fresh_seed() -> u64 {
     seed & ((1 << 53) - 1)
 }
 
-/// So many bytes that nobody guesses, as hexadecimal digits, two for each.
+/// That many random bytes, as hexadecimal digits, two for each.
 ///
 /// # Errors
-/// The system's source of chance cannot be read; the text names it.
+/// The system gives no random bytes.
 pub fn secret(bytes: usize) -> io::Result<String> {
     let mut buffer = vec![0; bytes];
-    fill(&mut buffer).map_err(|error| {
-        io::Error::new(
-            error.kind(),
-            format!("could not read random bytes from `{SOURCE}`: {error}"),
-        )
-    })?;
+    fill(&mut buffer)?;
     Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {
-    File::open(SOURCE)?.read_exact(bytes)
+    // At most 256 bytes come in one piece; nothing here needs more.
+    let filled = getrandom(&mut *bytes, GetRandomFlags::empty())?;
+    if filled < bytes.len() {
+        return Err(io::Error::other("the system gave too few random bytes"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
