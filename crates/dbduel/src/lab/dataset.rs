@@ -36,7 +36,6 @@ const DESCRIPTION: &str = "snapshot.json";
 pub struct Description {
     /// The server that wrote it.
     pub build: String,
-    /// Workload.
     pub workload: String,
     /// The workload's parameters.
     pub parameters: Parameters,
@@ -68,7 +67,6 @@ pub fn key(build: &Build, contender: &Contender, plan: &Plan) -> String {
 }
 
 impl Snapshots {
-    /// The snapshots of `home`.
     #[must_use]
     pub fn new(home: &Home) -> Self {
         Self {

@@ -36,7 +36,6 @@ pub struct LoadProcess {
     is_broken: bool,
 }
 
-/// How a slice ended.
 #[derive(Debug)]
 pub enum SliceEnd {
     /// With a result.

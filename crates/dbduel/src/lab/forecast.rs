@@ -24,7 +24,6 @@ const SHARING: [&str; 3] = ["btrfs", "xfs", "bcachefs"];
 /// What is to be put on one disk.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Need {
-    /// Bytes that are expected.
     pub expected_bytes: f64,
     /// Bytes below which it surely does not go.
     pub sure_bytes: f64,

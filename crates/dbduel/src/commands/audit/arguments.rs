@@ -100,11 +100,8 @@ pub enum AuditContest {
 pub struct AuditSide<'a> {
     /// What to call it.
     pub name: Option<&'a str>,
-    /// Its product.
     pub product: Option<&'a str>,
-    /// Its version.
     pub version: Option<&'a str>,
-    /// File with its password.
     pub password_file: Option<&'a Path>,
 }
 

@@ -25,7 +25,6 @@ pub struct Document {
     pub disclaimer: Option<&'static str>,
     /// Whether every condition holds and nothing is lost.
     pub holds: bool,
-    /// The conditions.
     #[serde(flatten)]
     pub tables: Conditions,
     /// What became of acknowledged commits, when a log was given.
@@ -94,7 +93,6 @@ impl Document {
     }
 }
 
-/// The document as text.
 pub fn text(document: &Document) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.

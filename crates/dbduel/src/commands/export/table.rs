@@ -3,18 +3,14 @@
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Text.
     Text,
-    /// Whole numbers.
     Whole,
     /// Numbers.
     Real,
 }
 
-/// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Text.
     Text(String),
     /// A whole number; counts of the record fit into it.
     Whole(i64),
@@ -32,7 +28,6 @@ impl Cell {
             .map_or(Self::Missing, Self::Real)
     }
 
-    /// A count.
     pub fn count(value: u64) -> Self {
         Self::Whole(i64::try_from(value).unwrap_or(i64::MAX))
     }
@@ -72,7 +67,6 @@ pub struct Table {
     pub name: &'static str,
     /// Names and kinds of the columns.
     pub columns: Vec<(String, Kind)>,
-    /// The rows.
     pub rows: Vec<Vec<Cell>>,
 }
 

@@ -250,7 +250,6 @@ pub fn slices(record: &Record) -> Table {
     table
 }
 
-/// The ticks of all slices.
 pub fn ticks(record: &Record) -> Table {
     let mut table = Table::new(
         "ticks",

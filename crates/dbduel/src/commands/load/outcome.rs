@@ -149,7 +149,6 @@ impl NewOrders {
 /// Latencies, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Latency {
-    /// Mean.
     pub mean: f64,
     /// Median.
     pub p50: f64,

@@ -35,7 +35,6 @@ const ROWS: u32 = 20_000;
 pub struct Match {
     /// Where the server comes from.
     pub server: String,
-    /// Workload.
     pub workload: String,
     /// Connections.
     pub clients: u32,
@@ -54,7 +53,6 @@ pub struct Match {
 /// What came of one duel.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its record.
     pub record: PathBuf,
     /// What the judge says.
     pub summary: Summary,

@@ -11,7 +11,6 @@ use crate::report::words;
 pub struct Tally(Vec<Vec<Steadiness>>);
 
 impl Tally {
-    /// Adds a duel.
     pub fn add(&mut self, duel: Vec<Steadiness>) {
         self.0.push(duel);
     }

@@ -50,12 +50,10 @@ impl Reports for Style {
     }
 }
 
-/// Which report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
     /// An intermediate line.
     Intermediate,
-    /// At a checkpoint.
     Checkpoint,
     /// At the end.
     Final,

@@ -27,7 +27,6 @@ pub struct Servers {
     pub addresses: Vec<Address>,
     /// Account.
     pub credentials: Credentials,
-    /// Database.
     pub database: String,
     /// How much TLS.
     pub tls: TlsMode,

@@ -20,7 +20,6 @@ const END_POLL: Duration = Duration::from_millis(10);
 
 /// A contender in its place.
 pub struct ContenderServer {
-    /// Name of the contender.
     pub name: String,
     /// Database with the workload's tables.
     pub database: String,
@@ -34,7 +33,6 @@ pub enum Place {
     Sandboxed(Box<Sandboxed>),
     /// Somewhere else: not started, frozen or stopped by us.
     Running {
-        /// Its address.
         address: Address,
         /// What to log in with.
         credentials: Credentials,
@@ -43,7 +41,6 @@ pub enum Place {
 
 /// A sandbox and the server in it.
 pub struct Sandboxed {
-    /// The sandbox.
     pub sandbox: Sandbox,
     /// The server, when it runs.
     pub server: Option<RunningServer>,

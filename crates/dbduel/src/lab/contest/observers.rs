@@ -64,7 +64,6 @@ impl Observers {
         Watch::start(observer, server, load).context("could not start the watch over a slice")
     }
 
-    /// Ends a watch.
     pub fn end(&mut self, contender: usize, watch: Watch) -> Observed {
         let (observer, observed) = watch.finish();
         self.each[contender] = Some(observer);

@@ -41,7 +41,6 @@ pub(super) fn complete_search(report: &Report<'_>, experiment: &Experiment) -> O
     })
 }
 
-/// The first rate of a search.
 pub(super) fn first_rate(experiment: &Experiment) -> f64 {
     experiment.search.from.unwrap_or(FROM_PER_S)
 }

@@ -13,7 +13,6 @@ use toml::de::{DeTable, DeValue};
 /// A value with its place in the text, byte offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
-    /// The value.
     pub value: T,
     /// Where it stands.
     pub span: Range<usize>,

@@ -78,7 +78,6 @@ pub struct SweptFactor {
     pub levels: Vec<Located<SweptLevel>>,
 }
 
-/// One level of a factor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweptLevel {
     /// A value of a parameter of the workload.
@@ -94,7 +93,6 @@ pub enum SweptLevel {
 pub enum ServerCores {
     /// The first of those that they may use.
     Count(u32),
-    /// These.
     These(Vec<u32>),
 }
 
@@ -112,7 +110,6 @@ pub struct Injection {
 /// One `[contenders.NAME]`.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// Its name.
     pub name: Located<String>,
     /// Name of a contender that this one starts from.
     pub like: Option<Located<String>>,
@@ -149,16 +146,13 @@ pub struct Setting {
     pub value: Located<String>,
 }
 
-/// `[workload]`.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    /// Name of the workload.
     pub name: Located<String>,
     /// Its parameters, in the order of the file.
     pub parameters: Vec<WrittenParameter>,
 }
 
-/// `[load]`.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
     /// One entry per load level.
@@ -223,7 +217,6 @@ pub enum ArrivalKind {
     Poisson,
 }
 
-/// `[schedule]`.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule {
     /// Measured part of a slice.
@@ -238,7 +231,6 @@ pub struct Schedule {
     pub epochs: Option<Located<u32>>,
 }
 
-/// `[limits]`.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// A server must answer within this time after its start.

@@ -25,7 +25,6 @@ pub enum Content {
     Schema(String),
     /// A server's error log.
     ErrorLog(String),
-    /// An option file.
     OptionFile,
     /// What a server's program says of its version.
     Version(ProgramVersion),

@@ -49,7 +49,6 @@ pub struct Subject {
 pub struct Gathered {
     /// What to call it where there are several.
     pub title: String,
-    /// The case.
     pub case: Case,
     /// Where an equalised experiment would start from.
     pub origin: Origin,

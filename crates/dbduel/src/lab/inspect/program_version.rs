@@ -10,7 +10,6 @@ const LINES_MAX: usize = 20;
 pub struct ProgramVersion {
     /// The product, when the text or the file's name says it.
     pub product: Option<Product>,
-    /// The version.
     pub version: Version,
 }
 

@@ -40,7 +40,6 @@ pub enum TextError {
 }
 
 impl TextError {
-    /// An error at a line.
     pub fn at(path: &Path, line: usize, why: impl Into<String>) -> Self {
         TextError::Line {
             path: path.to_owned(),

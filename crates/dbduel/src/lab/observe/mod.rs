@@ -79,7 +79,6 @@ pub struct Value {
     pub metric: &'static str,
     /// How two looks at it are combined.
     pub kind: Kind,
-    /// The value.
     pub value: f64,
     /// The thread that it belongs to; absent for values of the whole subject.
     pub thread: Option<Thread>,
@@ -128,7 +127,6 @@ pub trait Sampler: Sync {
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing>;
 }
 
-/// Every sampler.
 pub const SAMPLERS: &[&dyn Sampler] = &[
     &process::Cpu,
     &process::Io,

@@ -79,7 +79,6 @@ impl Snapshot {
 pub(super) struct Snapshots {
     /// When.
     pub at: Instant,
-    /// At the server.
     pub server: Snapshot,
     /// At the load process.
     pub load: Snapshot,

@@ -37,11 +37,9 @@ pub struct Build {
     pub artifacts: Vec<Artifact>,
     /// Name of the product.
     pub product: String,
-    /// Its version.
     pub version: Version,
     /// What the daemon says of itself when asked for its version.
     pub version_text: String,
-    /// The daemon.
     pub daemon: PathBuf,
     /// Size and digests of the daemon.
     pub daemon_digests: Digests,

@@ -30,7 +30,6 @@ const HOLDS_ROWS: &[&str] = &[
     "ARM", "ARZ", "CSV", "ISM", "MAD", "MYD", "ibd", "sst", "tokudb",
 ];
 
-/// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileUse {
     Data,

@@ -14,7 +14,6 @@ use super::sources::{self, SOURCES, Source};
 pub struct ServerName {
     /// The text as written.
     pub written: String,
-    /// What it means.
     pub meaning: Meaning,
 }
 

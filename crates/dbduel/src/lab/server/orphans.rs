@@ -24,20 +24,16 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct Orphan {
     /// The sandbox it ran in.
     pub sandbox: PathBuf,
-    /// Its process.
     pub process: ProcessIdentity,
-    /// How it was ended.
     pub end: End,
     /// How long that took.
     pub took: Duration,
 }
 
-/// How an orphan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// By itself, when asked to.
     Terminated,
-    /// It had to be killed.
     Killed,
     /// Not at all: it cannot be signalled, or waits for a device.
     StillThere,

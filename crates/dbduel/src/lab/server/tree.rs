@@ -23,7 +23,6 @@ const FOLDERS_MAX: usize = 20_000;
 pub struct Parts {
     /// The machine that the daemon was built for.
     pub machine: &'static Machine,
-    /// The daemon.
     pub daemon: PathBuf,
     /// What the daemon calls `basedir`.
     pub basedir: PathBuf,

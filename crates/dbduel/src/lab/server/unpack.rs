@@ -31,7 +31,6 @@ const UNNEEDED_FOLDERS: &[&str] = &[
 /// Ways to unpack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// With `tar`.
     Tar,
     /// With `unzip`.
     Zip,

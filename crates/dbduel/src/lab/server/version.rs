@@ -16,7 +16,6 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version `major.minor.patch`.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Version {
             major,

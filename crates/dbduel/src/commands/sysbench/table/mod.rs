@@ -25,7 +25,6 @@ pub struct Spec {
 pub struct Section {
     /// The line above them; empty for none.
     pub title: &'static str,
-    /// The options.
     pub options: &'static [Spec],
 }
 

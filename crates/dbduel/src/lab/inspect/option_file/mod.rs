@@ -39,7 +39,6 @@ pub struct Setting {
 /// The settings of a configuration in the order in which they take effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The settings.
     pub settings: Vec<Setting>,
     /// The files, the given one first.
     pub files: Vec<PathBuf>,

@@ -120,7 +120,6 @@ pub fn owner_of(path: &Path) -> String {
 /// A server as the name of a folder or file calls it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedServer {
-    /// The product.
     pub product: Product,
     /// The version, when it follows the product.
     pub version: Option<Version>,

@@ -26,7 +26,6 @@ pub struct Run {
     pub place: Vec<String>,
     /// Folders of it down to the last one that has others beside it.
     pub depth: usize,
-    /// The files.
     pub files: ServerFiles,
 }
 
@@ -68,7 +67,6 @@ impl LeftOut {
 pub struct Reading {
     /// The runs, in the order of their folders.
     pub runs: Vec<Run>,
-    /// The records.
     pub records: Vec<Gathered>,
     /// What could not be used.
     pub left_out: LeftOut,

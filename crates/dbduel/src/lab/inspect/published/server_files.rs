@@ -27,7 +27,6 @@ pub struct ServerFiles {
 }
 
 impl ServerFiles {
-    /// Adds a file.
     pub fn add(&mut self, path: PathBuf, content: Content) {
         match content {
             // A part of the variables does not say whose they are.

@@ -13,7 +13,6 @@ use super::build::Build;
 use super::settings::Setting;
 use super::version::Version;
 
-/// One product.
 pub trait Product: Sync {
     /// Name in server names and files.
     fn name(&self) -> &'static str;
@@ -107,7 +106,6 @@ const COMMON_FACTS: &[FactQuery] = &[
 /// Every product. A new one is a file beside this and a line here. The first that recognises a server has it.
 pub const PRODUCTS: &[&dyn Product] = &[&mariadb::MariaDb, &mysql::MySql];
 
-/// The product of this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Product> {
     PRODUCTS
         .iter()

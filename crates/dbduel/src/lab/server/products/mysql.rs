@@ -5,7 +5,6 @@ use anyhow::Result;
 use super::bootstrap::{Piece, assemble};
 use super::{Build, COMMON_FACTS, FactQuery, Initialisation, Product, Setting, Version};
 
-/// MySQL.
 pub struct MySql;
 
 impl Product for MySql {

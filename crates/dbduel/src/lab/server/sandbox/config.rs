@@ -15,7 +15,6 @@ pub struct Places<'a> {
     pub data: &'a Path,
     /// Folder for temporary files.
     pub tmp: &'a Path,
-    /// Socket.
     pub socket: &'a Path,
     /// Process id.
     pub pid_file: &'a Path,

@@ -37,7 +37,6 @@ pub struct RunningServer {
     ready_after: Duration,
 }
 
-/// How a server was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
     /// True when it had to be killed: it did not end by itself before the deadline.

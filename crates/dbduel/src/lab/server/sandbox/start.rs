@@ -46,7 +46,6 @@ pub enum StartError {
         status: ExitStatus,
         /// The last lines of its log.
         tail: String,
-        /// The log.
         log: PathBuf,
     },
     /// It runs and does not answer.
@@ -56,7 +55,6 @@ pub enum StartError {
         waited: Duration,
         /// The last lines of its log.
         tail: String,
-        /// The log.
         log: PathBuf,
     },
     /// It runs with another value of a setting that belongs to the lab.

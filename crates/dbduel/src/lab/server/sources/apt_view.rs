@@ -31,7 +31,6 @@ pub struct Suite<'a> {
     pub guest: Option<&'a str>,
 }
 
-/// A package as a suite has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
     /// Name, with `:` and the architecture where it is not the machine's own.

@@ -96,7 +96,6 @@ pub const SOURCES: &[&dyn Source] = &[
     &npm::Npm,
 ];
 
-/// The source with this scheme.
 pub fn by_scheme(scheme: &str) -> Option<&'static dyn Source> {
     SOURCES
         .iter()
