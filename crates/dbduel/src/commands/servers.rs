@@ -87,7 +87,7 @@ fn as_text(home: &Home) -> Result<String> {
     }
     text.push_str("\nOther places:\n");
     for source in SOURCES {
-        writeln!(text, "  {:<32} {}", source.example(), source.about())?;
+        writeln!(text, "  {:<32} {}", source.example, source.about)?;
     }
     writeln!(
         text,

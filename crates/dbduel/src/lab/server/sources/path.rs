@@ -7,41 +7,30 @@ use anyhow::{Context, Result};
 use super::{FetchContext, Fetched, Source};
 
 /// `path:/opt/mysql`, `path:/opt/mysql/bin/mysqld`.
-pub struct InPlace;
+pub const SOURCE: Source = Source {
+    scheme: "path",
+    about: "An unpacked server or a single server program on this machine, used where it is.",
+    example: "path:/opt/mysql",
+    is_in_place: true,
+    check,
+    fetch,
+};
 
-impl Source for InPlace {
-    fn scheme(&self) -> &'static str {
-        "path"
-    }
+fn check(locator: &str) -> Result<(), String> {
+    absolute(locator)
+}
 
-    fn about(&self) -> &'static str {
-        "An unpacked server or a single server program on this machine, used where it is."
-    }
-
-    fn example(&self) -> &'static str {
-        "path:/opt/mysql"
-    }
-
-    fn check(&self, locator: &str) -> Result<(), String> {
-        absolute(locator)
-    }
-
-    fn is_in_place(&self) -> bool {
-        true
-    }
-
-    fn fetch(&self, locator: &str, _bench: &FetchContext<'_>) -> Result<Fetched> {
-        let path = Path::new(locator)
-            .canonicalize()
-            .with_context(|| format!("there is no server at `{locator}`"))?;
-        let daemon = path.is_file().then(|| path.clone());
-        Ok(Fetched {
-            tree: path,
-            daemon,
-            artifacts: Vec::new(),
-            leftovers: Vec::new(),
-        })
-    }
+fn fetch(locator: &str, _context: &FetchContext<'_>) -> Result<Fetched> {
+    let path = Path::new(locator)
+        .canonicalize()
+        .with_context(|| format!("there is no server at `{locator}`"))?;
+    let daemon = path.is_file().then(|| path.clone());
+    Ok(Fetched {
+        tree: path,
+        daemon,
+        artifacts: Vec::new(),
+        leftovers: Vec::new(),
+    })
 }
 
 /// Whether a path is absolute. A relative one would mean something else when a run is resumed from another folder.
