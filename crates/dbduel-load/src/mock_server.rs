@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use dbduel_wire::server::{Act, Effect, NullServer, ScriptedServer, Shape};
 
 use crate::address::Address;
-use crate::conn::socket::Socket;
-use crate::executor::{Bell, Executor, Interest, Reactor, Task, Token, turn};
+use crate::conn::socket::{OnLoop, Socket, Waiter as _};
+use crate::executor::{Bell, Executor, Interest, Task, turn};
 
 /// Text statements that a scripted server remembers.
 const HEARD_MAX: usize = 10_000;
@@ -176,16 +176,18 @@ fn serve(
             stream.set_nonblocking(true)?;
             let number = stage.connections.fetch_add(1, Ordering::Relaxed) as u32;
             let (reactor, stage) = (Rc::clone(&reactor), Arc::clone(stage));
-            let token = executor.insert(|token| match role {
-                Role::Null => Box::pin(until_closed(play_null(reactor, token, stream, number))),
-                Role::Scripted(acts) => Box::pin(until_closed(play_script(
-                    reactor,
-                    token,
-                    stream,
-                    number,
-                    acts.clone(),
-                    stage,
-                ))),
+            let token = executor.insert(|token| {
+                let waiter = OnLoop { reactor, token };
+                match role {
+                    Role::Null => Box::pin(until_closed(play_null(waiter, stream, number))),
+                    Role::Scripted(acts) => Box::pin(until_closed(play_script(
+                        waiter,
+                        stream,
+                        number,
+                        acts.clone(),
+                        stage,
+                    ))),
+                }
             });
             executor.poll(token);
         }
@@ -207,20 +209,15 @@ async fn until_closed(connection: impl Future<Output = io::Result<()>>) {
     let _ = connection.await;
 }
 
-async fn play_null(
-    reactor: Rc<Reactor>,
-    token: Token,
-    stream: UnixStream,
-    number: u32,
-) -> io::Result<()> {
-    let mut socket = Socket::accepted(&reactor, token, stream)?;
+async fn play_null(waiter: OnLoop, stream: UnixStream, number: u32) -> io::Result<()> {
+    let mut socket = Socket::accepted(&waiter, stream)?;
     let mut out = Vec::new();
     let mut server = NullServer::begin(number, &mut out);
     loop {
-        socket.send(&reactor, &out).await?;
+        socket.send(&waiter, &out).await?;
         out.clear();
         turn().await;
-        let mut buffer = reactor.buffer();
+        let mut buffer = waiter.buffer();
         while let Some(bytes) = socket.receive(&mut buffer)? {
             let goes_on = server
                 .feed(bytes, &mut shape, &mut out)
@@ -233,17 +230,16 @@ async fn play_null(
 }
 
 async fn play_script(
-    reactor: Rc<Reactor>,
-    token: Token,
+    waiter: OnLoop,
     stream: UnixStream,
     number: u32,
     acts: Vec<Act>,
     stage: Arc<Stage>,
 ) -> io::Result<()> {
-    let mut socket = Socket::accepted(&reactor, token, stream)?;
+    let mut socket = Socket::accepted(&waiter, stream)?;
     let mut greeting = Vec::new();
     let mut server = ScriptedServer::begin(number, acts, &mut greeting);
-    socket.send(&reactor, &greeting).await?;
+    socket.send(&waiter, &greeting).await?;
     let mut hear = |sql: &[u8]| {
         let mut heard = stage.heard();
         if heard.len() < HEARD_MAX {
@@ -255,7 +251,7 @@ async fn play_script(
         turn().await;
         let mut actions = Vec::new();
         {
-            let mut buffer = reactor.buffer();
+            let mut buffer = waiter.buffer();
             while let Some(bytes) = socket.receive(&mut buffer)? {
                 actions.extend(server.feed(bytes, &mut hear).map_err(io::Error::other)?);
             }
@@ -263,12 +259,12 @@ async fn play_script(
         let heard = Instant::now();
         for action in actions {
             // Through the kernel's timer, which is late, and then to the instant by polling.
-            sleep_until(heard + action.after.saturating_sub(AWAKE), &reactor, token).await;
-            sleep_until(heard + action.after, &reactor, token).await;
+            sleep_until(heard + action.after.saturating_sub(AWAKE), &waiter).await;
+            sleep_until(heard + action.after, &waiter).await;
             match action.effect {
                 Effect::Send(bytes) => {
                     keep(&stage, heard);
-                    socket.send(&reactor, &bytes).await?;
+                    socket.send(&waiter, &bytes).await?;
                 }
                 Effect::Close => return Ok(()),
             }
@@ -276,9 +272,9 @@ async fn play_script(
     }
 }
 
-async fn sleep_until(at: Instant, reactor: &Reactor, token: Token) {
+async fn sleep_until(at: Instant, waiter: &OnLoop) {
     if Instant::now() < at {
-        reactor.wake_at(token, at);
+        waiter.reactor.wake_at(waiter.token, at);
     }
     while Instant::now() < at {
         turn().await;

@@ -5,8 +5,9 @@ use std::io;
 use dbduel_wire::{CommandError, LoginError, ServerError, WireError};
 
 use super::result::RESULT_LIMIT;
-use super::tls::TlsError;
 use crate::address::Address;
+use crate::conn::tls::TlsError;
+use crate::conn::{LostError, StatementError};
 
 /// How much of a statement is repeated in errors, in bytes.
 pub(super) const EXCERPT: usize = 120;
@@ -43,6 +44,23 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    pub(super) fn new(lost: LostError, address: &Address, user: &str) -> Self {
+        let address = address.clone();
+        match lost {
+            LostError::Tls(source) => ConnectError::Tls { address, source },
+            LostError::Login(source) => ConnectError::Login {
+                address,
+                user: user.to_owned(),
+                source,
+            },
+            LostError::Io(source) => ConnectError::Unreachable { address, source },
+            other => ConnectError::Unreachable {
+                address,
+                source: io::Error::other(other),
+            },
+        }
+    }
+
     /// The server's error, if there is a server and it refused; its answer shows that it is up.
     #[must_use]
     pub fn refused(&self) -> Option<&ServerError> {
@@ -121,51 +139,22 @@ impl QueryError {
         }
     }
 
-    pub(super) fn refused(error: &ServerError, sql: &str) -> Self {
-        QueryError::Refused {
-            code: error.code,
-            sqlstate: error.sqlstate().to_owned(),
-            message: error.message.clone(),
-            sql: excerpt(sql),
-        }
-    }
-}
-
-/// What broke an exchange; the statement's text is added by whoever knows it.
-pub(super) enum Failure {
-    Io(io::Error),
-    Wire(WireError),
-    Surplus,
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Failure::Io(error)
-    }
-}
-
-impl From<WireError> for Failure {
-    fn from(error: WireError) -> Self {
-        Failure::Wire(error)
-    }
-}
-
-impl Failure {
-    pub(super) fn explain(self, sql: &str) -> QueryError {
+    pub(super) fn new(error: StatementError, sql: &str) -> Self {
         let sql = excerpt(sql);
-        match self {
-            Failure::Io(source) => QueryError::Broken { sql, source },
-            Failure::Wire(source) => QueryError::Protocol { sql, source },
-            Failure::Surplus => {
-                let problem = "bytes follow the end of the reply";
-                QueryError::Protocol {
-                    sql,
-                    source: WireError::Malformed {
-                        packet: "reply",
-                        problem,
-                    },
-                }
-            }
+        match error {
+            StatementError::Server(error) => QueryError::Refused {
+                code: error.code,
+                sqlstate: error.sqlstate().to_owned(),
+                message: error.message,
+                sql,
+            },
+            StatementError::Lost(LostError::Wire(source)) => QueryError::Protocol { sql, source },
+            StatementError::Lost(LostError::Command(source)) => QueryError::Values { sql, source },
+            StatementError::Lost(LostError::Io(source)) => QueryError::Broken { sql, source },
+            StatementError::Lost(other) => QueryError::Broken {
+                sql,
+                source: io::Error::other(other),
+            },
         }
     }
 }

@@ -1,6 +1,7 @@
-//! One client's connection: statements as `async` methods on the event loop.
+//! One connection: its login, and statements as `async` methods.
 //!
-//! Knows the protocol through `dbduel-wire` and no workload. A statement costs one write and one read;
+//! A client's connection waits on the event loop of its thread; [`crate::blocking`] is the same connection waiting in
+//! system calls. A statement costs one write and one read;
 //! rows are skipped without being looked at; nothing is allocated unless the server answers with an
 //! error or a statement grows beyond every earlier one.
 
@@ -8,23 +9,29 @@ mod deadline;
 mod literal;
 pub(crate) mod socket;
 mod statement;
+pub(crate) mod tls;
 
+use std::io::{self, Read};
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
 
 use dbduel_wire::{
-    Capabilities, Credentials, Login, LoginError, LoginOptions, LoginStep, PrepareParser, Prepared,
-    ReplyParser, RowFormat, ServerError, Sink, Skip, Step, Summary, Value, WireError, command,
+    Capabilities, ColumnKind, Credentials, LoggedIn, Login, LoginError, LoginOptions, LoginStep,
+    PrepareParser, Prepared, ReplyParser, RowFormat, ServerError, Sink, Skip, Step, Summary, Value,
+    WireError, bulk_execute, command, local_infile,
 };
 
 use crate::address::Address;
-use crate::blocking::{HandshakeError, Tls, TlsError};
 use crate::executor::{Reactor, Token};
 use crate::statement_watch::{StatementWatch, WatchedConnection};
 pub(crate) use deadline::{unless_over, within};
 pub use literal::{BytesLiteral, TextLiteral};
-use socket::Socket;
+use socket::{OnLoop, Socket, Waiter};
 pub use statement::{Group, Protocol, Statement};
+use tls::{HandshakeError, Tls, TlsError};
+
+/// Bytes of a file that go into one packet.
+const CONTENT_BYTES: usize = 64 << 10;
 
 /// `ER_UNSUPPORTED_PS`: the server does not prepare this kind of statement.
 const CANNOT_PREPARE: u16 = 1295;
@@ -98,14 +105,12 @@ impl From<WireError> for StatementError {
 
 /// A connection that is logged in.
 #[derive(Debug)]
-pub struct Conn {
+pub struct Conn<W: Waiter = OnLoop> {
     /// Goes before the socket, which it may shut down.
     watched: Option<WatchedConnection>,
     socket: Socket,
-    /// The server's number of the connection.
-    id: u32,
-    reactor: Rc<Reactor>,
-    capabilities: Capabilities,
+    waiter: W,
+    logged_in: LoggedIn,
     parser: ReplyParser,
     out: Vec<u8>,
     text: Vec<u8>,
@@ -137,6 +142,13 @@ impl Effects {
     }
 }
 
+/// The content of a file that a statement loads.
+pub(crate) struct Content<'a> {
+    pub(crate) reader: &'a mut dyn Read,
+    /// What cut it short.
+    pub(crate) failed: Option<io::Error>,
+}
+
 impl Conn {
     /// Connects and logs in. Has no deadline of its own: whoever waits for it drops it when time is up.
     ///
@@ -150,12 +162,29 @@ impl Conn {
         database: &str,
         tls: &Tls,
     ) -> Result<Self, LostError> {
-        let mut socket = Socket::connect(&reactor, token, address).await?;
+        let waiter = OnLoop { reactor, token };
+        // A workload may send several statements in one packet.
+        let wanted = Capabilities::MULTI_STATEMENTS;
+        let database = Some(database.to_owned());
+        Conn::connect(waiter, address, credentials, database, wanted, tls).await
+    }
+}
+
+impl<W: Waiter> Conn<W> {
+    /// Connects and logs in.
+    pub(crate) async fn connect(
+        waiter: W,
+        address: &Address,
+        credentials: Credentials,
+        database: Option<String>,
+        wanted: Capabilities,
+        tls: &Tls,
+    ) -> Result<Self, LostError> {
+        let mut socket = Socket::connect(&waiter, address).await?;
         let mut login = Login::new(LoginOptions {
-            database: Some(database.to_owned()),
+            database,
             tls: tls.wish(),
-            // A workload may send several statements in one packet.
-            wanted: Capabilities::MULTI_STATEMENTS,
+            wanted,
             ..LoginOptions::new(credentials, socket.transport())
         });
         let mut fresh = Vec::new();
@@ -165,27 +194,27 @@ impl Conn {
             match step {
                 LoginStep::NeedMore => {
                     fresh.clear();
-                    socket.receive_into(&reactor, &mut fresh).await?;
+                    socket.receive_into(&waiter, &mut fresh).await?;
                 }
-                LoginStep::Send(bytes) => socket.send(&reactor, &bytes).await?,
-                // Clear bytes behind the greeting must not be taken for the server's words under TLS.
-                LoginStep::StartTls(_) if !fresh.is_empty() => {
+                LoginStep::Send(bytes) => socket.send(&waiter, &bytes).await?,
+                // Clear bytes behind the greeting must not be taken for the server's words under TLS, nor bytes behind the
+                // login for the answer to a statement.
+                LoginStep::StartTls(_) | LoginStep::Done(_) if !fresh.is_empty() => {
                     return Err(LoginError::Unexpected.into());
                 }
                 LoginStep::StartTls(bytes) => {
-                    socket.send(&reactor, &bytes).await?;
-                    socket.start_tls(&reactor, tls.client(address)?).await?;
+                    socket.send(&waiter, &bytes).await?;
+                    socket.start_tls(&waiter, tls.client(address)?).await?;
                     let bytes = login.tls_started()?;
-                    socket.send(&reactor, &bytes).await?;
+                    socket.send(&waiter, &bytes).await?;
                 }
                 LoginStep::Done(logged_in) => {
                     return Ok(Conn {
                         watched: None,
                         socket,
-                        id: logged_in.greeting.connection_id,
-                        reactor,
-                        capabilities: logged_in.capabilities,
+                        waiter,
                         parser: ReplyParser::new(logged_in.capabilities),
+                        logged_in,
                         out: Vec::with_capacity(1024),
                         text: Vec::new(),
                         statements: 0,
@@ -196,9 +225,22 @@ impl Conn {
         }
     }
 
+    /// What the login found out: the server's version, the capabilities, whether TLS is on.
+    pub(crate) fn login(&self) -> &LoggedIn {
+        &self.logged_in
+    }
+
+    pub(crate) fn waiter(&self) -> &W {
+        &self.waiter
+    }
+
     /// Lets a watch end statements that the server at `address` will never answer.
     pub(crate) fn watch(&mut self, watch: &StatementWatch, address: &Address) {
-        self.watched = Some(watch.enter(self.socket.as_fd(), address, self.id));
+        self.watched = Some(watch.enter(
+            self.socket.as_fd(),
+            address,
+            self.logged_in.greeting.connection_id,
+        ));
     }
 
     /// True when the connection changed to TLS in its login.
@@ -234,29 +276,39 @@ impl Conn {
         if matches!(protocol, Protocol::Text | Protocol::Grouped) {
             return Ok(Statement::text(sql));
         }
+        match self.prepare_on_server(sql).await {
+            Ok(prepared) => Ok(Statement::prepared(prepared)),
+            Err(StatementError::Server(error)) if error.code == CANNOT_PREPARE => {
+                Ok(Statement::text(sql))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the server prepare a statement.
+    pub(crate) async fn prepare_on_server(
+        &mut self,
+        sql: &str,
+    ) -> Result<dbduel_wire::Statement, StatementError> {
         self.out.clear();
         command::prepare(&mut self.out, sql.as_bytes());
         self.begin_wait();
         let prepared = self.receive_prepared().await;
         self.end_wait();
-        match prepared.map_err(|lost| self.explain(lost))? {
-            Ok(prepared) => Ok(Statement::prepared(prepared)),
-            Err(error) if error.code == CANNOT_PREPARE => Ok(Statement::text(sql)),
-            Err(error) => Err(error.into()),
-        }
+        Ok(prepared.map_err(|lost| self.explain(lost))??)
     }
 
     /// Sends what is in `out` and reads what the server says of a statement to prepare.
     async fn receive_prepared(
         &mut self,
     ) -> Result<Result<dbduel_wire::Statement, ServerError>, LostError> {
-        self.socket.send(&self.reactor, &self.out).await?;
-        let mut parser = PrepareParser::new(self.capabilities);
+        self.socket.send(&self.waiter, &self.out).await?;
+        let mut parser = PrepareParser::new(self.logged_in.capabilities);
         parser.begin();
         let mut fresh = Vec::new();
         loop {
             fresh.clear();
-            self.socket.receive_into(&self.reactor, &mut fresh).await?;
+            self.socket.receive_into(&self.waiter, &mut fresh).await?;
             match parser.feed(&fresh)? {
                 (_, Prepared::NeedMore) => {}
                 (used, Prepared::Done(_)) if used < fresh.len() => return Err(surplus().into()),
@@ -267,6 +319,7 @@ impl Conn {
 
     #[inline]
     fn begin_wait(&self) {
+        self.waiter.restart();
         if let Some(watched) = &self.watched {
             watched.begin();
         }
@@ -307,7 +360,7 @@ impl Conn {
     ) -> Result<Summary, StatementError> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        self.round_trip(RowFormat::Text, sink).await
+        self.round_trip(RowFormat::Text, sink, None).await
     }
 
     /// Lets the server forget a statement, which it does not answer.
@@ -315,14 +368,48 @@ impl Conn {
     /// # Errors
     /// A lost connection.
     pub async fn close(&mut self, statement: Statement) -> Result<(), LostError> {
-        self.out.clear();
-        if statement.put_close(&mut self.out) {
-            self.begin_wait();
-            let sent = self.socket.send(&self.reactor, &self.out).await;
-            self.end_wait();
-            sent.map_err(|error| self.explain(error.into()))?;
+        match statement.on_server() {
+            Some(statement) => self.close_on_server(statement).await,
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Lets the server forget what it has prepared.
+    pub(crate) async fn close_on_server(
+        &mut self,
+        statement: &dbduel_wire::Statement,
+    ) -> Result<(), LostError> {
+        self.out.clear();
+        command::close(&mut self.out, statement);
+        self.begin_wait();
+        let sent = self.socket.send(&self.waiter, &self.out).await;
+        self.end_wait();
+        sent.map_err(|error| self.explain(error.into()))
+    }
+
+    /// Executes a statement for each of the rows, whose values have these kinds or are NULL; see
+    /// [`dbduel_wire::bulk_execute`].
+    pub(crate) async fn execute_bulk<'a, R: AsRef<[Value<'a>]>>(
+        &mut self,
+        statement: &dbduel_wire::Statement,
+        kinds: &[ColumnKind],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<Summary, StatementError> {
+        self.out.clear();
+        bulk_execute(&mut self.out, statement, kinds, rows).map_err(LostError::from)?;
+        self.round_trip(RowFormat::Text, &mut Skip, None).await
+    }
+
+    /// Runs a text query that loads a file, and gets this content whatever file it names.
+    pub(crate) async fn load(
+        &mut self,
+        sql: &[u8],
+        content: &mut Content<'_>,
+    ) -> Result<Summary, StatementError> {
+        self.out.clear();
+        command::query(&mut self.out, sql);
+        let content = Some(content);
+        self.round_trip(RowFormat::Text, &mut Skip, content).await
     }
 
     /// Runs a statement with these values and skips its rows.
@@ -376,7 +463,7 @@ impl Conn {
         format: RowFormat,
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
-        let outcome = self.round_trip(format, sink).await;
+        let outcome = self.round_trip(format, sink, None).await;
         if outcome.is_err() {
             statement.failed();
         }
@@ -397,7 +484,7 @@ impl Conn {
         self.out.clear();
         command::query(&mut self.out, text);
         self.statements += statements.saturating_sub(1);
-        self.round_trip(RowFormat::Text, sink).await
+        self.round_trip(RowFormat::Text, sink, None).await
     }
 
     /// Sends what is in `out` and reads the reply.
@@ -406,9 +493,10 @@ impl Conn {
         &mut self,
         format: RowFormat,
         sink: &mut S,
+        content: Option<&mut Content<'_>>,
     ) -> Result<Summary, StatementError> {
         self.begin_wait();
-        let outcome = self.exchange(format, sink).await;
+        let outcome = self.exchange(format, sink, content).await;
         self.end_wait();
         outcome.map_err(|error| match error {
             StatementError::Lost(lost) => self.explain(lost).into(),
@@ -421,30 +509,75 @@ impl Conn {
         &mut self,
         format: RowFormat,
         sink: &mut S,
+        mut content: Option<&mut Content<'_>>,
     ) -> Result<Summary, StatementError> {
         self.statements += 1;
-        self.socket.send(&self.reactor, &self.out).await?;
+        self.socket.send(&self.waiter, &self.out).await?;
         self.parser.begin(format);
         loop {
-            crate::executor::turn().await;
-            let mut buffer = self.reactor.buffer();
-            while let Some(bytes) = self.socket.receive(&mut buffer)? {
-                let fed = self.parser.feed(bytes, sink)?;
-                match fed.step {
-                    Step::NeedMore => {}
-                    Step::LocalInfile => return Err(no_file().into()),
-                    Step::Done if fed.consumed < bytes.len() => return Err(surplus().into()),
-                    Step::Done => {
-                        let outcome = self.parser.outcome().map_err(|error| error.clone().into());
-                        return outcome.inspect(|summary| self.effects.count(summary));
+            self.socket.wait(&self.waiter).await?;
+            let asks_for_file = 'replies: {
+                let mut buffer = self.waiter.buffer();
+                while let Some(bytes) = self.socket.receive(&mut buffer)? {
+                    let fed = self.parser.feed(bytes, sink)?;
+                    match fed.step {
+                        Step::NeedMore => {}
+                        Step::Done | Step::LocalInfile if fed.consumed < bytes.len() => {
+                            return Err(surplus().into());
+                        }
+                        Step::LocalInfile => break 'replies true,
+                        Step::Done => {
+                            let outcome =
+                                self.parser.outcome().map_err(|error| error.clone().into());
+                            return outcome.inspect(|summary| self.effects.count(summary));
+                        }
                     }
                 }
+                false
+            };
+            if asks_for_file {
+                // In memory of its own, so that what a client keeps for a statement is small.
+                Box::pin(self.send_content(content.take())).await?;
             }
         }
     }
+
+    /// Sends the content in packets and the empty packet that ends it; without content only the latter.
+    #[cold]
+    async fn send_content(&mut self, content: Option<&mut Content<'_>>) -> Result<(), LostError> {
+        let capabilities = self.logged_in.capabilities;
+        if !capabilities.contains(Capabilities::LOCAL_FILES) {
+            return Err(no_file().into());
+        }
+        let mut sequence = self.parser.local_infile().sequence;
+        if let Some(content) = content {
+            let mut piece = vec![0; CONTENT_BYTES];
+            loop {
+                let length = match content.reader.read(&mut piece) {
+                    Ok(0) => break,
+                    Ok(length) => length,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => {
+                        content.failed = Some(error);
+                        break;
+                    }
+                };
+                self.out.clear();
+                sequence = local_infile::content(&mut self.out, sequence, &piece[..length]);
+                // A load may take hours; the server shows that it lives by taking the next piece. A server that asks
+                // again, without content to get, gains no time.
+                self.waiter.restart();
+                self.socket.send(&self.waiter, &self.out).await?;
+            }
+        }
+        self.out.clear();
+        local_infile::end(&mut self.out, sequence);
+        self.socket.send(&self.waiter, &self.out).await?;
+        Ok(())
+    }
 }
 
-impl Drop for Conn {
+impl<W: Waiter> Drop for Conn<W> {
     /// Sends a quit command, or else the server would count an aborted client. One attempt that does not wait, because the
     /// server may be frozen.
     fn drop(&mut self) {

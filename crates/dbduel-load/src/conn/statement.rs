@@ -104,12 +104,12 @@ impl Statement {
         }
     }
 
-    /// Appends the request to forget the statement; false when the server does not know it anyway.
-    pub(super) fn put_close(&self, out: &mut Vec<u8>) -> bool {
-        if let Kind::Prepared { statement, .. } = &self.kind {
-            command::close(out, statement);
+    /// The statement as the server has prepared it; none when it gets the text.
+    pub(super) fn on_server(&self) -> Option<&dbduel_wire::Statement> {
+        match &self.kind {
+            Kind::Prepared { statement, .. } => Some(statement),
+            Kind::Text { .. } => None,
         }
-        matches!(self.kind, Kind::Prepared { .. })
     }
 
     /// Appends the request to `out`; `text` is scratch space.

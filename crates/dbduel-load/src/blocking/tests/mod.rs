@@ -6,6 +6,10 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::thread;
+use std::time::Instant;
+
+use dbduel_wire::LoginError;
+use dbduel_wire::server::{NullServer, Shape};
 
 use super::error::EXCERPT;
 use super::*;
@@ -76,6 +80,42 @@ fn a_server_that_drips_bytes_is_given_up_at_the_deadline() {
         matches!(error, ConnectError::Unreachable { ref source, .. } if source.kind() == io::ErrorKind::TimedOut)
     );
     server.join().unwrap();
+}
+
+#[test]
+fn bytes_that_trail_the_login_are_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut out = Vec::new();
+        let mut server = NullServer::begin(1, &mut out);
+        stream.write_all(&out).unwrap();
+        let mut login = [0; 1024];
+        let length = stream.read(&mut login).unwrap();
+        out.clear();
+        let mut shape = |_: &[u8]| Shape {
+            parameters: 0,
+            columns: 0,
+            rows: 0,
+        };
+        server.feed(&login[..length], &mut shape, &mut out).unwrap();
+        out.push(1);
+        stream.write_all(&out).unwrap();
+    });
+    let (user, options) = (Credentials::default(), ConnectOptions::default());
+    let error = Connection::connect(&address, &user, &options).unwrap_err();
+    server.join().unwrap();
+    let refused = matches!(
+        &error,
+        ConnectError::Login {
+            source: LoginError::Unexpected,
+            ..
+        }
+    );
+    assert!(refused, "{error:?}");
 }
 
 #[test]

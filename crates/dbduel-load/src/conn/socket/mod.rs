@@ -1,14 +1,14 @@
-//! A non-blocking socket on the event loop, with or without TLS.
+//! A non-blocking socket with or without TLS, and how a connection waits for it.
 
-mod tls;
+mod tls_layer;
+mod waiter;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dbduel_wire::Transport;
 use nix::errno::Errno;
@@ -20,9 +20,11 @@ use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::ClientConnection;
 
+use super::tls::HandshakeError;
 use crate::address::Address;
-use crate::blocking::HandshakeError;
-use crate::executor::{Interest, Reactor, Token, turn};
+use crate::executor::Interest;
+pub(crate) use waiter::Blocking;
+pub use waiter::{OnLoop, Waiter};
 
 /// Pause before asking a unix socket again whose queue of connections is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(1);
@@ -33,48 +35,31 @@ enum Kind {
     Unix(UnixStream),
 }
 
-/// A connected socket, watched for its task.
+/// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     kind: Kind,
-    token: Token,
     /// Everything goes through it once there is one.
     tls: Option<Box<ClientConnection>>,
 }
 
 impl Socket {
-    pub(super) async fn connect(
-        reactor: &Rc<Reactor>,
-        token: Token,
-        address: &Address,
-    ) -> io::Result<Self> {
+    pub(super) async fn connect(waiter: &impl Waiter, address: &Address) -> io::Result<Self> {
         let kind = match address {
-            Address::Unix { path } => Kind::Unix(connect_unix(reactor, token, path).await?),
-            Address::Tcp { host, port } => {
-                Kind::Tcp(connect_tcp(reactor, token, host, *port).await?)
-            }
+            Address::Unix { path } => Kind::Unix(connect_unix(waiter, path).await?),
+            Address::Tcp { host, port } => Kind::Tcp(connect_tcp(waiter, host, *port).await?),
         };
-        let socket = Socket {
-            kind,
-            token,
-            tls: None,
-        };
-        if let Kind::Unix(stream) = &socket.kind {
-            reactor.watch(stream, token, Interest::Read)?;
+        if let Kind::Unix(stream) = &kind {
+            waiter.watch(stream.as_fd(), Interest::Read)?;
         }
-        Ok(socket)
+        Ok(Socket { kind, tls: None })
     }
 
     /// A connection that a listener accepted; it must be non-blocking.
-    pub(crate) fn accepted(
-        reactor: &Reactor,
-        token: Token,
-        stream: UnixStream,
-    ) -> io::Result<Self> {
-        reactor.watch(&stream, token, Interest::Read)?;
+    pub(crate) fn accepted(waiter: &impl Waiter, stream: UnixStream) -> io::Result<Self> {
+        waiter.watch(stream.as_fd(), Interest::Read)?;
         Ok(Socket {
             kind: Kind::Unix(stream),
-            token,
             tls: None,
         })
     }
@@ -89,24 +74,24 @@ impl Socket {
     /// Puts TLS over the connection and waits for its handshake.
     pub(super) async fn start_tls(
         &mut self,
-        reactor: &Reactor,
+        waiter: &impl Waiter,
         client: ClientConnection,
     ) -> Result<(), HandshakeError> {
         self.tls = Some(Box::new(client));
-        let ended = self.shake_hands(reactor).await;
+        let ended = self.shake_hands(waiter).await;
         ended.map_err(|error| match &self.tls {
             Some(client) => HandshakeError::of(error, client),
             None => HandshakeError::Io(error),
         })
     }
 
-    async fn shake_hands(&mut self, reactor: &Reactor) -> io::Result<()> {
+    async fn shake_hands(&mut self, waiter: &impl Waiter) -> io::Result<()> {
         loop {
-            self.send(reactor, &[]).await?;
+            self.send(waiter, &[]).await?;
             match &mut self.tls {
                 Some(tls) if tls.is_handshaking() => {
-                    if !tls::read(tls, &mut self.kind)? {
-                        turn().await;
+                    if !tls_layer::read(tls, &mut self.kind)? {
+                        self.wait(waiter).await?;
                     }
                 }
                 _ => return Ok(()),
@@ -121,21 +106,28 @@ impl Socket {
 
     /// Sends all bytes; nearly always with one system call.
     #[inline]
-    pub(crate) async fn send(&mut self, reactor: &Reactor, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn send(&mut self, waiter: &impl Waiter, bytes: &[u8]) -> io::Result<()> {
         match self.write(bytes)? {
             sent if sent == bytes.len() && self.is_flushed() => Ok(()),
-            sent => self.send_rest(reactor, &bytes[sent..]).await,
+            sent => self.send_rest(waiter, &bytes[sent..]).await,
         }
     }
 
     #[cold]
-    async fn send_rest(&mut self, reactor: &Reactor, mut rest: &[u8]) -> io::Result<()> {
-        reactor.rewatch(&*self, self.token, Interest::ReadAndWrite)?;
+    async fn send_rest(&mut self, waiter: &impl Waiter, mut rest: &[u8]) -> io::Result<()> {
+        let both = Interest::ReadAndWrite;
+        waiter.rewatch(self.kind.as_fd(), both)?;
         while !rest.is_empty() || !self.is_flushed() {
-            turn().await;
+            waiter.wait(self.kind.as_fd(), both).await?;
             rest = &rest[self.write(rest)?..];
         }
-        reactor.rewatch(&*self, self.token, Interest::Read)
+        waiter.rewatch(self.kind.as_fd(), Interest::Read)
+    }
+
+    /// Waits until bytes may have arrived.
+    #[inline]
+    pub(crate) async fn wait(&self, waiter: &impl Waiter) -> io::Result<()> {
+        waiter.wait(self.kind.as_fd(), Interest::Read).await
     }
 
     /// True when nothing waits in the TLS layer for room in the socket.
@@ -150,7 +142,7 @@ impl Socket {
     pub(crate) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
         let received = match &mut self.tls {
             None => read(&self.kind, buffer),
-            Some(tls) => tls::receive(tls, &mut self.kind, buffer),
+            Some(tls) => tls_layer::receive(tls, &mut self.kind, buffer),
         };
         match received {
             Ok(0) => Err(io::Error::new(
@@ -167,18 +159,15 @@ impl Socket {
     /// of the connection, and a server that refuses a client says why right before it.
     pub(super) async fn receive_into(
         &mut self,
-        reactor: &Reactor,
+        waiter: &impl Waiter,
         bytes: &mut Vec<u8>,
     ) -> io::Result<()> {
         loop {
-            {
-                let mut buffer = reactor.buffer();
-                if let Some(fresh) = self.receive(&mut buffer)? {
-                    bytes.extend_from_slice(fresh);
-                    return Ok(());
-                }
+            if let Some(fresh) = self.receive(&mut waiter.buffer())? {
+                bytes.extend_from_slice(fresh);
+                return Ok(());
             }
-            turn().await;
+            self.wait(waiter).await?;
         }
     }
 
@@ -187,7 +176,7 @@ impl Socket {
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.tls {
             None => write(&self.kind, bytes),
-            Some(tls) => tls::write(tls, &mut self.kind, bytes),
+            Some(tls) => tls_layer::write(tls, &mut self.kind, bytes),
         };
         match written {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
@@ -241,21 +230,15 @@ impl AsFd for Socket {
     }
 }
 
-async fn connect_unix(reactor: &Reactor, token: Token, path: &Path) -> io::Result<UnixStream> {
+async fn connect_unix(waiter: &impl Waiter, path: &Path) -> io::Result<UnixStream> {
     let address = UnixAddr::new(path)?;
     loop {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
         match connect(socket.as_raw_fd(), &address) {
             Ok(()) => return Ok(UnixStream::from(socket)),
-            // The queue is full. The kernel tells nobody when it is not any more, so ask again.
-            Err(Errno::EAGAIN) => {
-                let again = Instant::now() + QUEUE_PAUSE;
-                reactor.wake_at(token, again);
-                while Instant::now() < again {
-                    turn().await;
-                }
-            }
+            // The queue is full, and the kernel does not report when it is not any more.
+            Err(Errno::EAGAIN) => waiter.pause(QUEUE_PAUSE).await?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -266,17 +249,12 @@ async fn connect_unix(reactor: &Reactor, token: Token, path: &Path) -> io::Resul
 #[error("{0}")]
 pub(crate) struct UnknownHost(io::Error);
 
-/// Looking up a name blocks the thread; a load is better given a number.
-async fn connect_tcp(
-    reactor: &Reactor,
-    token: Token,
-    host: &str,
-    port: u16,
-) -> io::Result<TcpStream> {
+/// Looking up a name blocks the thread as long as the system's resolver does; a load is better given a number.
+async fn connect_tcp(waiter: &impl Waiter, host: &str, port: u16) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     let addresses = (host, port).to_socket_addrs();
     for address in addresses.map_err(|error| io::Error::new(error.kind(), UnknownHost(error)))? {
-        match connect_tcp_to(reactor, token, address).await {
+        match connect_tcp_to(waiter, address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
@@ -284,11 +262,7 @@ async fn connect_tcp(
     Err(failure)
 }
 
-async fn connect_tcp_to(
-    reactor: &Reactor,
-    token: Token,
-    address: SocketAddr,
-) -> io::Result<TcpStream> {
+async fn connect_tcp_to(waiter: &impl Waiter, address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() {
         AddressFamily::Inet
     } else {
@@ -296,19 +270,20 @@ async fn connect_tcp_to(
     };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let stream = TcpStream::from(socket(family, SockType::Stream, flags, None)?);
+    let both = Interest::ReadAndWrite;
     match connect(stream.as_raw_fd(), &SockaddrStorage::from(address)) {
-        Ok(()) => reactor.watch(&stream, token, Interest::Read)?,
+        Ok(()) => waiter.watch(stream.as_fd(), Interest::Read)?,
         Err(Errno::EINPROGRESS) => {
-            reactor.watch(&stream, token, Interest::ReadAndWrite)?;
-            turn().await;
+            waiter.watch(stream.as_fd(), both)?;
+            waiter.wait(stream.as_fd(), both).await?;
             // Not connected means that the task was polled for another reason.
             while stream.peer_addr().is_err() {
                 match getsockopt(&stream, SocketError)? {
-                    0 => turn().await,
+                    0 => waiter.wait(stream.as_fd(), both).await?,
                     code => return Err(io::Error::from_raw_os_error(code)),
                 }
             }
-            reactor.rewatch(&stream, token, Interest::Read)?;
+            waiter.rewatch(stream.as_fd(), Interest::Read)?;
         }
         Err(error) => return Err(error.into()),
     }

@@ -17,7 +17,7 @@ use rustls::{ClientConfig, ClientConnection};
 use serde::{Deserialize, Serialize};
 
 use self::certificate::{AnyCertificate, Signed};
-pub(crate) use self::error::HandshakeError;
+pub(super) use self::error::HandshakeError;
 pub use self::error::TlsError;
 use crate::address::Address;
 
