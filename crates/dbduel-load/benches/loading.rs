@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{Connection, TlsMode};
+use dbduel_load::driver::{Connection, TlsMode};
 use dbduel_load::fill::{FillError, FillWatch, LoadMethodChoice, Place, digest, fill_by};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;

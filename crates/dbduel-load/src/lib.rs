@@ -5,18 +5,17 @@
 //! nothing; what it brings back are counts and histograms.
 //!
 //! ```text
-//! order ─► drive ─► load_thread ─► executor ─► worker ─► workloads ─► conn ─► server
+//! order ─► drive ─► load_thread ─► executor ─► worker ─► workloads ─► driver ─► server
 //!            ▲                                   │  ▲
 //! answer ◄───┴────────────── tally ◄─────────────┘  └── schedule
 //! ```
 
 pub mod address;
-pub mod blocking;
 pub mod bridge;
 pub mod commit_log;
-pub mod conn;
 pub mod distributions;
 pub mod drive;
+pub mod driver;
 pub mod executor;
 pub mod fill;
 mod heartbeat;

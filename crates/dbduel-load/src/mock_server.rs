@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use dbduel_wire::server::{Act, Effect, NullServer, ScriptedServer, Shape};
 
 use crate::address::Address;
-use crate::conn::socket::{OnLoop, Socket, Waiter as _};
+use crate::driver::socket::{OnLoop, Socket, Waiter as _};
 use crate::executor::{Bell, Executor, Interest, Task, turn};
 
 /// Text statements that a scripted server remembers.

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
-use crate::blocking::TlsMode;
+use crate::driver::TlsMode;
 use crate::session::Session;
 
 /// One line on the load process's standard input. The end of the input ends the process.

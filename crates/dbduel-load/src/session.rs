@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use dbduel_wire::{Row, Sink};
 use serde::{Deserialize, Serialize};
 
-use crate::conn::{Conn, LostError, StatementError};
+use crate::driver::{ClientConnection, LostError, Row, Sink, StatementError};
 
 /// A session as the server sees it. What the server does not say is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +31,7 @@ impl Session {
     ///
     /// # Errors
     /// When the connection is lost.
-    pub async fn ask(conn: &mut Conn) -> Result<Self, LostError> {
+    pub async fn ask(conn: &mut ClientConnection) -> Result<Self, LostError> {
         let variables = rows(conn, "SHOW SESSION VARIABLES").await?;
         let mut status = rows(conn, "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
         status.extend(rows(conn, "SHOW SESSION STATUS LIKE 'Compression'").await?);
@@ -58,7 +57,10 @@ fn cipher_name(said: &str) -> String {
 }
 
 /// Names and values; empty when the server answers with an error.
-async fn rows(conn: &mut Conn, sql: &str) -> Result<BTreeMap<String, String>, LostError> {
+async fn rows(
+    conn: &mut ClientConnection,
+    sql: &str,
+) -> Result<BTreeMap<String, String>, LostError> {
     let mut pairs = Pairs::default();
     match conn.query_into(sql.as_bytes(), &mut pairs).await {
         Ok(_) => Ok(pairs.0),

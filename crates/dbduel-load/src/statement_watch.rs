@@ -15,12 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::Credentials;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{Shutdown, shutdown};
 
 use crate::address::Address;
-use crate::blocking::{ConnectOptions, Connection, QueryError, TlsMode};
+use crate::driver::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
 
 /// Longest time for the watch's own login, and again for its statement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -254,7 +253,7 @@ impl Shared {
             Err(error) if error.refused().is_some() => return Processes::Unlisted,
             Err(error) => return Processes::None(cause(&error)),
         };
-        let own = connection.login().greeting.connection_id;
+        let own = connection.id();
         let list = match connection.query("SHOW PROCESSLIST") {
             Ok(list) if list.rows.is_empty() => {
                 return Processes::None("its process list is empty".to_owned());

@@ -5,7 +5,7 @@ mod support;
 use std::io::Write as _;
 use std::time::Instant;
 
-use dbduel_load::blocking::TlsMode;
+use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_wire::server::Answer as Reply;

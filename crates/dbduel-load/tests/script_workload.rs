@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{Credentials, TlsMode};
+use dbduel_load::driver::{Credentials, TlsMode};
 use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
 use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 

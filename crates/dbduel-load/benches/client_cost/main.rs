@@ -29,7 +29,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{Connection, TlsMode};
+use dbduel_load::driver::{Connection, TlsMode};
 use dbduel_load::executor::policy::{raise_open_files_limit, threads_beside_a_server};
 use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write, pipe};
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::drive::drive;
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{FillReport, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{Moment, Workload, find, parameters::resolve};

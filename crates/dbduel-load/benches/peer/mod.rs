@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
 
 /// The version that the targets name.
 pub const SYSBENCH: &str = "sysbench 1.0.20";

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicU32;
 
 use dbduel_record::plan::Parameters;
 
-use crate::conn::{Conn, LostError, StatementError};
+use crate::driver::{ClientConnection, StatementError};
 use crate::executor::Task;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext};
+use crate::worker::{Begin, Client, ClientContext, ClientExit};
 use crate::workloads::parameters::ParameterSpec;
 use crate::workloads::{Table, Workload};
 
@@ -41,7 +41,7 @@ impl Workload for BulkInsert {
         Vec::new()
     }
 
-    fn client(&self, _parameters: &Parameters, context: ClientContext) -> Task<LostError> {
+    fn client(&self, _parameters: &Parameters, context: ClientContext) -> Task<ClientExit> {
         context.boxed::<BulkInsertClient>(())
     }
 }
@@ -61,7 +61,7 @@ struct BulkInsertClient {
 }
 
 impl BulkInsertClient {
-    async fn send(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn send(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         if self.sql.len() > self.head {
             conn.query(self.sql.as_bytes()).await?;
             self.sql.truncate(self.head);
@@ -74,7 +74,7 @@ impl Client for BulkInsertClient {
     type Options = ();
 
     async fn open(
-        _conn: &mut Conn,
+        _conn: &mut ClientConnection,
         (): (),
         _sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -94,7 +94,11 @@ impl Client for BulkInsertClient {
         Class(0)
     }
 
-    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        _class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let row = self.rows + 1;
         let separator = if self.sql.len() > self.head { "," } else { "" };
         let values = format!("{separator}({row},{row})");
@@ -112,7 +116,7 @@ impl Client for BulkInsertClient {
         Ok(())
     }
 
-    async fn finish(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn finish(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         self.send(conn).await
     }
 }

@@ -4,16 +4,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread::Builder;
 use std::time::Duration;
 
-use crate::executor::policy::{make_timers_exact, raise_open_files_limit, suit_clients};
-use crate::executor::{Bell, Executor, Token};
+use crate::executor::policy::{raise_open_files_limit, suit_clients};
+use crate::executor::{Bell, Executor, Token, thread};
 use crate::run::Gate;
-
-/// Longest time for a new thread to make its event loop.
-const START: Duration = Duration::from_secs(30);
 
 /// The clients of one thread.
 pub(super) trait Clients {
@@ -63,106 +58,53 @@ pub(super) fn start<C: Clients>(
     let mut bells = Vec::new();
     for number in 0..threads {
         let (make, gate) = (make.clone(), Arc::clone(gate));
-        let (sender, receiver) = mpsc::channel();
-        Builder::new()
-            .name(format!("load-{number}"))
-            .spawn(move || {
-                let mut clients = make(number);
-                let mut presence = Presence {
-                    gate: &gate,
-                    left: clients.count(),
-                };
-                match Executor::new() {
-                    Ok(executor) => carry(executor, &mut clients, &mut presence, &sender),
-                    Err(error) => gate.fail(format!("cannot make an event loop: {error}")),
-                }
-            })?;
-        bells.push(receiver.recv_timeout(START).map_err(|error| {
-            io::Error::other(match error {
-                RecvTimeoutError::Timeout => "a load thread did not start in time",
-                RecvTimeoutError::Disconnected => {
-                    "a load thread could not make its event loop; are descriptors left?"
-                }
-            })
-        })?);
+        let (bell, _) = thread::start(number as usize, Duration::ZERO, move |event_loop| {
+            let mut clients = make(number);
+            let mut left = clients.count();
+            let ended = event_loop.run(|executor| carry(executor, &mut clients, &gate, &mut left));
+            if let Err(error) = ended {
+                gate.fail(format!("the event loop broke: {error}"));
+            }
+            for _ in 0..left {
+                gate.finish();
+            }
+        })?;
+        bells.push(bell);
     }
     Ok(LoadThreads { bells })
 }
 
-/// Says that the thread's clients have ended, also when it panics.
-struct Presence<'a> {
-    gate: &'a Gate,
-    left: usize,
-}
-
-impl Presence<'_> {
-    fn finish_one(&mut self) {
-        if self.left > 0 {
-            self.left -= 1;
-            self.gate.finish();
-        }
-    }
-}
-
-impl Drop for Presence<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.gate
-                .fail("a load thread panicked; this is a fault of dbduel".to_owned());
-        }
-        while self.left > 0 {
-            self.finish_one();
-        }
-    }
-}
-
+/// Carries clients until none of those `left` has more to do, or the run has failed.
 fn carry<C: Clients>(
     mut executor: Executor<C::End>,
     clients: &mut C,
-    presence: &mut Presence<'_>,
-    bell: &mpsc::Sender<Bell>,
-) {
-    // Without exact timers and the policy the load still runs, only less exact and dearer.
-    let _ = make_timers_exact();
-    let _ = suit_clients(u32::try_from(clients.count()).unwrap_or(u32::MAX));
-    let _ = bell.send(executor.reactor().bell());
-    if let Err(error) = turn_over(&mut executor, clients, presence) {
-        presence.gate.fail(format!("the event loop broke: {error}"));
-    }
-}
-
-fn turn_over<C: Clients>(
-    executor: &mut Executor<C::End>,
-    clients: &mut C,
-    presence: &mut Presence<'_>,
+    gate: &Gate,
+    left: &mut usize,
 ) -> io::Result<()> {
+    // Without the policy the load still runs, only dearer.
+    let _ = suit_clients(u32::try_from(clients.count()).unwrap_or(u32::MAX));
     let mut ended = Vec::new();
-    let mut tokens = clients.start(executor);
-    poll_all(executor, &tokens, &mut ended);
+    let mut tokens = clients.start(&mut executor);
+    executor.poll_all(&tokens, &mut ended);
     loop {
         while let Some((token, end)) = ended.pop() {
             tokens.retain(|known| *known != token);
-            match clients.ended(token, end, executor) {
+            match clients.ended(token, end, &mut executor) {
                 Some(next) => {
                     tokens.push(next);
-                    poll_all(executor, &[next], &mut ended);
+                    executor.poll_all(&[next], &mut ended);
                 }
-                None => presence.finish_one(),
+                None => {
+                    *left -= 1;
+                    gate.finish();
+                }
             }
         }
-        if presence.left == 0 || presence.gate.has_failed() {
+        if *left == 0 || gate.has_failed() {
             return Ok(());
         }
         if executor.turn(&mut ended)?.rung {
-            poll_all(executor, &tokens, &mut ended);
-        }
-    }
-}
-
-fn poll_all<T>(executor: &mut Executor<T>, tokens: &[Token], ended: &mut Vec<(Token, T)>) {
-    for &token in tokens {
-        if let Some(end) = executor.poll(token) {
-            ended.push((token, end));
+            executor.poll_all(&tokens, &mut ended);
         }
     }
 }

@@ -4,8 +4,8 @@
 //! ```text
 //! run (who may begin, what was counted)
 //!   ├── threads ────────────────► machine
-//!   └── load_threads ─┬ workload ► worker ► conn
-//!                     └ script ──► lua ───► conn
+//!   └── load_threads ─┬ workload ► worker ► driver
+//!                     └ script ──► lua ───► driver
 //! ```
 //!
 //! The clocks, the statements and the event loop are those of contests. Prints nothing and knows no option's name.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
-use crate::blocking::Tls;
+use crate::driver::{Credentials, Tls};
 use crate::load_thread::{Command, Report, SliceReport};
 use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
 use crate::session::Session;
-use crate::worker::Opening;
+use crate::worker::ClientConfig;
 use crate::workloads::{self, parameters};
 
 /// The most clients of one contender: more than one address has ports for.
@@ -60,19 +60,22 @@ impl<O: Write> Desk<O> {
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
         let classes = workload.classes(&order.workload.parameters);
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
-        let tls = Arc::new(Tls::new(order.tls.clone()));
-        let opening = Arc::new(Opening {
-            order,
+        let config = Arc::new(ClientConfig {
+            address: order.address,
+            credentials: Credentials::new(order.user, order.password),
+            tls: Arc::new(Tls::new(order.tls)),
+            database: order.database,
+            workload,
+            parameters: order.workload.parameters,
             sequence,
-            tls,
         });
         for (thread, number) in self.threads.iter().zip(0_u32..) {
             let clients = (0..clients)
                 .filter(|client| client % threads == number)
                 .collect();
             thread.command(Command::Open {
-                opening: Arc::clone(&opening),
-                workload,
+                contender: contender.clone(),
+                config: Arc::clone(&config),
                 clients,
             });
         }

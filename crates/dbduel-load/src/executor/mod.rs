@@ -13,6 +13,7 @@
 pub(crate) mod pages;
 pub mod policy;
 mod reactor;
+pub(crate) mod thread;
 
 use std::future::poll_fn;
 use std::io;
@@ -90,6 +91,13 @@ impl<T> Executor<T> {
         let token = Token(index);
         self.tasks[index] = Some(make(token));
         token
+    }
+
+    /// Polls these tasks once; those that ended are appended to `ended`.
+    pub(crate) fn poll_all(&mut self, tokens: &[Token], ended: &mut Vec<(Token, T)>) {
+        for &token in tokens {
+            self.poll_into(token, ended);
+        }
     }
 
     /// Ends a task where it stands; what it owns, such as its socket, is closed with it. Of one that has ended, its token may

@@ -5,13 +5,10 @@
 
 use std::ops::Range;
 
-use dbduel_wire::{ColumnKind, Value};
+use crate::driver::{BulkKind, Value};
 
 use super::rows::Rows;
 use crate::workloads::Table;
-
-const INTEGER: ColumnKind = Value::Signed(0).kind();
-const BYTES: ColumnKind = Value::Bytes(b"").kind();
 
 /// The statement whose values are those of a row.
 pub(super) fn statement(table: &Table) -> String {
@@ -109,14 +106,14 @@ impl Batch {
     }
 
     /// What the values of each column are: integers, if all that are not NULL are, and bytes else.
-    pub(super) fn kinds(&self) -> Vec<ColumnKind> {
-        let mut kinds = vec![INTEGER; self.columns];
+    pub(super) fn kinds(&self) -> Vec<BulkKind> {
+        let mut kinds = vec![BulkKind::Integer; self.columns];
         for row in self.pieces.chunks_exact(self.columns) {
             for (piece, kind) in row.iter().zip(&mut kinds) {
                 match piece {
                     Piece::Null => {}
                     Piece::Number(place) if self.text[place.clone()].parse::<i64>().is_ok() => {}
-                    _ => *kind = BYTES,
+                    _ => *kind = BulkKind::Bytes,
                 }
             }
         }
@@ -126,7 +123,7 @@ impl Batch {
     /// The rows with values of these kinds.
     pub(super) fn values<'a>(
         &'a self,
-        kinds: &'a [ColumnKind],
+        kinds: &'a [BulkKind],
     ) -> impl Iterator<Item = Vec<Value<'a>>> {
         self.pieces.chunks_exact(self.columns).map(move |row| {
             let values = row.iter().zip(kinds);
@@ -136,7 +133,7 @@ impl Batch {
         })
     }
 
-    fn value(&self, piece: &Piece, kind: ColumnKind) -> Value<'_> {
+    fn value(&self, piece: &Piece, kind: BulkKind) -> Value<'_> {
         match piece {
             Piece::Null => Value::Null,
             Piece::Decoded(place) => Value::Bytes(&self.decoded[place.clone()]),
@@ -144,7 +141,7 @@ impl Batch {
             Piece::Number(place) => {
                 let text = &self.text[place.clone()];
                 match text.parse() {
-                    Ok(number) if kind == INTEGER => Value::Signed(number),
+                    Ok(number) if kind == BulkKind::Integer => Value::Signed(number),
                     _ => Value::Bytes(text.as_bytes()),
                 }
             }
@@ -185,7 +182,15 @@ mod tests {
         let batch = divided("(1,'a,(b)',NULL,x'00fF'),(-2,'',3.5,x'')", 4);
         assert_eq!(batch.rows(), 2);
         let kinds = batch.kinds();
-        assert_eq!(kinds, [INTEGER, BYTES, BYTES, BYTES]);
+        assert_eq!(
+            kinds,
+            [
+                BulkKind::Integer,
+                BulkKind::Bytes,
+                BulkKind::Bytes,
+                BulkKind::Bytes
+            ]
+        );
         let values: Vec<_> = batch.values(&kinds).collect();
         assert_eq!(
             values,
@@ -225,7 +230,15 @@ mod tests {
         let mut next = 1;
         while batch.refill(&mut rows, 64 << 10) {
             let kinds = batch.kinds();
-            assert_eq!(kinds, [INTEGER, INTEGER, BYTES, BYTES]);
+            assert_eq!(
+                kinds,
+                [
+                    BulkKind::Integer,
+                    BulkKind::Integer,
+                    BulkKind::Bytes,
+                    BulkKind::Bytes
+                ]
+            );
             for row in batch.values(&kinds) {
                 assert_eq!(row[0], Value::Signed(next));
                 next += 1;

@@ -8,14 +8,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, ErrorClass, QueryError};
 use crate::workloads::Table;
 
 /// Name of the table.
 pub(super) const NAME: &str = "dbduel_filling";
-
-/// `ER_TABLE_EXISTS_ERROR`.
-pub(super) const TABLE_EXISTS: u16 = 1050;
 
 /// Kinds of lines.
 const RECIPE: &str = "recipe";
@@ -62,7 +59,7 @@ pub(super) fn begin(connection: &mut Connection, recipe: &str) -> Result<bool, Q
     );
     match connection.execute(&create) {
         Ok(_) => write(connection, RECIPE, recipe, 0, 0, 0).map(|()| false),
-        Err(error) if error.code() == Some(TABLE_EXISTS) => Ok(true),
+        Err(error) if error.class() == Some(ErrorClass::TableExists) => Ok(true),
         Err(error) => Err(error),
     }
 }

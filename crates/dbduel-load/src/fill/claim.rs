@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{FillError, checkpoint};
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, QueryError};
 
 /// How long the server may take to notice that the process that held the lock is gone, seconds.
 const LOCK_WAIT_S: u32 = 2;

@@ -6,7 +6,7 @@ use dbduel_record::plan::Parameters;
 
 use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place};
-use crate::blocking::{Connection, ResultSet};
+use crate::driver::{Connection, ResultSet};
 use crate::workloads::{Table, Workload};
 
 /// What the tables hold, in one line.

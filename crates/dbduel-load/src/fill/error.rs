@@ -2,7 +2,7 @@
 
 use super::LoadMethodChoice;
 use super::checkpoint;
-use crate::blocking::{ConnectError, QueryError};
+use crate::driver::{ConnectError, QueryError};
 
 /// The advice after every fill that did not reach its end.
 pub const RESUME: &str = "run the same command again to resume it";

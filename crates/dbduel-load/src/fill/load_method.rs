@@ -8,13 +8,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use dbduel_wire::Capabilities;
-
 use super::bulk::{self, Batch};
 use super::progress::BatchProgress;
 use super::rows::{self, Rows};
 use super::{FillError, FillWatch, checkpoint, infile, insert};
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, ErrorClass, QueryError};
 use crate::workloads::Table;
 
 /// Largest INSERT, bytes; as large as sysbench's.
@@ -26,17 +24,8 @@ const PACKET_BYTES_MIN: usize = 64 << 10;
 /// Room in a packet for what is not the statement itself.
 const PACKET_MARGIN: usize = 1 << 10;
 
-/// Error numbers with which servers refuse LOAD DATA LOCAL INFILE.
-const NOT_ALLOWED: [u16; 3] = [1148, 3948, 4166];
-
-/// Error numbers of a lock timeout and a deadlock.
-const LOCK_CONFLICT: [u16; 2] = [1205, 1213];
-
-/// Attempts to fill a batch whose transaction meets such an error.
+/// Attempts to fill a batch whose transaction meets a conflict of locks.
 const ATTEMPTS: u32 = 10;
-
-/// Error number with which servers refuse to prepare one more statement.
-const TOO_MANY_PREPARED: u16 = 1461;
 
 /// What the methods are called.
 const INSERT: &str = "multi-row INSERT";
@@ -116,9 +105,7 @@ impl LoadMethod {
         }
         let room = bytes - PACKET_MARGIN;
         let bytes_max = INSERT_BYTES.min(room);
-        let capabilities = connection.login().capabilities;
-        let may_load = answer.text(0, 1).as_deref() == Some("1")
-            && capabilities.contains(Capabilities::LOCAL_FILES);
+        let may_load = answer.text(0, 1).as_deref() == Some("1") && connection.may_load_files();
         let has_bulk = connection.has_bulk_execution();
         match choice {
             LoadMethodChoice::Bulk | LoadMethodChoice::Fastest if has_bulk => {
@@ -161,7 +148,7 @@ impl LoadMethod {
                 .and_then(|()| connection.execute("COMMIT").map_err(failed(table)));
             match filled {
                 Err(FillError::Statement { source, .. })
-                    if attempts_left > 0 && is_lock_conflict(&source) =>
+                    if attempts_left > 0 && source.class() == Some(ErrorClass::Conflict) =>
                 {
                     progress.undo();
                     connection.execute("ROLLBACK").map_err(failed(table))?;
@@ -183,7 +170,9 @@ impl LoadMethod {
         match self {
             LoadMethod::LoadData { bytes_max } => {
                 match load(connection, table, chunks, seed, progress) {
-                    Err(FillError::Statement { source, .. }) if is_refusal(&source) => {
+                    Err(FillError::Statement { source, .. })
+                        if source.class() == Some(ErrorClass::NoFileLoading) =>
+                    {
                         insert(connection, table, chunks, seed, bytes_max, progress)
                     }
                     outcome => outcome,
@@ -196,7 +185,7 @@ impl LoadMethod {
                 match bulk(connection, table, chunks, seed, bytes_max, progress) {
                     // Refused before the first row was sent.
                     Err(FillError::Statement { source, .. })
-                        if source.code() == Some(TOO_MANY_PREPARED) =>
+                        if source.class() == Some(ErrorClass::TooManyPrepared) =>
                     {
                         insert(connection, table, chunks, seed, bytes_max, progress)
                     }
@@ -213,16 +202,6 @@ fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
         table: table.name.clone(),
         source,
     }
-}
-
-fn is_lock_conflict(error: &QueryError) -> bool {
-    error
-        .code()
-        .is_some_and(|code| LOCK_CONFLICT.contains(&code))
-}
-
-fn is_refusal(error: &QueryError) -> bool {
-    error.code().is_some_and(|code| NOT_ALLOWED.contains(&code))
 }
 
 /// Returns the rows that the server took.

@@ -24,12 +24,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
-use dbduel_wire::Credentials;
 
 use crate::address::Address;
-use crate::blocking::{Connection, QueryError, TlsMode};
+use crate::driver::{Connection, Credentials, ErrorClass, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
-use checkpoint::TABLE_EXISTS;
 pub use digest::{Digest, digest};
 pub use error::{FillError, RESUME};
 pub use extent::Extent;
@@ -213,7 +211,9 @@ pub fn fill_table(
     table.content.seed(seed);
     on_stage(Stage::Creating);
     match run(connection, &table, &table.create) {
-        Err(FillError::Statement { source, .. }) if source.code() == Some(TABLE_EXISTS) => {
+        Err(FillError::Statement { source, .. })
+            if source.class() == Some(ErrorClass::TableExists) =>
+        {
             return Err(exists(&table, database));
         }
         outcome => outcome?,

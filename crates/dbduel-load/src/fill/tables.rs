@@ -2,14 +2,10 @@
 
 use std::time::Instant;
 
-use super::checkpoint::{self, Done, TABLE_EXISTS};
+use super::checkpoint::{self, Done};
 use super::{FillError, claim};
-use crate::blocking::Connection;
+use crate::driver::{Connection, ErrorClass};
 use crate::workloads::Table;
-
-/// Error numbers for "this index or constraint is there already": of a statement that was interrupted
-/// between its own end and the line about it.
-const DONE_BEFORE: [u16; 2] = [1061, 1826];
 
 /// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
 pub(super) fn prepare(
@@ -31,7 +27,9 @@ pub(super) fn prepare(
     let mut done = Vec::with_capacity(tables.len());
     for (index, table) in tables.iter().enumerate() {
         match run(connection, table, &table.create) {
-            Err(FillError::Statement { source, .. }) if source.code() == Some(TABLE_EXISTS) => {
+            Err(FillError::Statement { source, .. })
+                if source.class() == Some(ErrorClass::TableExists) =>
+            {
                 if !is_begun {
                     forsake(connection, &tables[..index])?;
                     return Err(exists(table, database));
@@ -97,9 +95,8 @@ pub(super) fn finish(
 ) -> Result<(), FillError> {
     match run(connection, table, sql) {
         Err(FillError::Statement { source, .. })
-            if source
-                .code()
-                .is_some_and(|code| DONE_BEFORE.contains(&code)) => {}
+            // Of a statement that was interrupted between its own end and the line about it.
+            if source.class() == Some(ErrorClass::IndexExists) => {}
         outcome => outcome?,
     }
     checkpoint::is_finished(connection, table, place).map_err(FillError::Together)

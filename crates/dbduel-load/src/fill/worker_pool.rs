@@ -8,7 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use super::{FillError, FillWatch, Place};
-use crate::blocking::{ConnectError, ConnectOptions, Connection};
+use crate::driver::{ConnectError, ConnectOptions, Connection};
 
 /// Longest wait for one connection.
 const CONNECT: Duration = Duration::from_secs(30);

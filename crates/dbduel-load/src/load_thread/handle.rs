@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::{Command, Report, State};
-use crate::executor::Bell;
+use crate::executor::{Bell, thread};
 
 /// A load thread as others see it.
 pub struct LoadThread {
@@ -26,18 +26,9 @@ impl LoadThread {
         report: impl Fn(Report) + Send + 'static,
     ) -> io::Result<Self> {
         let (commands, receiver) = std::sync::mpsc::channel();
-        let (bell_sender, bell_receiver) = std::sync::mpsc::channel();
-        let handle = std::thread::Builder::new()
-            .name(format!("load-{number}"))
-            .spawn(move || {
-                let last_words = LastWords {
-                    report: &report,
-                    outcome: None,
-                };
-                last_words.speak(State::run(busy_poll, &receiver, &bell_sender, &report));
-            })?;
-        let bell = bell_receiver.recv().map_err(|_| {
-            io::Error::other("a load thread could not make its event loop; are descriptors left?")
+        let (bell, handle) = thread::start(number, busy_poll, move |event_loop| {
+            let ended = event_loop.run(|executor| State::run(executor, &receiver, &report));
+            report(Report::Ended(ended));
         })?;
         Ok(LoadThread {
             commands,
@@ -65,29 +56,5 @@ impl LoadThread {
             // A panic of the thread has been reported.
             let _ = handle.join();
         }
-    }
-}
-
-/// Says that the thread has ended, also when it panicked.
-struct LastWords<'a, R: Fn(Report)> {
-    report: &'a R,
-    outcome: Option<io::Result<()>>,
-}
-
-impl<R: Fn(Report)> LastWords<'_, R> {
-    fn speak(mut self, outcome: io::Result<()>) {
-        self.outcome = Some(outcome);
-    }
-}
-
-impl<R: Fn(Report)> Drop for LastWords<'_, R> {
-    fn drop(&mut self) {
-        let panicked = || {
-            Err(io::Error::other(
-                "a load thread panicked; this is a fault of dbduel",
-            ))
-        };
-        let outcome = self.outcome.take().unwrap_or_else(panicked);
-        (self.report)(Report::Ended(outcome));
     }
 }

@@ -10,17 +10,16 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use crate::commit_log::Commitment;
-use crate::conn::LostError;
-use crate::executor::policy::{make_timers_exact, suit_clients};
-use crate::executor::{Bell, Executor, Token};
+use crate::driver::LostError;
+use crate::executor::policy::suit_clients;
+use crate::executor::{Executor, Token};
 use crate::session::Session;
 use crate::tally::{Tally, TickTally};
-use crate::worker::{ClientContext, Group, Opening, SliceSpec};
-use crate::workloads::Workload;
+use crate::worker::{ClientConfig, ClientExit, Duty, Group, SliceSpec, start_client};
 pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::{SliceReport, Used};
@@ -29,10 +28,10 @@ pub use running::{SliceReport, Used};
 pub enum Command {
     /// Connect those clients of a contender that are this thread's.
     Open {
-        /// The order, with resolved parameters.
-        opening: Arc<Opening>,
-        /// What the clients do.
-        workload: &'static dyn Workload,
+        /// Name of the contender.
+        contender: String,
+        /// Its server and what the clients do.
+        config: Arc<ClientConfig>,
         /// Numbers of the clients.
         clients: Vec<u32>,
     },
@@ -110,7 +109,7 @@ struct ContenderClients {
 }
 
 struct State<'a, R> {
-    executor: Executor<LostError>,
+    executor: Executor<ClientExit>,
     contenders: HashMap<String, ContenderClients>,
     running: Option<RunningSlice>,
     settling: Option<String>,
@@ -121,15 +120,10 @@ struct State<'a, R> {
 
 impl<'a, R: Fn(Report)> State<'a, R> {
     fn run(
-        busy_poll: Duration,
+        executor: Executor<ClientExit>,
         commands: &Receiver<Command>,
-        bell: &Sender<Bell>,
         report: &'a R,
     ) -> io::Result<()> {
-        let executor = Executor::polling(busy_poll)?;
-        // Without it the load still runs, only later; the lag is measured and reported.
-        let _ = make_timers_exact();
-        let _ = bell.send(executor.reactor().bell());
         let mut state = State {
             executor,
             contenders: HashMap::new(),
@@ -144,8 +138,11 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             if rung && !state.obey(commands, &mut ended) {
                 return Ok(());
             }
-            for (token, why) in ended.drain(..) {
-                state.lose(token, why);
+            for (token, end) in ended.drain(..) {
+                // In a contest there is no other end.
+                if let ClientExit::Lost(why) = end {
+                    state.lose(token, why);
+                }
             }
             state.look_after_opening();
             state.look_after_slice();
@@ -154,14 +151,14 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     /// Carries out all commands; false when there will be no more.
-    fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, LostError)>) -> bool {
+    fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, ClientExit)>) -> bool {
         loop {
             match commands.try_recv() {
                 Ok(Command::Open {
-                    opening,
-                    workload,
+                    contender,
+                    config,
                     clients,
-                }) => self.open(opening, workload, &clients, ended),
+                }) => self.open(contender, &config, &clients, ended),
                 Ok(Command::Settle { contender }) => self.settling = Some(contender),
                 Ok(Command::Begin(begin)) => self.begin(*begin, ended),
                 Ok(Command::Stop) => self.stop(ended),
@@ -174,32 +171,18 @@ impl<'a, R: Fn(Report)> State<'a, R> {
 
     fn open(
         &mut self,
-        opening: Arc<Opening>,
-        workload: &'static dyn Workload,
+        contender: String,
+        config: &Arc<ClientConfig>,
         clients: &[u32],
-        ended: &mut Vec<(Token, LostError)>,
+        ended: &mut Vec<(Token, ClientExit)>,
     ) {
-        let contender = opening.order.contender.clone();
-        let parameters = opening.order.workload.parameters.clone();
-        let group = Group::new(opening);
-        let mut tokens = Vec::with_capacity(clients.len());
-        for &client in clients {
-            let reactor = Rc::clone(self.executor.reactor());
-            let group = Rc::clone(&group);
-            let token = self.executor.insert(|token| {
-                workload.client(
-                    &parameters,
-                    ClientContext {
-                        client,
-                        token,
-                        reactor,
-                        group,
-                    },
-                )
-            });
-            tokens.push(token);
-        }
-        self.poll_all(&tokens, ended);
+        let group = Rc::new(Group::default());
+        let start = |&client: &u32| {
+            let duty = Duty::Slices(Rc::clone(&group));
+            start_client(client, config, duty, &mut self.executor)
+        };
+        let tokens: Vec<Token> = clients.iter().map(start).collect();
+        self.executor.poll_all(&tokens, ended);
         self.opening = true;
         self.contenders.insert(
             contender,
@@ -211,7 +194,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         );
     }
 
-    fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, LostError)>) {
+    fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, ClientExit)>) {
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
@@ -228,10 +211,10 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         self.running = Some(running);
         // A guard of zero length ends before anything is sent.
         self.look_after_slice();
-        self.poll_all(&tokens, ended);
+        self.executor.poll_all(&tokens, ended);
     }
 
-    fn stop(&mut self, ended: &mut Vec<(Token, LostError)>) {
+    fn stop(&mut self, ended: &mut Vec<(Token, ClientExit)>) {
         let Some(running) = &mut self.running else {
             return;
         };
@@ -239,7 +222,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         // Those that wait for an instant learn that it will not come.
         let clients = self.contenders.get(running.contender());
         let tokens = clients.map(|clients| clients.tokens.clone());
-        self.poll_all(&tokens.unwrap_or_default(), ended);
+        self.executor.poll_all(&tokens.unwrap_or_default(), ended);
     }
 
     fn close(&mut self, contender: &str) {
@@ -291,14 +274,6 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             running.stop();
             let polled = self.executor.reactor().polled();
             running.look(Instant::now(), true, polled, &self.report);
-        }
-    }
-
-    fn poll_all(&mut self, tokens: &[Token], ended: &mut Vec<(Token, LostError)>) {
-        for &token in tokens {
-            if let Some(why) = self.executor.poll(token) {
-                ended.push((token, why));
-            }
         }
     }
 

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use dbduel_wire::ServerError;
-
-use crate::conn::LostError;
+use crate::driver::{LostError, ServerError};
 
 /// A line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Script ─► Host (the global state: options, commands, hooks)
-//!             └► ScriptClients ─► one Session per client ─► State (LuaJIT) ⇄ Conn
+//!             └► ScriptClients ─► one Session per client ─► State (LuaJIT) ⇄ ClientConnection
 //! ```
 //!
 //! Every client has a state of its own, as every thread of sysbench has. What the script defines runs in a coroutine on a

@@ -42,7 +42,7 @@ pub(super) struct Shared {
     pub(super) script: Script,
     pub(super) driver_used: Arc<AtomicBool>,
     /// The server's error that the script saw last, and the function that libmysqlclient's users would have called.
-    pub(super) last_error: RefCell<Option<(dbduel_wire::ServerError, &'static str)>>,
+    pub(super) last_error: RefCell<Option<(crate::driver::ServerError, &'static str)>>,
     pub(super) declared: RefCell<Vec<DeclaredOption>>,
 }
 

@@ -1,6 +1,6 @@
 //! The rows of a statement, kept until the next one on the same connection.
 
-use dbduel_wire::{Row, Sink};
+use crate::driver::{Row, Sink};
 
 /// The result sets of one statement.
 #[derive(Debug, Default)]

@@ -5,15 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dbduel_wire::Credentials;
-
 use super::cancel::Cancel;
 use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 use crate::address::Address;
-use crate::blocking::Tls;
-use crate::conn::Protocol;
+use crate::driver::{Credentials, Protocol, Tls};
 use crate::run::IgnoredErrors;
 use crate::statement_watch::StatementWatch;
 

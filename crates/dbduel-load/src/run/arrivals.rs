@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dbduel_record::seed::named_seed;
 
+use super::Limits;
 use super::gate::Gate;
-use super::limits::Limits;
 use crate::random::Random;
 
 /// The most arrivals that are counted one by one for a queue length; beyond that the rate tells it well enough.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::Limits;
 use super::arrivals::Arrivals;
-use super::limits::Limits;
 
 /// Leave to begin an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

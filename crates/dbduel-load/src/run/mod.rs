@@ -17,8 +17,9 @@ mod entry;
 mod gate;
 mod ignored;
 mod interval_stats;
-mod limits;
 mod metrics;
+
+use std::time::Duration;
 
 pub use arrivals::Queue;
 pub use counts::{Counts, Meter};
@@ -26,5 +27,31 @@ pub(crate) use entry::{Entry, pause};
 pub use gate::{Gate, Ticket};
 pub use ignored::IgnoredErrors;
 pub use interval_stats::{IntervalStats, Share};
-pub use limits::Limits;
 pub use metrics::RunMetrics;
+
+/// When a run is over, and how its events come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Events of all workers; none for no limit.
+    pub events: Option<u64>,
+    /// Time after the warm-up; none for no limit. An event that is running then is finished.
+    pub time: Option<Duration>,
+    /// Events that fall due per second in a Poisson process; none when each worker takes the next one at once.
+    pub per_second: Option<f64>,
+    /// Time in which events are not counted towards the limit.
+    pub warm_up: Duration,
+    /// Root of the random stream that the arrivals come from.
+    pub seed: u64,
+}
+
+#[cfg(test)]
+impl Limits {
+    /// Of a run that ends when it is told to.
+    pub(crate) const ENDLESS: Limits = Limits {
+        events: None,
+        time: None,
+        per_second: None,
+        warm_up: Duration::ZERO,
+        seed: 1,
+    };
+}

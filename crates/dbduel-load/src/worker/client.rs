@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use crate::commit_log::Commitment;
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, StatementError};
 use crate::tally::Class;
 
 /// The stream of transactions of one client. A workload implements it; it neither times nor retries.
@@ -17,7 +17,7 @@ pub trait Client: Sized + 'static {
 
     /// Prepares the client's statements.
     fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: Self::Options,
         sequence: Arc<AtomicU32>,
     ) -> impl Future<Output = Result<Self, StatementError>>;
@@ -39,7 +39,7 @@ pub trait Client: Sized + 'static {
     fn transaction(
         &mut self,
         class: Class,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
     ) -> impl Future<Output = Result<(), StatementError>>;
 
     /// What the transaction that just ended well left behind. Asked once after each of them.
@@ -48,7 +48,10 @@ pub trait Client: Sized + 'static {
     }
 
     /// Sends what the client has kept back, after its last transaction of a run.
-    fn finish(&mut self, conn: &mut Conn) -> impl Future<Output = Result<(), StatementError>> {
+    fn finish(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> impl Future<Output = Result<(), StatementError>> {
         let _ = conn;
         async { Ok(()) }
     }

@@ -4,31 +4,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-use super::{RunContext, Slice};
-use crate::blocking::Tls;
+use super::Slice;
 use crate::commit_log::Commitment;
-use crate::order::OpenOrder;
 use crate::session::Session;
 
-/// What the clients of one contender need to know when they open their connections.
-pub struct Opening {
-    /// The order.
-    pub order: OpenOrder,
-    /// Numbers that all clients of the contender draw from, each once.
-    pub sequence: Arc<AtomicU32>,
-    /// TLS as the order has it.
-    pub tls: Arc<Tls>,
-}
-
 /// The clients of one contender on one thread.
+#[derive(Default)]
 pub struct Group {
-    opening: Arc<Opening>,
-    /// The run that the clients take part in instead of slices.
-    run: Option<Rc<RunContext>>,
     slice: RefCell<Option<Rc<Slice>>>,
     /// How long the end of the slice's transactions is waited for after its measured part.
     drain: Cell<Duration>,
@@ -46,37 +30,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// No clients yet.
-    #[must_use]
-    pub fn new(opening: Arc<Opening>) -> Rc<Self> {
-        Self::new_in(opening, None)
-    }
-
-    /// No clients yet; they will take part in a run instead of slices.
-    pub(crate) fn for_run(opening: Arc<Opening>, run: Rc<RunContext>) -> Rc<Self> {
-        Self::new_in(opening, Some(run))
-    }
-
-    fn new_in(opening: Arc<Opening>, run: Option<Rc<RunContext>>) -> Rc<Self> {
-        Rc::new(Group {
-            opening,
-            run,
-            slice: RefCell::default(),
-            drain: Cell::default(),
-            ended: Cell::default(),
-            round: Cell::new(0),
-            opened: Cell::new(0),
-            session: RefCell::default(),
-            busy: Cell::new(0),
-            commitments: RefCell::default(),
-        })
-    }
-
-    /// What its clients need to know when they open their connections.
-    pub(crate) fn opening(&self) -> &Opening {
-        &self.opening
-    }
-
     /// Clients that are connected and have prepared their statements.
     #[must_use]
     pub fn opened(&self) -> u32 {
@@ -127,11 +80,6 @@ impl Group {
             Some(slice) => Some(slice.instant(slice.end_ns()) + self.drain.get()),
             None => self.ended.get(),
         }
-    }
-
-    /// The run that its clients take part in instead of slices, if there is one.
-    pub(super) fn run(&self) -> Option<Rc<RunContext>> {
-        self.run.clone()
     }
 
     /// A client is connected and has prepared its statements; the contender's first one brings what the server

@@ -12,31 +12,62 @@ mod slice;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
+use dbduel_record::plan::Parameters;
 use dbduel_record::seed::named_seed;
-use dbduel_wire::{Credentials, ServerError};
 
-use crate::conn::{Conn, LostError, StatementError};
-use crate::executor::{Reactor, Task, Token, turn};
+use crate::address::Address;
+use crate::driver::{ClientConnection, Credentials, ErrorClass, LostError, StatementError, Tls};
+use crate::executor::{Executor, Reactor, Task, Token, turn};
 use crate::session::Session;
 use crate::tally::{Class, Ended, Outcome};
+use crate::workloads::Workload;
 pub use client::{Begin, Client, Trace};
-pub use group::{Group, Opening};
-pub(crate) use run::{ClientExit, Rules, RunContext};
+pub use group::Group;
+pub(crate) use run::RunContext;
+pub use run::WorkloadRun;
 pub use slice::{Slice, SliceSpec};
 
-/// `ER_CHECKREAD`: the row changed since the transaction's snapshot (MariaDB with
-/// `innodb_snapshot_isolation`).
-const RECORD_CHANGED: u16 = 1020;
-/// `ER_LOCK_WAIT_TIMEOUT`.
-const LOCK_WAIT_TIMEOUT: u16 = 1205;
-/// SQLSTATE class of errors after which the transaction is rolled back and may be tried again. Deadlocks
-/// (1213) are in it, so are the snapshot conflicts of MyRocks and the certification failures of Galera
-/// and group replication.
-const TRANSACTION_ROLLBACK: &[u8] = b"40";
+/// What the clients of one server need to connect and to prepare their statements.
+pub struct ClientConfig {
+    /// Where the server listens.
+    pub address: Address,
+    /// Account.
+    pub credentials: Credentials,
+    /// How much TLS.
+    pub tls: Arc<Tls>,
+    /// Database with the tables.
+    pub database: String,
+    /// What the clients do.
+    pub workload: &'static dyn Workload,
+    /// Its resolved parameters.
+    pub parameters: Parameters,
+    /// Numbers that all clients of the contender or of the run draw from, each once.
+    pub sequence: Arc<AtomicU32>,
+}
 
-/// A client's place: its number, its thread's reactor and its contender's group.
+/// Why a client's task has ended.
+#[derive(Debug)]
+pub enum ClientExit {
+    /// Its connection is of no use any more.
+    Lost(LostError),
+    /// It wants another connection.
+    ToConnectAnew,
+    /// It has no more events.
+    ForGood,
+}
+
+/// What a client takes part in.
+pub(crate) enum Duty {
+    /// The slices of a contest, which the group of its contender and thread begins.
+    Slices(Rc<Group>),
+    /// A run as sysbench understands it.
+    Run(Rc<RunContext>),
+}
+
+/// A client before it is connected.
 pub struct ClientContext {
     /// Number of the client, from 0, over all threads.
     pub client: u32,
@@ -44,24 +75,70 @@ pub struct ClientContext {
     pub token: Token,
     /// The waits of its thread.
     pub reactor: Rc<Reactor>,
-    /// The clients of the same contender and thread.
-    pub group: Rc<Group>,
+    /// Its server and its workload.
+    pub config: Arc<ClientConfig>,
+    pub(crate) duty: Duty,
+}
+
+/// Makes a client a task, which is not polled yet.
+pub(crate) fn start_client(
+    client: u32,
+    config: &Arc<ClientConfig>,
+    duty: Duty,
+    executor: &mut Executor<ClientExit>,
+) -> Token {
+    let reactor = Rc::clone(executor.reactor());
+    executor.insert(|token| {
+        let context = ClientContext {
+            client,
+            token,
+            reactor,
+            config: Arc::clone(config),
+            duty,
+        };
+        config.workload.client(&config.parameters, context)
+    })
 }
 
 impl ClientContext {
-    /// The client as a task of its thread's executor. It ends only when its connection is lost.
-    pub fn boxed<C: Client>(self, options: C::Options) -> Task<LostError> {
-        if let Some(run) = self.group.run() {
-            return Box::pin(run::live::<C>(run, self, options));
+    /// The client as a task of its thread's executor.
+    pub fn boxed<C: Client>(self, options: C::Options) -> Task<ClientExit> {
+        match &self.duty {
+            Duty::Run(run) => {
+                let run = Rc::clone(run);
+                Box::pin(async move {
+                    let exit = run::live::<C>(&run, &self, options).await;
+                    exit.unwrap_or_else(ClientExit::Lost)
+                })
+            }
+            Duty::Slices(group) => {
+                let group = Rc::clone(group);
+                Box::pin(async move {
+                    let Err(lost) = self.live::<C>(&group, options).await;
+                    ClientExit::Lost(lost)
+                })
+            }
         }
-        Box::pin(async move {
-            let Err(lost) = self.live::<C>(options).await;
-            lost
-        })
+    }
+
+    /// From when on nobody waits for what the client has begun; none while that is not known. It may be moved, so it is
+    /// asked again and again.
+    pub(crate) fn over_at(&self) -> Box<dyn Fn() -> Option<Instant>> {
+        match &self.duty {
+            Duty::Slices(group) => {
+                let group = Rc::clone(group);
+                Box::new(move || group.over_at())
+            }
+            Duty::Run(run) => {
+                let gate = Arc::clone(&run.gate);
+                Box::new(move || gate.over_at())
+            }
+        }
     }
 
     async fn live<C: Client>(
         self,
+        group: &Group,
         options: C::Options,
     ) -> Result<std::convert::Infallible, LostError> {
         let (mut conn, mut client) = self.open::<C>(options).await?;
@@ -69,11 +146,11 @@ impl ClientContext {
             0 => Some(Session::ask(&mut conn).await?),
             _ => None,
         };
-        self.group.admit(session);
+        group.admit(session);
         let mut round = 0;
         loop {
-            let slice = self.next_slice(&mut round).await;
-            self.group.enter();
+            let slice = self.next_slice(group, &mut round).await;
+            group.enter();
             let SliceSpec { seed, share, .. } = *slice.spec();
             let seed = named_seed(seed, &format!("client/{}", self.client));
             client.begin(Begin {
@@ -81,8 +158,8 @@ impl ClientContext {
                 client: self.client,
                 clients: share.clients,
             });
-            self.work(&slice, &mut conn, &mut client).await?;
-            self.group.leave();
+            self.work(group, &slice, &mut conn, &mut client).await?;
+            group.leave();
         }
     }
 
@@ -90,24 +167,18 @@ impl ClientContext {
     pub(crate) async fn open<C: Client>(
         &self,
         options: C::Options,
-    ) -> Result<(Conn, C), LostError> {
-        let Opening {
-            order,
-            sequence,
-            tls,
-        } = self.group.opening();
-        let credentials = Credentials::new(order.user.clone(), order.password.clone());
-        let reactor = Rc::clone(&self.reactor);
-        let mut conn = Conn::open(
-            reactor,
+    ) -> Result<(ClientConnection, C), LostError> {
+        let config = &self.config;
+        let mut conn = ClientConnection::open(
+            Rc::clone(&self.reactor),
             self.token,
-            &order.address,
-            credentials,
-            &order.database,
-            tls,
+            &config.address,
+            config.credentials.clone(),
+            &config.database,
+            &config.tls,
         )
         .await?;
-        match C::open(&mut conn, options, Arc::clone(sequence)).await {
+        match C::open(&mut conn, options, Arc::clone(&config.sequence)).await {
             Ok(client) => Ok((conn, client)),
             Err(StatementError::Lost(lost)) => Err(lost),
             Err(StatementError::Server(error)) => Err(LostError::Prepare(error)),
@@ -115,9 +186,9 @@ impl ClientContext {
     }
 
     /// Parks until a slice begins in which this client takes part.
-    async fn next_slice(&self, round: &mut u64) -> Rc<Slice> {
+    async fn next_slice(&self, group: &Group, round: &mut u64) -> Rc<Slice> {
         loop {
-            if let Some(slice) = self.group.next_slice(self.client, round) {
+            if let Some(slice) = group.next_slice(self.client, round) {
                 return slice;
             }
             turn().await;
@@ -127,8 +198,9 @@ impl ClientContext {
     /// The client's whole work in one slice.
     async fn work<C: Client>(
         &self,
+        group: &Group,
         slice: &Slice,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         client: &mut C,
     ) -> Result<(), LostError> {
         let mut now_ns = self.wait_for_start(slice).await;
@@ -153,7 +225,7 @@ impl ClientContext {
                 Outcome::Failed => Trace::Plain,
             };
             if let Trace::Committed(commitment) = trace {
-                self.group.keep(commitment);
+                group.keep(commitment);
             }
             let statements = conn.statements() - statements_before;
             now_ns = slice.now_ns();
@@ -208,7 +280,7 @@ impl ClientContext {
 async fn try_until_done<C: Client>(
     slice: &Slice,
     class: Class,
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     client: &mut C,
 ) -> Result<(Outcome, u64), LostError> {
     let mut retries = 0;
@@ -224,35 +296,9 @@ async fn try_until_done<C: Client>(
             Err(StatementError::Lost(lost)) => return Err(lost),
             Err(StatementError::Server(error)) => slice.erred(&error),
         }
-        if !may_try_again(&error) || retries >= u64::from(slice.spec().retries) {
+        if error.class != ErrorClass::Conflict || retries >= u64::from(slice.spec().retries) {
             return Ok((Outcome::Failed, retries));
         }
         retries += 1;
-    }
-}
-
-/// True for errors that say nothing about the statement, only that somebody else was in the way.
-fn may_try_again(error: &ServerError) -> bool {
-    error.sqlstate.starts_with(TRANSACTION_ROLLBACK)
-        || matches!(error.code, RECORD_CHANGED | LOCK_WAIT_TIMEOUT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_conflicts_with_others_are_tried_again() {
-        let error = |code, sqlstate: &[u8; 5]| ServerError {
-            code,
-            sqlstate: *sqlstate,
-            message: String::new(),
-        };
-        assert!(may_try_again(&error(1213, b"40001")));
-        assert!(may_try_again(&error(1205, b"HY000")));
-        assert!(may_try_again(&error(1020, b"HY000")));
-        assert!(may_try_again(&error(3101, b"40000")));
-        assert!(!may_try_again(&error(1062, b"23000")));
-        assert!(!may_try_again(&error(1146, b"42S02")));
     }
 }

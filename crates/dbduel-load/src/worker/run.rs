@@ -2,46 +2,61 @@
 //!
 //! After an error that is ignored the transaction is rolled back before the event is begun again with new values: a lock
 //! wait timeout leaves the transaction open, and its changes would be committed by the next one. Knows no threads and
-//! makes no connection again: whoever seated the client does, when its task has ended.
+//! makes no connection again: [`crate::bridge::workload`] does, when its task has ended.
 
 use std::cell::RefCell;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_record::plan::Parameters;
 use dbduel_record::seed::named_seed;
-use dbduel_wire::ServerError;
 
-use super::{Begin, Client, ClientContext};
-use crate::conn::{Conn, Effects, LostError, StatementError, unless_over, within};
+use super::{Begin, Client, ClientContext, ClientExit};
+use crate::address::Address;
+use crate::driver::{
+    ClientConnection, Credentials, Effects, LostError, ServerError, StatementError, Tls,
+    unless_over, within,
+};
 use crate::executor::Token;
 use crate::run::{Counts, Entry, Gate, IgnoredErrors, RunMetrics, pause};
 use crate::statement_watch::StatementWatch;
+use crate::workloads::Workload;
 
 /// From one attempt to connect again to the next.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 
-/// What the clients of a run go by.
-#[derive(Debug, Clone)]
-pub(crate) struct Rules {
-    /// Clients of all threads.
-    pub(crate) clients: u32,
+/// What the clients of a run are to do. No debug output, because it holds a password.
+pub struct WorkloadRun {
+    /// What they do.
+    pub workload: &'static dyn Workload,
+    /// Its resolved parameters.
+    pub parameters: Parameters,
+    /// Where servers listen; client n goes to address n modulo their number.
+    pub addresses: Vec<Address>,
+    /// Account.
+    pub credentials: Credentials,
+    /// How much TLS.
+    pub tls: Arc<Tls>,
+    /// Database with the tables.
+    pub database: String,
+    /// Connections.
+    pub clients: u32,
     /// Errors after which an event is begun again; any other ends the run.
-    pub(crate) ignored: IgnoredErrors,
+    pub ignored: IgnoredErrors,
     /// Events of a client after which it connects anew; 0 for never.
-    pub(crate) reconnect_every: u64,
+    pub reconnect_every: u64,
     /// Time in which a connection must be made again.
-    pub(crate) reconnecting: Duration,
+    pub reconnecting: Duration,
     /// Ends statements that a server will never answer.
-    pub(crate) statement_watch: Option<StatementWatch>,
+    pub statement_watch: Option<StatementWatch>,
     /// Root of the random streams.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 /// The clients of one thread, as each of them sees them.
 pub(crate) struct RunContext {
-    pub(crate) rules: Rules,
+    pub(crate) run: Arc<WorkloadRun>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) metrics: Arc<RunMetrics>,
     /// Of the whole run: client n is the one at place n / `threads` of its thread.
@@ -55,8 +70,6 @@ pub(crate) struct ClientState {
     pub(crate) token: Option<Token>,
     /// It has said once that it is ready.
     pub(crate) is_ready: bool,
-    /// Why its task has ended, apart from a lost connection.
-    pub(crate) left: Option<ClientExit>,
     /// Since when there is no connection, after it was lost.
     pub(crate) lost_at: Option<Instant>,
     /// When the event was due that a lost connection has interrupted.
@@ -65,19 +78,10 @@ pub(crate) struct ClientState {
     connections: u64,
 }
 
-/// Why a client has ended its task on purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClientExit {
-    /// It wants another connection.
-    ToConnectAnew,
-    /// It has no more events.
-    ForGood,
-}
-
 impl RunContext {
     /// The clients of thread `thread`.
     pub(crate) fn new(
-        rules: Rules,
+        run: Arc<WorkloadRun>,
         gate: Arc<Gate>,
         metrics: Arc<RunMetrics>,
         thread: u32,
@@ -87,15 +91,14 @@ impl RunContext {
             client,
             token: None,
             is_ready: false,
-            left: None,
             lost_at: None,
             interrupted: None,
             connections: 0,
         };
-        let clients = (thread..rules.clients).step_by(threads as usize);
+        let clients = (thread..run.clients).step_by(threads as usize);
         Rc::new(RunContext {
             states: RefCell::new(clients.map(state).collect()),
-            rules,
+            run,
             gate,
             metrics,
             threads,
@@ -109,22 +112,8 @@ impl RunContext {
     }
 }
 
-/// One client from its connection to the end of the run or of the connection. What its task ends with is the reason only
-/// when the client has not [left](ClientState::left).
+/// One client from its connection to the end of the run or of the connection.
 pub(super) async fn live<C: Client>(
-    context: Rc<RunContext>,
-    client_context: ClientContext,
-    options: C::Options,
-) -> LostError {
-    let left = match attempt::<C>(&context, &client_context, options).await {
-        Ok(left) => left,
-        Err(lost) => return lost,
-    };
-    context.with_state(client_context.client, |state| state.left = Some(left));
-    io::Error::from(io::ErrorKind::ConnectionAborted).into()
-}
-
-async fn attempt<C: Client>(
     context: &RunContext,
     client_context: &ClientContext,
     options: C::Options,
@@ -132,8 +121,8 @@ async fn attempt<C: Client>(
     let Some((mut conn, mut client)) = open::<C>(context, client_context, options).await? else {
         return Ok(ClientExit::ForGood);
     };
-    if let Some(watch) = &context.rules.statement_watch {
-        conn.watch(watch, &client_context.group.opening().order.address);
+    if let Some(watch) = &context.run.statement_watch {
+        conn.watch(watch, &client_context.config.address);
     }
     let connections = context
         .with_state(client_context.client, |state| {
@@ -149,9 +138,9 @@ async fn attempt<C: Client>(
         .unwrap_or_default();
     let stream = format!("client/{}/{connections}", client_context.client);
     client.begin(Begin {
-        seed: named_seed(context.rules.seed, &stream),
+        seed: named_seed(context.run.seed, &stream),
         client: client_context.client,
-        clients: context.rules.clients,
+        clients: context.run.clients,
     });
     let entry = Entry::new(&context.gate, &client_context.reactor, client_context.token);
     if !entry.opened().await {
@@ -183,7 +172,7 @@ async fn attempt<C: Client>(
             }
         }
         events += 1;
-        if context.rules.reconnect_every > 0 && events >= context.rules.reconnect_every {
+        if context.run.reconnect_every > 0 && events >= context.run.reconnect_every {
             context.metrics.add(client_context.client, RECONNECTED);
             return Ok(ClientExit::ToConnectAnew);
         }
@@ -206,7 +195,7 @@ async fn open<C: Client>(
     context: &RunContext,
     client_context: &ClientContext,
     options: C::Options,
-) -> Result<Option<(Conn, C)>, LostError> {
+) -> Result<Option<(ClientConnection, C)>, LostError> {
     let was = context.with_state(client_context.client, |state| {
         (state.is_ready, state.lost_at)
     });
@@ -220,7 +209,7 @@ async fn open<C: Client>(
         return opening.await.map(Some);
     }
     let since = lost_at.unwrap_or_else(Instant::now);
-    let patience = context.rules.reconnecting;
+    let patience = context.run.reconnecting;
     let opening = within(
         &client_context.reactor,
         client_context.token,
@@ -268,7 +257,7 @@ async fn begin_next(
 async fn event<C: Client>(
     context: &RunContext,
     number: u32,
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     client: &mut C,
 ) -> Result<bool, StatementError> {
     loop {
@@ -278,7 +267,7 @@ async fn event<C: Client>(
         context.metrics.add(number, since(conn, before));
         match outcome {
             Ok(()) => return Ok(true),
-            Err(StatementError::Server(error)) if context.rules.ignored.contains(error.code) => {
+            Err(StatementError::Server(error)) if context.run.ignored.contains(error.code) => {
                 context.metrics.add(number, IGNORED);
                 // Not counted as a statement of the event.
                 if let Err(StatementError::Lost(lost)) = conn.query(b"ROLLBACK").await {
@@ -298,7 +287,7 @@ const IGNORED: Counts = Counts {
     ..Counts::NONE
 };
 
-fn since(conn: &Conn, before: Effects) -> Counts {
+fn since(conn: &ClientConnection, before: Effects) -> Counts {
     let now = conn.effects();
     Counts {
         reads: now.reads - before.reads,
@@ -313,9 +302,9 @@ fn refusal(error: &ServerError) -> String {
         code,
         sqlstate,
         message,
+        ..
     } = error;
-    let state = String::from_utf8_lossy(sqlstate);
     format!(
-        "SQL error, errno = {code}, state = '{state}': {message}; it is not among --mysql-ignore-errors"
+        "SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among --mysql-ignore-errors"
     )
 }

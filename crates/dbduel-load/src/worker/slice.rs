@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use crate::driver::ServerError;
 use dbduel_record::plan::Arrival;
-use dbduel_wire::ServerError;
 
 use crate::schedule::{Schedule, Share};
 use crate::tally::{Class, Ended, Tally};

@@ -19,12 +19,11 @@ mod verification;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
-use crate::blocking::Connection;
-use crate::conn::LostError;
+use crate::driver::Connection;
 use crate::executor::Task;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
-use crate::worker::ClientContext;
+use crate::worker::{ClientContext, ClientExit};
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
@@ -181,7 +180,7 @@ pub trait Workload: Sync {
     }
 
     /// One client as a task, for resolved parameters.
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError>;
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit>;
 }
 
 /// A workload that makes its tables itself.

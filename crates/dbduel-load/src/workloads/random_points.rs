@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use dbduel_record::plan::Parameters;
-use dbduel_wire::Value;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Table, Workload};
-use crate::conn::{Conn, LostError, Statement, StatementError};
 use crate::distributions::Distribution;
+use crate::driver::{ClientConnection, Statement, StatementError, Value};
 use crate::executor::Task;
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext};
+use crate::worker::{Begin, Client, ClientContext, ClientExit};
 
 /// One of the two workloads.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ impl Workload for SelectRandom {
         &["table_size"]
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
         let resolved = Resolved(parameters);
         let (terms, delta) = match self.query {
             Query::Points => (resolved.count("random_points"), None),
@@ -116,7 +115,7 @@ impl Client for SelectRandomClient {
     type Options = Options;
 
     async fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: Options,
         _sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -149,7 +148,11 @@ impl Client for SelectRandomClient {
         Class(0)
     }
 
-    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        _class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         self.bound.clear();
         for _ in 0..self.options.terms {
             let value = self.values.draw(&mut self.random);

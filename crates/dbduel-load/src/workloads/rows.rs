@@ -2,10 +2,10 @@
 //!
 //! Knows no workload's tables. Nothing is allocated.
 
-use dbduel_wire::reply::{Completion, Values};
-use dbduel_wire::{Row, Sink, Value};
-
-use crate::conn::{Conn, Group, LostError, Statement, StatementError};
+use crate::driver::{
+    ClientConnection, Completion, Group, LostError, Row, Sink, Statement, StatementError, Value,
+    Values,
+};
 
 /// The fields of a row, from left to right.
 pub(super) struct Fields<'a>(Values<'a>);
@@ -137,7 +137,7 @@ impl<F: FnMut(&mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
 /// Runs a query and hands every row to `read`, which returns none for a row that makes no sense. Returns
 /// how many rows there were.
 pub(super) async fn each(
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     statement: &mut Statement,
     values: &[Value<'_>],
     read: impl FnMut(&mut Fields<'_>) -> Option<()>,
@@ -180,7 +180,7 @@ impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for GroupReader<F> {
 /// Runs a group and hands every row to `read`, with the position of its statement in the group; none for
 /// a row that makes no sense.
 pub(super) async fn each_of(
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     group: &Group,
     read: impl FnMut(usize, &mut Fields<'_>) -> Option<()>,
 ) -> Result<(), StatementError> {
@@ -202,9 +202,7 @@ pub(super) fn add(
     statement: &Statement,
     values: &[Value<'_>],
 ) -> Result<(), StatementError> {
-    group
-        .add(statement, values)
-        .map_err(|error| LostError::from(error).into())
+    Ok(group.add(statement, values)?)
 }
 
 /// A row of `table` that must be there.
@@ -219,7 +217,7 @@ fn no_number() -> StatementError {
 
 /// Runs a query that returns one row or none.
 pub(super) async fn maybe<T>(
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     statement: &mut Statement,
     values: &[Value<'_>],
     mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
@@ -235,7 +233,7 @@ pub(super) async fn maybe<T>(
 
 /// Runs a query that returns one row; `table` is named when it does not.
 pub(super) async fn one<T>(
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     statement: &mut Statement,
     values: &[Value<'_>],
     table: &str,

@@ -7,8 +7,8 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
 use super::specs::{integer, number, switch, text};
 use super::{RowContent, Table};
-use crate::conn::Protocol;
 use crate::distributions::{Distribution, Shape};
+use crate::driver::Protocol;
 use crate::random::Random;
 
 /// Digits of a group in the columns `c` and `pad`; the groups are joined by `-`.

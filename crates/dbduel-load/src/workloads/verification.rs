@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use crate::blocking::{Connection, QueryError, ResultSet};
+use crate::driver::{Connection, QueryError, ResultSet};
 
 /// Violations that a query returns at most.
 const VIOLATIONS_MAX: u64 = 1_000;

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::TlsMode;
 use dbduel_load::drive::{DriveError, Threads, drive};
+use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{self, parameters};

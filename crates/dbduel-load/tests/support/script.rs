@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use dbduel_load::blocking::{Credentials, Tls, TlsMode};
 use dbduel_load::bridge::LoadThreads;
 use dbduel_load::bridge::script::start;
-use dbduel_load::conn::Protocol;
+use dbduel_load::driver::Protocol;
+use dbduel_load::driver::{Credentials, Tls, TlsMode};
 use dbduel_load::lua::{
     Cancel, Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
 };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
 use crate::lab::login::{self, PasswordSource};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::blocking::{Connection, TlsMode};
+use dbduel_load::driver::{Connection, TlsMode};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::Plan;

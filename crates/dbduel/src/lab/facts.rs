@@ -3,7 +3,7 @@
 //! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
 
 use anyhow::{Context as _, Result};
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_wire::ServerError;
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, ErrorClass, TlsMode};
 
 /// Account that is used when an address names none.
 const USER: &str = "root";
@@ -19,11 +18,6 @@ const PASSWORD_OF_CLIENTS: &str = "MYSQL_PWD";
 
 /// Bytes of a password file that are read, the first line among them.
 const PASSWORD_FILE_BYTES_MAX: u64 = 64 << 10;
-
-/// Access denied, for one of several reasons that servers keep to themselves.
-const DENIED: u16 = 1045;
-/// Access denied, without a password having been looked at.
-const DENIED_WITHOUT_PASSWORD: u16 = 1698;
 
 /// Where a person says what to log in with, for the advice to name.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +57,7 @@ pub fn connect(
 ) -> Result<Connection> {
     Connection::connect(address, credentials, options).map_err(|error| {
         let refusal = error.refused();
-        let advice = refusal.and_then(|refusal| advice(refusal, &options.tls, source));
+        let advice = refusal.and_then(|refusal| advice(refusal.class, &options.tls, source));
         let error = anyhow::Error::from(error);
         match advice {
             Some(advice) => error.context(advice),
@@ -73,9 +67,9 @@ pub fn connect(
 }
 
 /// Where to look when the server refuses the login; none where its own words say it.
-fn advice(refusal: &ServerError, tls: &TlsMode, source: PasswordSource) -> Option<String> {
-    match refusal.code {
-        DENIED => {
+fn advice(refusal: ErrorClass, tls: &TlsMode, source: PasswordSource) -> Option<String> {
+    match refusal {
+        ErrorClass::AccessDenied => {
             let file = match source {
                 PasswordSource::Options(file) => file,
                 PasswordSource::Experiment => "the contender's `password_file`",
@@ -93,7 +87,7 @@ fn advice(refusal: &ServerError, tls: &TlsMode, source: PasswordSource) -> Optio
                 "the password is read from {file} or {PASSWORD}{demand}"
             ))
         }
-        DENIED_WITHOUT_PASSWORD => Some(
+        ErrorClass::PasswordUnused => Some(
             "this account looks at no password: it lets in the operating system's user of that name, over the unix socket"
                 .to_owned(),
         ),
@@ -164,27 +158,23 @@ mod tests {
     #[test]
     fn a_word_on_passwords_is_for_whose_password_was_looked_at() {
         let options = PasswordSource::Options("--password-file");
-        let word = |code, tls: &TlsMode, source| {
-            let message = String::new();
-            let refusal = ServerError {
-                code,
-                sqlstate: *b"28000",
-                message,
-            };
-            advice(&refusal, tls, source).unwrap_or_default()
-        };
-        let denied = word(1045, &TlsMode::Off, options);
+        let word = |class, tls: &TlsMode, source| advice(class, tls, source).unwrap_or_default();
+        let denied = word(ErrorClass::AccessDenied, &TlsMode::Off, options);
         assert!(denied.contains("--password-file") && denied.contains("--tls"));
-        let denied = word(1045, &TlsMode::Required, options);
+        let denied = word(ErrorClass::AccessDenied, &TlsMode::Required, options);
         assert!(denied.contains("--password-file") && !denied.contains("--tls"));
         assert!(denied.contains("X509"), "{denied}");
         // A file has no options to point to.
-        let denied = word(1045, &TlsMode::Off, PasswordSource::Experiment);
+        let denied = word(
+            ErrorClass::AccessDenied,
+            &TlsMode::Off,
+            PasswordSource::Experiment,
+        );
         assert!(denied.contains("`password_file`") && !denied.contains("--"));
-        assert!(word(1698, &TlsMode::Off, options).contains("operating system"));
+        assert!(
+            word(ErrorClass::PasswordUnused, &TlsMode::Off, options).contains("operating system")
+        );
         // Locked, expired, used up: the server says it all.
-        for code in [3118, 4151, 1862, 1226] {
-            assert_eq!(word(code, &TlsMode::Off, options), "");
-        }
+        assert_eq!(word(ErrorClass::Other, &TlsMode::Off, options), "");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
 use serde_json::Value;
 
 use super::lab::home;
@@ -83,7 +83,7 @@ impl BareServer {
         self.folder.path().join("data")
     }
 
-    fn connect(&self) -> Result<Connection, dbduel_load::blocking::ConnectError> {
+    fn connect(&self) -> Result<Connection, dbduel_load::driver::ConnectError> {
         let address = Address::Unix {
             path: self.socket(),
         };

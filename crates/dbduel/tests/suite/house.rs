@@ -70,6 +70,14 @@ fn the_judge_and_the_report_know_nothing_of_the_lab() {
 }
 
 #[test]
+fn workloads_scripts_and_filling_know_the_protocol_only_through_the_driver() {
+    for folder in ["workloads", "lua", "fill", "worker", "run", "load_thread"] {
+        check_absent(&format!("../dbduel-load/src/{folder}"), &["dbduel_wire"]);
+    }
+    check_absent("src", &["dbduel_wire"]);
+}
+
+#[test]
 fn the_build_digests_all_that_the_judge_and_the_report_import() {
     let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
     for folder in ["src/judge", "src/report"] {

@@ -1,16 +1,18 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use dbduel_record::plan::Parameters;
 use dbduel_wire::server::{Act, Answer, append_greeting};
 use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 
 use super::*;
-use crate::blocking::TlsMode;
 use crate::bridge::bulk_insert::BulkInsert;
+use crate::driver::{Credentials, Tls, TlsMode};
 use crate::mock_server::{MockServer, Role};
-use crate::run::{Counts, IntervalStats, Limits};
-use crate::workloads::{find, parameters};
+use crate::run::{Counts, IgnoredErrors, IntervalStats, Limits};
+use crate::workloads::{Workload, find, parameters};
 
 struct Bench {
     _folder: tempfile::TempDir,

@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::ServerError;
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Op, Words};
@@ -21,7 +20,7 @@ use super::error::{Place, ScriptError};
 use super::natives::Unused;
 use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
-use crate::conn::{Conn, LostError};
+use crate::driver::{ClientConnection, LostError, ServerError};
 use crate::executor::{Reactor, Token};
 use crate::run::{Meter, pause};
 
@@ -88,7 +87,10 @@ impl Session {
     }
 
     /// Runs the script's text and gives it its options.
-    pub(crate) async fn load(&mut self, lent: &mut Option<&mut Conn>) -> Result<(), ScriptError> {
+    pub(crate) async fn load(
+        &mut self,
+        lent: &mut Option<&mut ClientConnection>,
+    ) -> Result<(), ScriptError> {
         if !self.context.globals.is_empty() {
             self.state.set_options(&self.context)?;
         }
@@ -128,7 +130,7 @@ impl Session {
         &mut self,
         function: Function,
         words: impl IntoLuaMulti,
-        lent: &mut Option<&mut Conn>,
+        lent: &mut Option<&mut ClientConnection>,
     ) -> Result<MultiValue, ScriptError> {
         let mut answer = self.give_up_for(function, words)?;
         loop {
@@ -169,7 +171,7 @@ impl Session {
     pub(crate) async fn name_classes(
         &mut self,
         names: &[String],
-        lent: &mut Option<&mut Conn>,
+        lent: &mut Option<&mut ClientConnection>,
     ) -> Result<(), ScriptError> {
         let function = self.state.host_function("name_classes")?;
         self.call(function, names.to_vec(), lent).await.map(drop)
@@ -209,7 +211,7 @@ impl Session {
     pub(crate) async fn go_on(
         &mut self,
         resume: Resume,
-        lent: &mut Option<&mut Conn>,
+        lent: &mut Option<&mut ClientConnection>,
     ) -> Result<Event, ScriptError> {
         self.advance(resume.0, lent).await
     }

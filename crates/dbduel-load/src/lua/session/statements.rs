@@ -1,6 +1,6 @@
 //! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
 
-use dbduel_wire::{ServerError, Summary};
+use crate::driver::{ServerError, Summary};
 use mlua::{IntoLuaMulti, Value};
 
 use super::super::answer::{Answer, Failed, Words};
@@ -212,10 +212,9 @@ impl Session {
         self.state
             .shared
             .count(if reconnected { RECONNECTED } else { FAILED });
-        let sqlstate = String::from_utf8_lossy(&error.sqlstate).into_owned();
         let failed = Failed::Error {
             code: error.code,
-            sqlstate,
+            sqlstate: error.sqlstate.clone(),
             message: error.message.clone(),
             is_ignorable,
         };

@@ -18,7 +18,7 @@ use super::operations::write_links::WriteLinks;
 use super::recognise::{ask, questions};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client};
@@ -52,7 +52,7 @@ impl Client for Requester {
     type Options = Options;
 
     async fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: Options,
         _sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -105,7 +105,11 @@ impl Client for Requester {
 
     /// The input stays the same when an attempt is repeated, so that conflicts do not change the mix of
     /// inputs.
-    async fn transaction(&mut self, class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let Input {
             key,
             kind,

@@ -4,7 +4,7 @@ use dbduel_record::plan::Parameters;
 
 use super::recognise::{ask_blocking, questions};
 use super::settings::Settings;
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, QueryError};
 use crate::workloads::verification::{
     Moment, Verification, VerifyError, check_condition, on_one_state,
 };

@@ -48,10 +48,9 @@ use super::completion::{Import, ImportError};
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::verification::{Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::blocking::Connection;
-use crate::conn::LostError;
+use crate::driver::Connection;
 use crate::executor::Task;
-use crate::worker::ClientContext;
+use crate::worker::{ClientContext, ClientExit};
 use client::{Options, Requester};
 use settings::Settings;
 
@@ -126,7 +125,7 @@ impl Workload for LinkBench {
         consistency::verify(connection, parameters, moment)
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
         let options = Options {
             parameters: parameters.clone(),
             settings: Settings::of(parameters),

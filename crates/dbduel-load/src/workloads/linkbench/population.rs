@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::graph::List;
 use super::payload::Payloads;
 use super::settings::{LINK_TYPE, NODE_TYPE, Settings};
-use crate::conn::BytesLiteral;
+use crate::driver::BytesLiteral;
 use crate::random::Random;
 use crate::workloads::{RowContent, RowWriter};
 

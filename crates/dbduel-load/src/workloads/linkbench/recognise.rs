@@ -5,8 +5,7 @@
 use dbduel_record::plan::Parameters;
 
 use super::settings::Settings;
-use crate::blocking::Connection;
-use crate::conn::{Conn, Protocol, StatementError};
+use crate::driver::{ClientConnection, Connection, Protocol, StatementError};
 use crate::workloads::parameters::Resolved;
 use crate::workloads::rows::{each, unusable};
 use crate::workloads::verification::VerifyError;
@@ -65,7 +64,10 @@ pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Que
 }
 
 /// Asks on a client's connection.
-pub(super) async fn ask(conn: &mut Conn, questions: &[Question]) -> Result<(), StatementError> {
+pub(super) async fn ask(
+    conn: &mut ClientConnection,
+    questions: &[Question],
+) -> Result<(), StatementError> {
     for question in questions {
         let mut statement = conn.prepare(&question.sql, Protocol::Text).await?;
         let rows = each(conn, &mut statement, &[], |_| Some(())).await?;

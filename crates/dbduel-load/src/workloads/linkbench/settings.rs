@@ -14,7 +14,7 @@ use super::mix::{Mix, OPERATIONS};
 use super::payload::{LINK_MAX, NODE_MAX, PayloadRule};
 use super::shuffle::Shuffle;
 use super::targets::{MultigetSizes, Targets};
-use crate::conn::Protocol;
+use crate::driver::Protocol;
 use crate::workloads::parameters::Resolved;
 
 /// Seeds of the rankings, the original's: by degree (and by correlated access), by access that has nothing to

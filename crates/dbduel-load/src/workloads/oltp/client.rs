@@ -3,19 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dbduel_wire::Value;
-
 use super::{Options, Script};
-use crate::conn::{Conn, Protocol, Statement, StatementError};
 use crate::distributions::Distribution;
+use crate::driver::{ClientConnection, ErrorClass, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client};
 use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::workloads::unique::unique;
-
-/// `ER_DUP_ENTRY`.
-const DUPLICATE: u16 = 1062;
 
 /// Numbers tried for one row. With [`beyond`] they reach from the first number to the last.
 const ATTEMPTS_MAX: u32 = 64;
@@ -34,7 +29,7 @@ struct PerTable(Vec<Statement>);
 impl PerTable {
     /// `#` in the statement stands for the number of the table.
     async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: &Options,
         used: bool,
         sql: &str,
@@ -82,7 +77,7 @@ impl Client for OltpClient {
     type Options = Options;
 
     async fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: Options,
         sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -150,7 +145,11 @@ impl Client for OltpClient {
         Class(0)
     }
 
-    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        _class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         match self.options.script {
             Script::PointSelect => self.point_selects(conn).await,
             Script::ReadOnly => {
@@ -182,7 +181,7 @@ impl Client for OltpClient {
 
 impl OltpClient {
     async fn prepare_frame(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: &Options,
         sql: &str,
     ) -> Result<Option<Statement>, StatementError> {
@@ -192,21 +191,27 @@ impl OltpClient {
         Ok(Some(conn.prepare(sql, options.sbtest.protocol).await?))
     }
 
-    async fn begin_transaction(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn begin_transaction(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         if let Some(begin) = &mut self.begin {
             conn.execute(begin, &[]).await?;
         }
         Ok(())
     }
 
-    async fn commit_transaction(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn commit_transaction(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         if let Some(commit) = &mut self.commit {
             conn.execute(commit, &[]).await?;
         }
         Ok(())
     }
 
-    async fn reads(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn reads(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let counts = self.options.counts;
         if counts.point_selects > 0 {
             self.point_selects(conn).await?;
@@ -214,13 +219,13 @@ impl OltpClient {
         self.ranges(conn).await
     }
 
-    async fn writes(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn writes(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         self.index_updates(conn).await?;
         self.non_index_updates(conn).await?;
         self.delete_inserts(conn).await
     }
 
-    async fn point_selects(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn point_selects(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let statement = self.point.choose(&mut self.random);
         for _ in 0..self.options.counts.point_selects {
             let id = self.ids.draw(&mut self.random);
@@ -229,7 +234,7 @@ impl OltpClient {
         Ok(())
     }
 
-    async fn ranges(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn ranges(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         for (count, statements) in &mut self.ranges {
             if *count == 0 {
                 continue;
@@ -245,7 +250,7 @@ impl OltpClient {
         Ok(())
     }
 
-    async fn index_updates(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn index_updates(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         if self.options.counts.index_updates == 0 {
             return Ok(());
         }
@@ -257,7 +262,10 @@ impl OltpClient {
         Ok(())
     }
 
-    async fn non_index_updates(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn non_index_updates(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         if self.options.counts.non_index_updates == 0 {
             return Ok(());
         }
@@ -273,7 +281,7 @@ impl OltpClient {
     }
 
     /// Deletes a row and inserts one with the same id, in the same table.
-    async fn delete_inserts(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn delete_inserts(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         if self.options.counts.delete_inserts == 0 {
             return Ok(());
         }
@@ -288,13 +296,13 @@ impl OltpClient {
         Ok(())
     }
 
-    async fn delete(&mut self, conn: &mut Conn, id: i64) -> Result<(), StatementError> {
+    async fn delete(&mut self, conn: &mut ClientConnection, id: i64) -> Result<(), StatementError> {
         let statement = self.delete.choose(&mut self.random);
         conn.execute(statement, &[Value::Signed(id)]).await?;
         Ok(())
     }
 
-    async fn insert_new(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn insert_new(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let table = self.random.below(self.options.tables) as usize;
         let k = self.ids.draw(&mut self.random);
         if self.options.sbtest.auto_inc {
@@ -308,7 +316,7 @@ impl OltpClient {
             let id = i64::from(unique(place)) + i64::from(i32::MIN);
             match self.insert(conn, table, id, k).await {
                 Err(StatementError::Server(error))
-                    if error.code == DUPLICATE && attempts < ATTEMPTS_MAX =>
+                    if error.class == ErrorClass::DuplicateKey && attempts < ATTEMPTS_MAX =>
                 {
                     attempts += 1;
                     self.sequence.fetch_max(beyond(place), Ordering::Relaxed);
@@ -320,7 +328,7 @@ impl OltpClient {
 
     async fn insert(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         table: usize,
         id: i64,
         k: i64,

@@ -15,9 +15,8 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Table, Workload};
-use crate::conn::LostError;
 use crate::executor::Task;
-use crate::worker::ClientContext;
+use crate::worker::{ClientContext, ClientExit};
 use client::OltpClient;
 
 /// One of the OLTP workloads.
@@ -120,7 +119,7 @@ impl Workload for Oltp {
         &["table_size", "tables"]
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
         client_context.boxed::<OltpClient>(Options::new(self.script, parameters))
     }
 }

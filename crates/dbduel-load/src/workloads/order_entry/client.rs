@@ -14,7 +14,7 @@ use super::recognise::Facts;
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, Trace};
@@ -48,7 +48,7 @@ impl Client for Terminal {
     type Options = Options;
 
     async fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: Options,
         _sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -128,7 +128,11 @@ impl Client for Terminal {
 
     /// The input stays the same when an attempt is repeated, so that conflicts do not change the mix of
     /// inputs.
-    async fn transaction(&mut self, class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         match class.0 {
             0 => self.new_order.new_order(conn).await,
             1 => self.payment.payment(conn).await,
@@ -144,7 +148,10 @@ impl Client for Terminal {
 }
 
 /// Refuses data that the settings cannot be used with.
-async fn check_facts(conn: &mut Conn, settings: &Settings) -> Result<(), StatementError> {
+async fn check_facts(
+    conn: &mut ClientConnection,
+    settings: &Settings,
+) -> Result<(), StatementError> {
     let sql = format!("SELECT name, value FROM {FACTS}");
     let mut statement = conn.prepare(&sql, settings.protocol).await?;
     let (mut facts, mut known) = (Facts::default(), false);

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use super::recognise::recognise;
 use super::schema::SKIPS;
 use super::settings::Settings;
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, QueryError};
 use crate::workloads::verification::{
     Moment, Verification, VerifyError, check_condition, on_one_state,
 };

@@ -8,8 +8,8 @@ use dbduel_record::commits::{CommitRange, coalesce};
 
 use super::recognise::recognise;
 use super::settings::Settings;
-use crate::blocking::{Connection, QueryError};
 use crate::commit_log::parse_series;
+use crate::driver::{Connection, QueryError};
 use crate::workloads::{CommitCheck, VerifyError};
 
 /// Compares the log with the orders.

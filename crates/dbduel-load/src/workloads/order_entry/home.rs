@@ -1,10 +1,8 @@
 //! Where a terminal stands, and how it picks customers.
 
-use dbduel_wire::Value;
-
 use super::settings::{DISTRICTS, Settings};
 use super::values::{LastName, between, percent};
-use crate::conn::{Conn, Group, Statement, StatementError};
+use crate::driver::{ClientConnection, Group, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, add, each, unusable};
 
@@ -76,7 +74,7 @@ pub(super) struct FindCustomer {
 impl FindCustomer {
     /// `tail` is `" FOR UPDATE"` or nothing.
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         columns: &str,
         tail: &str,
         settings: &Settings,
@@ -115,7 +113,7 @@ impl FindCustomer {
     /// scratch space.
     pub(super) async fn find<T: Copy>(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         home: Home,
         pick: &Pick,
         matches: &mut Vec<T>,

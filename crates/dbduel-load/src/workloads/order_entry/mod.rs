@@ -36,10 +36,9 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec};
 use super::verification::{CommitCheck, Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::blocking::Connection;
-use crate::conn::LostError;
+use crate::driver::Connection;
 use crate::executor::Task;
-use crate::worker::ClientContext;
+use crate::worker::{ClientContext, ClientExit};
 use client::{Options, Terminal};
 pub use recognise::UnusableData;
 use settings::Settings;
@@ -118,7 +117,7 @@ impl Workload for OrderEntry {
         durability::verify_commits(connection, &Settings::new(parameters), log).map(Some)
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
         let options = Options {
             settings: Settings::new(parameters),
             client: client_context.client,

@@ -1,10 +1,8 @@
 //! Order-Status (TPC-C 2.6): a customer asks about the last order.
 
-use dbduel_wire::{Skip, Value};
-
 use super::home::{FindCustomer, Home, Pick, any_district, middle};
 use super::settings::Settings;
-use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Group, Protocol, Skip, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{add, each_of, one, unusable};
 
@@ -23,7 +21,7 @@ pub(super) struct OrderStatus {
 
 impl OrderStatus {
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         settings: &Settings,
     ) -> Result<Self, StatementError> {
         let customer = FindCustomer::prepare(
@@ -68,7 +66,10 @@ impl OrderStatus {
     }
 
     /// Looks up the customer, the last order and its lines.
-    pub(super) async fn order_status(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn order_status(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let Some((home, pick)) = &self.input else {
             return Ok(());
         };

@@ -5,7 +5,7 @@
 use super::schema::{COMPLETE, FACTS, specified};
 use super::settings::{Settings, allowed_constants};
 use super::values::constants_fit;
-use crate::blocking::{Connection, QueryError};
+use crate::driver::{Connection, QueryError};
 use crate::fill::RESUME;
 use crate::workloads::verification::VerifyError;
 

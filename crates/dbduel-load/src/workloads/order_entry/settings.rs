@@ -4,7 +4,7 @@ use dbduel_record::order_entry::{CLASSES, TERMINALS_PER_WAREHOUSE};
 use dbduel_record::plan::Parameters;
 
 use super::values::{LAST_NAME_MASK, NonUniform, constants_fit};
-use crate::conn::Protocol;
+use crate::driver::Protocol;
 use crate::workloads::parameters::{ParameterError, Resolved};
 
 /// Items, and rows of stock per warehouse.

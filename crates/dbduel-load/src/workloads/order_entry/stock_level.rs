@@ -1,11 +1,9 @@
 //! Stock-Level (TPC-C 2.8): how many items of the district's last twenty orders run short.
 
-use dbduel_wire::Value;
-
 use super::home::Home;
 use super::settings::Settings;
 use super::values::between;
-use crate::conn::{Conn, Statement, StatementError};
+use crate::driver::{ClientConnection, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::one;
 
@@ -22,7 +20,7 @@ pub(super) struct StockLevel {
 
 impl StockLevel {
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         settings: &Settings,
     ) -> Result<Self, StatementError> {
         Ok(StockLevel {
@@ -49,7 +47,10 @@ impl StockLevel {
 
     /// Counts the items. Each of the two queries is a database transaction of its own: the specification
     /// asks for no more than committed data that are no older than the start.
-    pub(super) async fn stock_level(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn stock_level(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let (warehouse, district) = (
             Value::Unsigned(self.home.warehouse),
             Value::Unsigned(self.home.district),

@@ -8,8 +8,7 @@ use std::time::Duration;
 use dbduel_record::plan::Parameters;
 
 use super::settings::{Server, classes, find, settings, written_options};
-use crate::blocking::Credentials;
-use crate::conn::{Conn, LostError, StatementError};
+use crate::driver::{ClientConnection, LostError, StatementError};
 use crate::executor::{Reactor, Token};
 use crate::lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 use crate::tally::Class;
@@ -30,13 +29,12 @@ pub(super) struct ClientOptions {
 
 impl ClientOptions {
     pub(super) fn new(parameters: &Parameters, client_context: &ClientContext) -> Self {
-        let order = &client_context.group.opening().order;
-        let credentials = Credentials::new(order.user.clone(), order.password.clone());
+        let config = &client_context.config;
         let server = Server {
-            address: &order.address,
-            credentials: &credentials,
-            database: &order.database,
-            tls: &order.tls,
+            address: &config.address,
+            credentials: &config.credentials,
+            database: &config.database,
+            tls: config.tls.mode(),
         };
         let context = find(parameters).map(|script| {
             Context::new(
@@ -44,13 +42,12 @@ impl ClientOptions {
                 &written_options(parameters),
             )
         });
-        let group = Rc::clone(&client_context.group);
         ClientOptions {
             context,
             classes: classes(parameters),
             number: client_context.client,
             // No grace: the next slice is another contender's.
-            retry_deadline: RetryDeadline::until(move || group.over_at(), Duration::ZERO),
+            retry_deadline: RetryDeadline::until(client_context.over_at(), Duration::ZERO),
             reactor: Rc::clone(&client_context.reactor),
             token: client_context.token,
         }
@@ -74,7 +71,7 @@ impl Client for ScriptClient {
     type Options = ClientOptions;
 
     async fn open(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         options: ClientOptions,
         sequence: Arc<AtomicU32>,
     ) -> Result<Self, StatementError> {
@@ -141,7 +138,11 @@ impl Client for ScriptClient {
         Class(UNNAMED)
     }
 
-    async fn transaction(&mut self, _class: Class, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn transaction(
+        &mut self,
+        _class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let mut resume = self.resume.take().unwrap_or_else(|| Resume::with(true));
         loop {
             let went_on = match self.failure.take() {

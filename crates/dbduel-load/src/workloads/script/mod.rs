@@ -15,10 +15,9 @@ use super::parameters::{
     Default, Kind, ParameterError, ParameterSpec, Resolved, ScriptAccess, check_all,
 };
 use super::{OwnData, Table, Workload};
-use crate::conn::LostError;
 use crate::executor::Task;
 use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
-use crate::worker::ClientContext;
+use crate::worker::{ClientContext, ClientExit};
 use client::{ClientOptions, ScriptClient};
 pub use settings::OPTION;
 pub use settings::digest;
@@ -164,7 +163,7 @@ impl Workload for Script {
         true
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<LostError> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
         let options = ClientOptions::new(parameters, &client_context);
         client_context.boxed::<ScriptClient>(options)
     }

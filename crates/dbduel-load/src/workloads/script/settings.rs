@@ -7,9 +7,8 @@ use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use crate::address::Address;
-use crate::blocking::{Credentials, Tls, TlsMode};
-use crate::conn::Protocol;
 use crate::distributions::Shape;
+use crate::driver::{Credentials, Protocol, Tls, TlsMode};
 use crate::lua::{
     Cancel, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings,
     Shapes, Sink,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::{Address, AddressError};
-use dbduel_load::blocking::TlsMode;
+use dbduel_load::driver::TlsMode;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};

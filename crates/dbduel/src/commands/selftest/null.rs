@@ -1,7 +1,7 @@
 //! What the load process costs by itself: the same workload against a server that answers at once.
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dbduel_load::blocking::TlsMode;
+use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{OpenOrder, SliceOrder};
 use dbduel_load::workloads::{self, parameters};

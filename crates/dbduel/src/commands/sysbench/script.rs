@@ -5,8 +5,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use dbduel_load::blocking::Tls;
-use dbduel_load::conn::Protocol;
+use dbduel_load::driver::Protocol;
+use dbduel_load::driver::Tls;
 use dbduel_load::lua::{
     self, Cancel, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind,
     Script, ScriptError, Settings, Sink, options_text,

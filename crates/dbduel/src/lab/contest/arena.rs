@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::OpenOrder;
 use dbduel_load::session::Session;
 use dbduel_record::Plan;

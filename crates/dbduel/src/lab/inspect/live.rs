@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 

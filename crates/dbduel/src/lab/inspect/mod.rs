@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, TlsMode};
+use dbduel_load::driver::{ConnectOptions, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dbduel_load::blocking::{Connection, QueryError};
+use dbduel_load::driver::{Connection, QueryError};
 
 use super::Kind;
 use super::counters::{COUNTERS, Counter, EACH_SECOND, Source};
@@ -134,7 +134,7 @@ fn number_after(text: &str, words: &str) -> Option<f64> {
     digits.parse().ok()
 }
 
-fn pairs(set: &dbduel_load::blocking::ResultSet) -> HashMap<String, f64> {
+fn pairs(set: &dbduel_load::driver::ResultSet) -> HashMap<String, f64> {
     (0..set.rows.len())
         .filter_map(|row| {
             let name = set.text(row, 0)?.to_ascii_lowercase();

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use dbduel_load::blocking::{Connection, QueryError};
+use dbduel_load::driver::{Connection, QueryError};
 use dbduel_load::executor::policy::processor_time;
 
 use super::engine::EngineLook;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use dbduel_load::blocking::{Connection, QueryError, ResultSet};
+use dbduel_load::driver::{Connection, QueryError, ResultSet};
 
 /// What the list said at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

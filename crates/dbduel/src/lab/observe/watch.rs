@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 
 use super::Subject;
 use super::sampling_loop::SamplingLoop;
@@ -84,7 +84,7 @@ impl Watch {
 mod tests {
     use std::time::Duration;
 
-    use dbduel_load::blocking::{ConnectOptions, Credentials};
+    use dbduel_load::driver::{ConnectOptions, Credentials};
     use dbduel_load::mock_server::{MockServer, Role};
     use dbduel_wire::server::{Act, Answer};
 

@@ -7,7 +7,7 @@
 //! ```
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::TlsMode;
+use dbduel_load::driver::TlsMode;
 use dbduel_wire::auth::Method;
 
 use super::harness::skip;

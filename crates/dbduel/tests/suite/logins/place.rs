@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::{Answer, OpenOrder, Order};
 use dbduel_load::workloads;
 use dbduel_record::plan::{Parameters, Workload};
-use dbduel_wire::auth::Method;
 
 use super::super::bare_server::{BareServer, free_port};
 use super::super::lab::program;
@@ -33,7 +32,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// The method of the last answer.
-    pub method: Method,
+    pub method: &'static str,
     /// Protocol and cipher of the encryption as the server names them; empty when there is none.
     pub tls: String,
 }
@@ -172,13 +171,12 @@ pub fn administer(
         .join(" ")
         .trim()
         .to_owned();
-    let login = connection.login();
     assert_eq!(
-        login.tls,
+        connection.is_encrypted(),
         !tls.is_empty(),
         "both sides know whether they are overheard"
     );
-    let method = login.method;
+    let method = connection.authentication();
     Ok(Seen { method, tls })
 }
 

@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
-use dbduel_load::conn::{BytesLiteral, TextLiteral};
+use dbduel_load::driver::{BytesLiteral, TextLiteral};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
 
 use super::server::{ALL, Server};
 
@@ -27,10 +27,7 @@ fn a_real_server_answers_statements(server: &Server) {
         let version = connection
             .query("SELECT VERSION(), NULL, 'a''b', 1 + 1")
             .unwrap();
-        assert_eq!(
-            version.text(0, 0).unwrap(),
-            connection.login().greeting.version()
-        );
+        assert_eq!(version.text(0, 0).unwrap(), connection.server_version());
         assert_eq!(
             version.rows[0][1..],
             [None, Some(b"a'b".to_vec()), Some(b"2".to_vec())]
@@ -145,7 +142,7 @@ fn tls_is_used_where_the_server_offers_it(server: &Server) {
             .unwrap()
             .text(0, 1)
             .unwrap_or_default();
-        assert_eq!(connection.login().tls, !cipher.is_empty());
+        assert_eq!(connection.is_encrypted(), !cipher.is_empty());
         let long = connection.query("SELECT REPEAT('x', 20000000)").unwrap();
         assert_eq!(long.rows[0][0].as_ref().map(Vec::len), Some(20_000_000));
     }

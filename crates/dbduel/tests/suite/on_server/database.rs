@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::Place;
 
 use super::server::Server;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dbduel_load::blocking::TlsMode;
+use dbduel_load::driver::TlsMode;
 use dbduel_load::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, clear, digest, fill, fill_by,
 };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 use dbduel_load::order::Answer;
 use dbduel_load::workloads::{Moment, VerifyError};
 

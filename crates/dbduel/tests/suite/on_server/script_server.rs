@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dbduel_load::blocking::{ConnectOptions, Connection, Tls, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::lua::{Host, Script, Servers, Settings};
 
 use super::super::harness::skip;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::Credentials;
+use dbduel_load::driver::Credentials;
 
 use super::super::bare_server::{BareServer, free_port};
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 use dbduel_load::lua::Script;
 
 use super::super::harness::skip;

@@ -7,8 +7,8 @@ use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
 use serde_json::Value;
 
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::drive::drive;
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{FillError, FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{

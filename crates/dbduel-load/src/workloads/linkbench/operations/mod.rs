@@ -7,9 +7,9 @@ pub(super) mod nodes;
 pub(super) mod read_links;
 pub(super) mod write_links;
 
-use dbduel_wire::{Row, Sink, Skip, Summary, Value};
-
-use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::driver::{
+    ClientConnection, Protocol, Row, Sink, Skip, Statement, StatementError, Summary, Value,
+};
 
 /// Which link, by its key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ struct Outer {
 
 impl Outer {
     async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         protocol: Protocol,
         bound: Bound,
         sql: &str,
@@ -69,7 +69,7 @@ impl Outer {
 
     async fn execute(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         values: &[Value<'_>],
     ) -> Result<Summary, StatementError> {
         self.execute_into(conn, values, &mut Skip).await
@@ -77,7 +77,7 @@ impl Outer {
 
     async fn execute_into<S: Sink>(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         values: &[Value<'_>],
         sink: &mut S,
     ) -> Result<Summary, StatementError> {

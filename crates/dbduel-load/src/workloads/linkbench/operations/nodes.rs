@@ -1,8 +1,6 @@
 //! Adding, writing, deleting and reading a node. Each is one statement and commits by itself.
 
-use dbduel_wire::Value;
-
-use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Protocol, Statement, StatementError, Value};
 use crate::workloads::linkbench::settings::NODE_TYPE;
 
 /// The statements.
@@ -15,7 +13,7 @@ pub(in crate::workloads::linkbench) struct Nodes {
 
 impl Nodes {
     pub(in crate::workloads::linkbench) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         protocol: Protocol,
     ) -> Result<Self, StatementError> {
         let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
@@ -35,7 +33,7 @@ impl Nodes {
     /// Adds a node; the server chooses its id.
     pub(in crate::workloads::linkbench) async fn add(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         payload: &[u8],
         now_s: u64,
     ) -> Result<(), StatementError> {
@@ -51,7 +49,7 @@ impl Nodes {
     /// Writes a node, which may have been deleted.
     pub(in crate::workloads::linkbench) async fn update(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id: u64,
         payload: &[u8],
         now_s: u64,
@@ -69,7 +67,7 @@ impl Nodes {
     /// Deletes a node and leaves its links.
     pub(in crate::workloads::linkbench) async fn delete(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id: u64,
     ) -> Result<(), StatementError> {
         conn.execute(
@@ -83,7 +81,7 @@ impl Nodes {
     /// Reads a node, which may have been deleted.
     pub(in crate::workloads::linkbench) async fn get(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id: u64,
     ) -> Result<(), StatementError> {
         conn.execute(&mut self.get, &[Value::Unsigned(id)]).await?;

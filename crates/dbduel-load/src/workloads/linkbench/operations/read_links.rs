@@ -1,8 +1,6 @@
 //! Reading links: a count, a few by their ids, the newest of a node.
 
-use dbduel_wire::{Row, Sink, Value};
-
-use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Protocol, Row, Sink, Statement, StatementError, Value};
 use crate::workloads::linkbench::settings::LIST_LIMIT;
 
 /// The columns of a link as every query returns them; the time is the last.
@@ -22,7 +20,7 @@ pub(in crate::workloads::linkbench) struct ReadLinks {
 
 impl ReadLinks {
     pub(in crate::workloads::linkbench) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         protocol: Protocol,
     ) -> Result<Self, StatementError> {
         Ok(ReadLinks {
@@ -45,7 +43,7 @@ impl ReadLinks {
     /// Reads how many visible links a node has.
     pub(in crate::workloads::linkbench) async fn count(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id1: u64,
         link_type: u64,
     ) -> Result<(), StatementError> {
@@ -60,7 +58,7 @@ impl ReadLinks {
     /// Reads the links to these ids, hidden ones too.
     pub(in crate::workloads::linkbench) async fn multiget(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id1: u64,
         link_type: u64,
         ids: &[u64],
@@ -94,7 +92,7 @@ impl ReadLinks {
     /// more.
     pub(in crate::workloads::linkbench) async fn list(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id1: u64,
         link_type: u64,
     ) -> Result<Option<u64>, StatementError> {
@@ -104,7 +102,7 @@ impl ReadLinks {
     /// Continues a list whose oldest link so far has this time.
     pub(in crate::workloads::linkbench) async fn list_on(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id1: u64,
         link_type: u64,
         time: u64,
@@ -115,7 +113,7 @@ impl ReadLinks {
 
     async fn list_before(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         id1: u64,
         link_type: u64,
         newest: u64,

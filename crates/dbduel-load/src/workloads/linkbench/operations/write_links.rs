@@ -1,9 +1,7 @@
 //! Adding, writing and hiding a link, with its count in the same transaction.
 
-use dbduel_wire::Value;
-
 use super::{Bound, LinkKey, Number, Outer};
-use crate::conn::{Conn, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Protocol, Statement, StatementError, Value};
 use crate::workloads::rows::unusable;
 
 /// The statements.
@@ -23,7 +21,7 @@ const COUNT_UP: &str = "INSERT INTO counttable (id, link_type, count, time, vers
 
 impl WriteLinks {
     pub(in crate::workloads::linkbench) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         protocol: Protocol,
     ) -> Result<Self, StatementError> {
         // The count of changed rows tells what the link was before: new, visible, or hidden. That holds
@@ -59,7 +57,7 @@ impl WriteLinks {
     /// Adds a link; one that exists is made visible and gets this payload and time, milliseconds.
     pub(in crate::workloads::linkbench) async fn add(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         key: LinkKey,
         payload: &[u8],
         now_ms: u64,
@@ -104,7 +102,7 @@ impl WriteLinks {
     /// Hides a link, if it is there and visible.
     pub(in crate::workloads::linkbench) async fn delete(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         key: LinkKey,
         now_ms: u64,
     ) -> Result<(), StatementError> {

@@ -1,9 +1,7 @@
 //! Delivery in three round trips per district: what is oldest, whose it is and what it costs, the rest.
 
-use dbduel_wire::{Skip, Value};
-
 use super::{Delivery, Progress};
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, Skip, StatementError, Value};
 use crate::workloads::rows::{Money, add, each_of, present};
 
 /// Positions in the second group.
@@ -14,7 +12,7 @@ impl Delivery {
     /// Delivers the oldest order of the next district; false when there is none.
     pub(super) async fn district_in_groups(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
     ) -> Result<bool, StatementError> {
         let Progress {
             warehouse,

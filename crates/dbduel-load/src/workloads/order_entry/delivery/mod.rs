@@ -7,13 +7,11 @@
 
 mod grouped;
 
-use dbduel_wire::Value;
-
 use super::home::Home;
 use super::schema::SKIPS;
 use super::settings::{DISTRICTS, Settings};
 use super::values::between;
-use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Money, maybe, one, unusable};
 
@@ -49,7 +47,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         settings: &Settings,
         terminal: u64,
     ) -> Result<Self, StatementError> {
@@ -108,7 +106,10 @@ impl Delivery {
     }
 
     /// Delivers the oldest order of each district, and notes how many districts had none.
-    pub(super) async fn delivery(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn delivery(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         while self.progress.district <= DISTRICTS {
             let delivered = if self.is_grouped {
                 self.district_in_groups(conn).await?
@@ -130,7 +131,7 @@ impl Delivery {
     }
 
     /// Delivers the oldest order of the next district; false when there is none.
-    async fn district(&mut self, conn: &mut Conn) -> Result<bool, StatementError> {
+    async fn district(&mut self, conn: &mut ClientConnection) -> Result<bool, StatementError> {
         let Progress {
             warehouse,
             carrier,

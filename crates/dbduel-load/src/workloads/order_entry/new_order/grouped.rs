@@ -4,14 +4,12 @@
 //! and their values are those of the version that goes statement by statement, and so is the order in which
 //! they are locked.
 
-use dbduel_wire::{Skip, Value};
-
 use super::{
     DISTRICT_INFO, NewOrder, Output, head_values, is_original, line_values, stock_after,
     stock_values, total,
 };
 use crate::commit_log::Commitment;
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, Skip, StatementError, Value};
 use crate::worker::Trace;
 use crate::workloads::rows::{Money, add, each_of, present, unusable};
 
@@ -40,7 +38,10 @@ pub(super) struct LineRead {
 
 impl NewOrder {
     /// Enters the order in two round trips.
-    pub(super) async fn in_groups(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn in_groups(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         self.put_reads()?;
         let read = self.read_all(conn).await?;
         let (district_tax, order) = present(read.district, "district")?;
@@ -93,7 +94,7 @@ impl NewOrder {
         Ok(())
     }
 
-    async fn read_all(&mut self, conn: &mut Conn) -> Result<Read, StatementError> {
+    async fn read_all(&mut self, conn: &mut ClientConnection) -> Result<Read, StatementError> {
         let lines = &mut self.lines_read;
         lines.clear();
         lines.resize(self.input.lines.len(), LineRead::default());

@@ -3,13 +3,11 @@
 mod grouped;
 mod input;
 
-use dbduel_wire::Value;
-
 use super::home::Home;
 use super::row_writer::ORIGINAL;
 use super::settings::Settings;
 use crate::commit_log::Commitment;
-use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::worker::Trace;
 use crate::workloads::rows::{Money, maybe, one, text, unusable};
@@ -59,7 +57,7 @@ pub(super) struct NewOrder {
 
 impl NewOrder {
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         settings: &Settings,
     ) -> Result<Self, StatementError> {
         let protocol = settings.protocol;
@@ -112,7 +110,10 @@ impl NewOrder {
     }
 
     /// Enters the order. One with an invalid item is rolled back, which counts as completed too.
-    pub(super) async fn new_order(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn new_order(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         if self.is_grouped {
             self.in_groups(conn).await
         } else {
@@ -121,7 +122,7 @@ impl NewOrder {
     }
 
     /// Enters the order statement by statement.
-    async fn one_by_one(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn one_by_one(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let NewOrder { input, .. } = self;
         let Input {
             home,
@@ -211,7 +212,7 @@ impl NewOrder {
     /// such item.
     async fn line(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         order: u64,
         home: Home,
         line: Line,

@@ -1,10 +1,8 @@
 //! Payment in two round trips, or three when the customer has bad credit.
 
-use dbduel_wire::{Skip, Value};
-
 use super::super::home::middle;
 use super::{Booked, CUSTOMER_DATA_MAX, Customer, Payment, write_entry};
-use crate::conn::{Conn, StatementError};
+use crate::driver::{ClientConnection, Skip, StatementError, Value};
 use crate::workloads::rows::{Money, add, each_of, present, text};
 
 /// Positions in the first group.
@@ -14,7 +12,10 @@ const DISTRICT: usize = 3;
 impl Payment {
     /// Books the payment in groups of statements. The rows, their values and the order of the locks are
     /// those of the version that goes statement by statement.
-    pub(super) async fn in_groups(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn in_groups(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         let Some(input) = &self.input else {
             return Ok(());
         };

@@ -2,13 +2,11 @@
 
 mod grouped;
 
-use dbduel_wire::Value;
-
 use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
 use super::settings::Settings;
 use super::values::{between, percent};
-use crate::conn::{Conn, Group, Protocol, Statement, StatementError};
+use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, Money, one, text};
 
@@ -124,7 +122,7 @@ pub(super) struct Payment {
 
 impl Payment {
     pub(super) async fn prepare(
-        conn: &mut Conn,
+        conn: &mut ClientConnection,
         settings: &Settings,
     ) -> Result<Self, StatementError> {
         let lock_customer = FindCustomer::prepare(
@@ -193,7 +191,10 @@ impl Payment {
     }
 
     /// Books the payment.
-    pub(super) async fn payment(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    pub(super) async fn payment(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
         if self.is_grouped {
             self.in_groups(conn).await
         } else {
@@ -202,7 +203,7 @@ impl Payment {
     }
 
     /// Books the payment statement by statement.
-    async fn one_by_one(&mut self, conn: &mut Conn) -> Result<(), StatementError> {
+    async fn one_by_one(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let Some(Input {
             home,
             customer_home,

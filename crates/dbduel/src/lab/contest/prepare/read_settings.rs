@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};

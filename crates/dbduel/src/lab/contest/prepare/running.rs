@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectOptions, Connection};
+use dbduel_load::driver::{ConnectOptions, Connection};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
@@ -74,7 +74,7 @@ pub fn check_distinct(
         if taken.as_deref() != Some("1") {
             continue;
         }
-        let owner = one.1.login().greeting.connection_id.to_string();
+        let owner = one.1.id().to_string();
         let asked = format!("SELECT IS_USED_LOCK('{lock}')");
         let same = others
             .iter_mut()

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
+use dbduel_load::driver::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;

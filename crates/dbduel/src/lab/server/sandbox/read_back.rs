@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use dbduel_load::blocking::Connection;
+use dbduel_load::driver::Connection;
 
 use super::account::USER;
 use super::config::Places;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::blocking::Credentials;
+use dbduel_load::driver::Credentials;
 use dbduel_record::files::FileSystem;
 use nix::sys::signal::Signal;
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dbduel_load::blocking::{ConnectError, Connection};
+use dbduel_load::driver::{ConnectError, Connection};
 use dbduel_record::plan::Limits;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

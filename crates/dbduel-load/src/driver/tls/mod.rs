@@ -9,7 +9,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use dbduel_wire::TlsWish;
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
@@ -46,18 +45,6 @@ pub enum TlsMode {
 }
 
 impl TlsMode {
-    /// The mode as the login sees it.
-    #[must_use]
-    pub fn wish(&self) -> TlsWish {
-        match self {
-            TlsMode::Off => TlsWish::Off,
-            TlsMode::Preferred => TlsWish::Preferred,
-            TlsMode::Required | TlsMode::VerifyCa { .. } | TlsMode::VerifyIdentity { .. } => {
-                TlsWish::Required
-            }
-        }
-    }
-
     fn config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -100,12 +87,6 @@ impl Tls {
     #[must_use]
     pub fn mode(&self) -> &TlsMode {
         &self.mode
-    }
-
-    /// The mode as the login sees it.
-    #[must_use]
-    pub fn wish(&self) -> TlsWish {
-        self.mode.wish()
     }
 
     /// The client half of a TLS connection to `address`.

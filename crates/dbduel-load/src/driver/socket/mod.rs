@@ -10,7 +10,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use dbduel_wire::Transport;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket,
@@ -23,7 +22,7 @@ use rustls::ClientConnection;
 use super::tls::HandshakeError;
 use crate::address::Address;
 use crate::executor::Interest;
-pub(crate) use waiter::Blocking;
+pub(super) use waiter::Blocking;
 pub use waiter::{OnLoop, Waiter};
 
 /// Pause before asking a unix socket again whose queue of connections is full.
@@ -62,13 +61,6 @@ impl Socket {
             kind: Kind::Unix(stream),
             tls: None,
         })
-    }
-
-    pub(super) fn transport(&self) -> Transport {
-        match self.kind {
-            Kind::Tcp(_) => Transport::Tcp,
-            Kind::Unix(_) => Transport::UnixSocket,
-        }
     }
 
     /// Puts TLS over the connection and waits for its handshake.

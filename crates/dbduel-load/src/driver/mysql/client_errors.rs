@@ -2,11 +2,11 @@
 
 use std::io::ErrorKind;
 
-use dbduel_wire::{LoginError, ServerError};
+use dbduel_wire::LoginError;
 
+use super::super::socket::UnknownHost;
+use super::{ErrorClass, LostError, ServerError};
 use crate::address::Address;
-use crate::conn::LostError;
-use crate::conn::socket::UnknownHost;
 
 /// `CR_SERVER_GONE_ERROR`.
 const SERVER_GONE: u16 = 2006;
@@ -24,7 +24,7 @@ const NO_TLS: u16 = 2026;
 const MALFORMED: u16 = 2027;
 
 /// The number and text that libmysqlclient would give to a connection that broke.
-pub(super) fn lost_error(lost: &LostError) -> ServerError {
+pub(crate) fn lost_error(lost: &LostError) -> ServerError {
     let (code, message) = match lost {
         LostError::Io(error)
             if matches!(
@@ -43,17 +43,13 @@ pub(super) fn lost_error(lost: &LostError) -> ServerError {
         }
         other => (MALFORMED, other.to_string()),
     };
-    ServerError {
-        code,
-        sqlstate: *b"HY000",
-        message,
-    }
+    of_client(code, message)
 }
 
 /// The number and text that libmysqlclient would give to a connection that cannot be made.
-pub(super) fn connect_error(address: &Address, lost: &LostError) -> ServerError {
+pub(crate) fn connect_error(address: &Address, lost: &LostError) -> ServerError {
     let (code, message) = match lost {
-        LostError::Login(LoginError::Refused(error)) => return error.clone(),
+        LostError::Refused(error) => return error.clone(),
         LostError::Io(error) => match address {
             Address::Unix { path } => (
                 NO_SOCKET,
@@ -72,14 +68,20 @@ pub(super) fn connect_error(address: &Address, lost: &LostError) -> ServerError 
                 format!("Can't connect to MySQL server on '{host}:{port}' ({error})"),
             ),
         },
-        LostError::Tls(_) | LostError::Login(LoginError::NoTls) => {
+        LostError::Tls(_) => (NO_TLS, format!("SSL connection error: {lost}")),
+        LostError::Login(why) if matches!(why.downcast_ref(), Some(LoginError::NoTls)) => {
             (NO_TLS, format!("SSL connection error: {lost}"))
         }
         other => (SERVER_LOST, other.to_string()),
     };
+    of_client(code, message)
+}
+
+fn of_client(code: u16, message: String) -> ServerError {
     ServerError {
+        class: ErrorClass::Other,
         code,
-        sqlstate: *b"HY000",
+        sqlstate: "HY000".to_owned(),
         message,
     }
 }
@@ -91,7 +93,7 @@ fn is_unknown_host(error: &std::io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocking::TlsError;
+    use crate::driver::TlsError;
 
     #[test]
     fn what_stands_in_the_way_of_tls_has_its_own_number() {

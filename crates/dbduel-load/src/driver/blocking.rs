@@ -1,10 +1,7 @@
 //! One blocking connection, for administration: settings, schema, loading, readiness.
 //!
-//! It is a [`Conn`] that waits in system calls. Not for measuring: results are kept in memory. Every wait has a deadline; a
+//! It is a connection that waits in system calls. Not for measuring: results are kept in memory. Every wait has a deadline; a
 //! statement that misses its own leaves the connection unusable, because its reply could still come.
-
-mod error;
-mod result;
 
 use std::fmt;
 use std::io::{self, Read};
@@ -12,17 +9,12 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-pub use dbduel_wire::Credentials;
-use dbduel_wire::{Capabilities, ColumnKind, LoggedIn, Statement, Summary, Value};
-
-use self::error::excerpt;
-pub use self::error::{ConnectError, QueryError};
-pub use self::result::ResultSet;
-use self::result::{Collector, RESULT_LIMIT};
+use super::error::{ConnectError, LostError, QueryError, StatementError, excerpt};
+use super::mysql::{BulkKind, Conn, Content, Extra, PreparedByServer};
+use super::result::{Collector, RESULT_LIMIT, ResultSet};
+use super::socket::Blocking;
+use super::{Credentials, Summary, Tls, TlsMode, Value};
 use crate::address::Address;
-use crate::conn::socket::Blocking;
-pub use crate::conn::tls::{Tls, TlsError, TlsMode};
-use crate::conn::{Conn, Content, LostError, StatementError};
 use crate::statement_watch::StatementWatch;
 
 /// How a connection is made and used.
@@ -62,7 +54,7 @@ pub struct Connection {
 /// A statement of one connection.
 #[derive(Debug)]
 pub struct PreparedStatement {
-    statement: Statement,
+    statement: PreparedByServer,
     sql: String,
 }
 
@@ -76,10 +68,9 @@ impl Connection {
         credentials: &Credentials,
         options: &ConnectOptions,
     ) -> Result<Self, ConnectError> {
-        let wanted = if options.local_infile {
-            Capabilities::LOCAL_FILES
-        } else {
-            Capabilities::default()
+        let extra = match options.local_infile {
+            true => Extra::Files,
+            false => Extra::None,
         };
         let tls = Tls::new(options.tls.clone());
         let connecting = Conn::connect(
@@ -87,7 +78,7 @@ impl Connection {
             address,
             credentials.clone(),
             options.database.clone(),
-            wanted,
+            extra,
             &tls,
         );
         let conn = block_on(connecting)
@@ -99,10 +90,28 @@ impl Connection {
         })
     }
 
-    /// What the login found out: the server's version, the capabilities, whether TLS is on.
+    /// The server's version as its greeting has it.
     #[must_use]
-    pub fn login(&self) -> &LoggedIn {
-        self.conn.login()
+    pub fn server_version(&self) -> &str {
+        self.conn.server_version()
+    }
+
+    /// The server's number of the connection.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.conn.id()
+    }
+
+    /// The name of the method that the account was authenticated by.
+    #[must_use]
+    pub fn authentication(&self) -> &'static str {
+        self.conn.authentication()
+    }
+
+    /// True when the connection changed to TLS in its login.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.conn.is_encrypted()
     }
 
     /// Lets a watch end statements that the server at `address` will never answer.
@@ -122,7 +131,7 @@ impl Connection {
         if let Some(source) = collector.failed {
             return Err(QueryError::Protocol {
                 sql: excerpt(sql),
-                source,
+                source: source.into(),
             });
         }
         if collector.bytes > RESULT_LIMIT {
@@ -163,11 +172,16 @@ impl Connection {
         }
     }
 
+    /// Whether both sides agreed in the login that [`Connection::load`] may be used.
+    #[must_use]
+    pub fn may_load_files(&self) -> bool {
+        self.conn.may_load_files()
+    }
+
     /// Whether the server executes one statement for many rows in one request, as MariaDB does.
     #[must_use]
     pub fn has_bulk_execution(&self) -> bool {
-        let capabilities = self.login().capabilities;
-        capabilities.contains(Capabilities::BULK_EXECUTE)
+        self.conn.has_bulk_execution()
     }
 
     /// Lets the server prepare a statement.
@@ -194,14 +208,14 @@ impl Connection {
     }
 
     /// Executes a statement for each of the rows, whose values have these kinds or are NULL; see
-    /// [`dbduel_wire::bulk_execute`].
+    /// [`Connection::has_bulk_execution`].
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn execute_for_all<'a, R: AsRef<[Value<'a>]>>(
         &mut self,
         prepared: &PreparedStatement,
-        kinds: &[ColumnKind],
+        kinds: &[BulkKind],
         rows: impl IntoIterator<Item = R>,
     ) -> Result<Summary, QueryError> {
         let PreparedStatement { statement, sql } = prepared;
@@ -224,7 +238,7 @@ impl Connection {
             block_on(request(&mut self.conn))
         };
         // Of values that do not fit nothing was sent.
-        self.broken |= matches!(&outcome, Err(StatementError::Lost(lost)) if !matches!(lost, LostError::Command(_)));
+        self.broken |= matches!(&outcome, Err(StatementError::Lost(lost)) if !matches!(lost, LostError::Values(_)));
         outcome.map_err(|error| QueryError::new(error, sql))
     }
 }
@@ -233,7 +247,7 @@ impl fmt::Debug for Connection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Connection")
-            .field("login", self.login())
+            .field("server", &self.server_version())
             .field("broken", &self.broken)
             .finish_non_exhaustive()
     }
@@ -249,6 +263,3 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

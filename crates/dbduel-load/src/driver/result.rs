@@ -1,6 +1,8 @@
 //! The rows of a statement, kept in memory up to a limit.
 
-use dbduel_wire::{Column, Row, Sink, Summary, WireError};
+use dbduel_wire::{Column, WireError};
+
+use super::{Row, Sink, Summary};
 
 /// The most bytes of values that one result set may bring.
 pub(super) const RESULT_LIMIT: usize = 256 << 20;

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use dbduel_wire::{CommandError, RowFormat, SentTypes, Value, command};
 
+use super::LostError;
 use super::literal::{BytesLiteral, TextLiteral};
 
 /// How statements travel.
@@ -36,19 +37,20 @@ impl Group {
     ///
     /// # Errors
     /// When the statement was prepared by the server, or takes another number of values.
-    pub fn add(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<(), CommandError> {
+    pub fn add(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<(), LostError> {
         let Kind::Text { pieces } = &statement.kind else {
             return Err(CommandError::ParameterCount {
                 statement: 0,
                 expected: 0,
                 got: values.len(),
-            });
+            }
+            .into());
         };
         if self.statements > 0 {
             self.text.push(b';');
         }
         self.statements += 1;
-        put_text(&mut self.text, pieces, values)
+        Ok(put_text(&mut self.text, pieces, values)?)
     }
 
     /// The request, and how many statements are in it.

@@ -1,13 +1,13 @@
 //! Servers that offer TLS and do not keep to it.
 
-use std::io::Write;
+use std::io::{Read as _, Write};
 use std::net::TcpListener;
 use std::thread;
 
 use dbduel_wire::server::append_greeting;
-use dbduel_wire::{Greeting, Status};
+use dbduel_wire::{Capabilities, Greeting, Status};
 
-use super::super::*;
+use super::*;
 
 /// What is said of a server that offers TLS and then answers `words` to whoever takes it up.
 fn handshake_with(words: &'static [u8]) -> String {

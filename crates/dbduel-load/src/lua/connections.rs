@@ -1,23 +1,21 @@
 //! The connections and statements of one client, and what their errors mean to a script.
 
-mod errors;
-
 use std::io::ErrorKind;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dbduel_wire::{RowFormat, ServerError, Skip, Summary, Value};
-
-use errors::{connect_error, lost_error};
-
 use super::execution::Execution;
 use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
-use crate::conn::{Conn, LostError, Statement, StatementError, unless_over, within};
+use crate::driver::client_errors::{connect_error, lost_error};
+use crate::driver::{
+    ClientConnection, LostError, Request, ServerError, Skip, Statement, StatementError, Summary,
+    Value, unless_over, within,
+};
 use crate::executor::{Reactor, Token};
 use crate::run::pause;
 
@@ -28,10 +26,10 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 const FEW_VALUES: usize = 4;
 
 /// A connection that belongs to whoever drives the client, which the first connection of the script takes.
-pub(super) type Lent<'a> = Option<&'a mut Conn>;
+pub(super) type Lent<'a> = Option<&'a mut ClientConnection>;
 
 enum Slot {
-    Own(Box<Conn>),
+    Own(Box<ClientConnection>),
     Lent,
     /// Of a dry run.
     Imagined,
@@ -116,7 +114,7 @@ impl Connections {
     }
 
     /// Connects to the next address; the error says where to.
-    async fn open(&mut self) -> Result<Conn, (Address, ServerError)> {
+    async fn open(&mut self) -> Result<ClientConnection, (Address, ServerError)> {
         let settings = &self.context.settings;
         let servers = &settings.servers;
         let number = self.context.connections.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +129,7 @@ impl Connections {
             let error = connect_error(&nowhere, &error.into());
             return Err((nowhere, error));
         };
-        let opening = Conn::open(
+        let opening = ClientConnection::open(
             Rc::clone(&self.reactor),
             self.token,
             address,
@@ -300,7 +298,7 @@ impl Connections {
         };
         // In two steps, so that the values are not kept while the client waits.
         let outcome = match request(conn, statement, execution) {
-            Ok(format) => conn.reply(statement, format, &mut Skip).await,
+            Ok(request) => conn.reply(statement, request, &mut Skip).await,
             Err(error) => Err(error),
         };
         match outcome {
@@ -379,10 +377,10 @@ impl Connections {
 /// Writes out an execution with its values; allocates nothing for a few.
 #[inline]
 fn request(
-    conn: &mut Conn,
+    conn: &mut ClientConnection,
     statement: &mut Statement,
     execution: Execution,
-) -> Result<RowFormat, StatementError> {
+) -> Result<Request, StatementError> {
     let values = execution.values();
     let count = values.len();
     let mut few = [Value::Null; FEW_VALUES];

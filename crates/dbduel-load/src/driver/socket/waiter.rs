@@ -139,7 +139,7 @@ impl Waiter for Blocking {
     }
 
     async fn wait(&self, socket: BorrowedFd<'_>, interest: Interest) -> io::Result<()> {
-        // Bytes that arrive meanwhile must not end a wait for room: nobody takes them.
+        // Bytes that arrive meanwhile must not end a wait for room: they are not read here.
         let events = match interest {
             Interest::Read => PollFlags::POLLIN,
             Interest::ReadAndWrite => PollFlags::POLLOUT,

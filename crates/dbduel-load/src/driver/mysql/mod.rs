@@ -1,111 +1,57 @@
-//! One connection: its login, and statements as `async` methods.
+//! MySQL and MariaDB: a connection's login, and statements as `async` methods.
 //!
-//! A client's connection waits on the event loop of its thread; [`crate::blocking`] is the same connection waiting in
-//! system calls. A statement costs one write and one read;
-//! rows are skipped without being looked at; nothing is allocated unless the server answers with an
-//! error or a statement grows beyond every earlier one.
+//! A client's connection waits on the event loop of its thread, the one of [`super::Connection`] in system calls. A statement
+//! costs one write and one read; rows are skipped without being looked at; nothing is allocated unless the server answers
+//! with an error or a statement grows beyond every earlier one.
 
-mod deadline;
+pub(crate) mod client_errors;
+mod errors;
 mod literal;
-pub(crate) mod socket;
 mod statement;
-pub(crate) mod tls;
 
 use std::io::{self, Read};
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
 
 use dbduel_wire::{
-    Capabilities, ColumnKind, Credentials, LoggedIn, Login, LoginError, LoginOptions, LoginStep,
-    PrepareParser, Prepared, ReplyParser, RowFormat, ServerError, Sink, Skip, Step, Summary, Value,
-    WireError, bulk_execute, command, local_infile,
+    Capabilities, ColumnKind, LoggedIn, Login, LoginError, LoginOptions, LoginStep, PrepareParser,
+    Prepared, ReplyParser, RowFormat, Step, TlsWish, Transport, WireError, bulk_execute, command,
+    local_infile,
 };
 
+use super::socket::{OnLoop, Socket, Waiter};
+use super::{
+    Credentials, Effects, ErrorClass, LostError, ServerError, Sink, Skip, StatementError, Summary,
+    Tls, TlsMode, Value,
+};
 use crate::address::Address;
 use crate::executor::{Reactor, Token};
 use crate::statement_watch::{StatementWatch, WatchedConnection};
-pub(crate) use deadline::{unless_over, within};
+pub(super) use dbduel_wire::Statement as PreparedByServer;
 pub use literal::{BytesLiteral, TextLiteral};
-use socket::{OnLoop, Socket, Waiter};
 pub use statement::{Group, Protocol, Statement};
-use tls::{HandshakeError, Tls, TlsError};
 
 /// Bytes of a file that go into one packet.
 const CONTENT_BYTES: usize = 64 << 10;
 
-/// `ER_UNSUPPORTED_PS`: the server does not prepare this kind of statement.
-const CANNOT_PREPARE: u16 = 1295;
+/// The connection of one client.
+pub type ClientConnection = Conn<OnLoop>;
 
-/// Why a connection is of no use any more.
-#[derive(Debug, thiserror::Error)]
-pub enum LostError {
-    /// The system says so.
-    #[error("the connection broke: {0}")]
-    Io(#[from] std::io::Error),
-    /// The server's bytes make no sense.
-    #[error("the server broke the protocol: {0}")]
-    Wire(#[from] WireError),
-    /// The server refused the login.
-    #[error(transparent)]
-    Login(#[from] LoginError),
-    /// The server refuses the workload's statements.
-    #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
-    Prepare(ServerError),
-    /// There is no TLS with the server that answers.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// A statement was given the wrong number of values.
-    #[error(transparent)]
-    Command(#[from] dbduel_wire::CommandError),
-    /// The script that decides what the client does is at fault.
-    #[error("the script failed: {why}")]
-    Script {
-        /// Where and what.
-        why: String,
-    },
-    /// The tables hold something else than the workload needs.
-    #[error("the data cannot be used: {why}")]
-    Data {
-        /// What is wrong, and what to do about it.
-        why: String,
-    },
-}
+/// A statement whose values are written out and that was not sent yet.
+pub(crate) struct Request(RowFormat);
 
-impl From<HandshakeError> for LostError {
-    fn from(error: HandshakeError) -> Self {
-        match error {
-            HandshakeError::Tls(why) => why.into(),
-            HandshakeError::Io(error) => error.into(),
-        }
-    }
-}
-
-/// Why a statement brought no result.
-#[derive(Debug, thiserror::Error)]
-pub enum StatementError {
-    /// The server answered with an error; the connection can be used further.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// The connection cannot be used further.
-    #[error(transparent)]
-    Lost(#[from] LostError),
-}
-
-impl From<std::io::Error> for StatementError {
-    fn from(error: std::io::Error) -> Self {
-        StatementError::Lost(error.into())
-    }
-}
-
-impl From<WireError> for StatementError {
-    fn from(error: WireError) -> Self {
-        StatementError::Lost(error.into())
-    }
+/// What the values of a column are in a request for many rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkKind {
+    /// Signed integers of 64 bits.
+    Integer,
+    /// Strings of bytes.
+    Bytes,
 }
 
 /// A connection that is logged in.
 #[derive(Debug)]
-pub struct Conn<W: Waiter = OnLoop> {
+pub struct Conn<W: Waiter> {
     /// Goes before the socket, which it may shut down.
     watched: Option<WatchedConnection>,
     socket: Socket,
@@ -116,17 +62,6 @@ pub struct Conn<W: Waiter = OnLoop> {
     text: Vec<u8>,
     statements: u64,
     effects: Effects,
-}
-
-/// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// They returned rows, or could have.
-    pub reads: u64,
-    /// They changed rows.
-    pub writes: u64,
-    /// They did neither.
-    pub others: u64,
 }
 
 impl Effects {
@@ -142,14 +77,23 @@ impl Effects {
     }
 }
 
-/// The content of a file that a statement loads.
-pub(crate) struct Content<'a> {
-    pub(crate) reader: &'a mut dyn Read,
-    /// What cut it short.
-    pub(crate) failed: Option<io::Error>,
+/// What a connection is used for that must be agreed on in the login.
+pub(in crate::driver) enum Extra {
+    None,
+    /// Loading files of the client.
+    Files,
+    /// Several statements in one request.
+    Groups,
 }
 
-impl Conn {
+/// The content of a file that a statement loads.
+pub(in crate::driver) struct Content<'a> {
+    pub(in crate::driver) reader: &'a mut dyn Read,
+    /// What cut it short.
+    pub(in crate::driver) failed: Option<io::Error>,
+}
+
+impl ClientConnection {
     /// Connects and logs in. Has no deadline of its own: whoever waits for it drops it when time is up.
     ///
     /// # Errors
@@ -163,29 +107,36 @@ impl Conn {
         tls: &Tls,
     ) -> Result<Self, LostError> {
         let waiter = OnLoop { reactor, token };
-        // A workload may send several statements in one packet.
-        let wanted = Capabilities::MULTI_STATEMENTS;
         let database = Some(database.to_owned());
-        Conn::connect(waiter, address, credentials, database, wanted, tls).await
+        Conn::connect(waiter, address, credentials, database, Extra::Groups, tls).await
     }
 }
 
 impl<W: Waiter> Conn<W> {
     /// Connects and logs in.
-    pub(crate) async fn connect(
+    pub(in crate::driver) async fn connect(
         waiter: W,
         address: &Address,
         credentials: Credentials,
         database: Option<String>,
-        wanted: Capabilities,
+        extra: Extra,
         tls: &Tls,
     ) -> Result<Self, LostError> {
+        let wanted = match extra {
+            Extra::None => Capabilities::default(),
+            Extra::Files => Capabilities::LOCAL_FILES,
+            Extra::Groups => Capabilities::MULTI_STATEMENTS,
+        };
         let mut socket = Socket::connect(&waiter, address).await?;
+        let transport = match address {
+            Address::Tcp { .. } => Transport::Tcp,
+            Address::Unix { .. } => Transport::UnixSocket,
+        };
         let mut login = Login::new(LoginOptions {
             database,
-            tls: tls.wish(),
+            tls: wish(tls.mode()),
             wanted,
-            ..LoginOptions::new(credentials, socket.transport())
+            ..LoginOptions::new(credentials, transport)
         });
         let mut fresh = Vec::new();
         loop {
@@ -225,22 +176,38 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// What the login found out: the server's version, the capabilities, whether TLS is on.
-    pub(crate) fn login(&self) -> &LoggedIn {
-        &self.logged_in
+    /// The server's version as its greeting has it.
+    pub(in crate::driver) fn server_version(&self) -> &str {
+        self.logged_in.greeting.version()
     }
 
-    pub(crate) fn waiter(&self) -> &W {
+    /// The server's number of the connection.
+    pub(in crate::driver) fn id(&self) -> u32 {
+        self.logged_in.greeting.connection_id
+    }
+
+    /// The name of the method that the account was authenticated by.
+    pub(in crate::driver) fn authentication(&self) -> &'static str {
+        self.logged_in.method.name()
+    }
+
+    pub(in crate::driver) fn may_load_files(&self) -> bool {
+        let capabilities = self.logged_in.capabilities;
+        capabilities.contains(Capabilities::LOCAL_FILES)
+    }
+
+    pub(in crate::driver) fn has_bulk_execution(&self) -> bool {
+        let capabilities = self.logged_in.capabilities;
+        capabilities.contains(Capabilities::BULK_EXECUTE)
+    }
+
+    pub(in crate::driver) fn waiter(&self) -> &W {
         &self.waiter
     }
 
     /// Lets a watch end statements that the server at `address` will never answer.
     pub(crate) fn watch(&mut self, watch: &StatementWatch, address: &Address) {
-        self.watched = Some(watch.enter(
-            self.socket.as_fd(),
-            address,
-            self.logged_in.greeting.connection_id,
-        ));
+        self.watched = Some(watch.enter(self.socket.as_fd(), address, self.id()));
     }
 
     /// True when the connection changed to TLS in its login.
@@ -278,7 +245,7 @@ impl<W: Waiter> Conn<W> {
         }
         match self.prepare_on_server(sql).await {
             Ok(prepared) => Ok(Statement::prepared(prepared)),
-            Err(StatementError::Server(error)) if error.code == CANNOT_PREPARE => {
+            Err(StatementError::Server(error)) if error.class == ErrorClass::NotPreparable => {
                 Ok(Statement::text(sql))
             }
             Err(error) => Err(error),
@@ -286,22 +253,23 @@ impl<W: Waiter> Conn<W> {
     }
 
     /// Has the server prepare a statement.
-    pub(crate) async fn prepare_on_server(
+    pub(in crate::driver) async fn prepare_on_server(
         &mut self,
         sql: &str,
-    ) -> Result<dbduel_wire::Statement, StatementError> {
+    ) -> Result<PreparedByServer, StatementError> {
         self.out.clear();
         command::prepare(&mut self.out, sql.as_bytes());
         self.begin_wait();
         let prepared = self.receive_prepared().await;
         self.end_wait();
-        Ok(prepared.map_err(|lost| self.explain(lost))??)
+        let prepared = prepared.map_err(|lost| self.explain(lost))?;
+        prepared.map_err(|error| ServerError::from(error).into())
     }
 
     /// Sends what is in `out` and reads what the server says of a statement to prepare.
     async fn receive_prepared(
         &mut self,
-    ) -> Result<Result<dbduel_wire::Statement, ServerError>, LostError> {
+    ) -> Result<Result<PreparedByServer, dbduel_wire::ServerError>, LostError> {
         self.socket.send(&self.waiter, &self.out).await?;
         let mut parser = PrepareParser::new(self.logged_in.capabilities);
         parser.begin();
@@ -375,9 +343,9 @@ impl<W: Waiter> Conn<W> {
     }
 
     /// Lets the server forget what it has prepared.
-    pub(crate) async fn close_on_server(
+    pub(in crate::driver) async fn close_on_server(
         &mut self,
-        statement: &dbduel_wire::Statement,
+        statement: &PreparedByServer,
     ) -> Result<(), LostError> {
         self.out.clear();
         command::close(&mut self.out, statement);
@@ -388,20 +356,21 @@ impl<W: Waiter> Conn<W> {
     }
 
     /// Executes a statement for each of the rows, whose values have these kinds or are NULL; see
-    /// [`dbduel_wire::bulk_execute`].
-    pub(crate) async fn execute_bulk<'a, R: AsRef<[Value<'a>]>>(
+    /// [`bulk_execute`].
+    pub(in crate::driver) async fn execute_bulk<'a, R: AsRef<[Value<'a>]>>(
         &mut self,
-        statement: &dbduel_wire::Statement,
-        kinds: &[ColumnKind],
+        statement: &PreparedByServer,
+        kinds: &[BulkKind],
         rows: impl IntoIterator<Item = R>,
     ) -> Result<Summary, StatementError> {
+        let kinds: Vec<ColumnKind> = kinds.iter().map(|kind| kind.of_column()).collect();
         self.out.clear();
-        bulk_execute(&mut self.out, statement, kinds, rows).map_err(LostError::from)?;
+        bulk_execute(&mut self.out, statement, &kinds, rows).map_err(LostError::from)?;
         self.round_trip(RowFormat::Text, &mut Skip, None).await
     }
 
     /// Runs a text query that loads a file, and gets this content whatever file it names.
-    pub(crate) async fn load(
+    pub(in crate::driver) async fn load(
         &mut self,
         sql: &[u8],
         content: &mut Content<'_>,
@@ -436,8 +405,8 @@ impl<W: Waiter> Conn<W> {
         values: &[Value<'_>],
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
-        let format = self.request(statement, values)?;
-        self.reply(statement, format, sink).await
+        let request = self.request(statement, values)?;
+        self.reply(statement, request, sink).await
     }
 
     /// Writes out a statement with these values; [`Conn::reply`] sends it.
@@ -446,10 +415,10 @@ impl<W: Waiter> Conn<W> {
         &mut self,
         statement: &mut Statement,
         values: &[Value<'_>],
-    ) -> Result<RowFormat, StatementError> {
+    ) -> Result<Request, StatementError> {
         self.out.clear();
         let written = statement.put(&mut self.out, &mut self.text, values);
-        written.map_err(|error| {
+        written.map(Request).map_err(|error| {
             statement.failed();
             LostError::from(error).into()
         })
@@ -460,10 +429,10 @@ impl<W: Waiter> Conn<W> {
     pub(crate) async fn reply<S: Sink>(
         &mut self,
         statement: &mut Statement,
-        format: RowFormat,
+        request: Request,
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
-        let outcome = self.round_trip(format, sink, None).await;
+        let outcome = self.round_trip(request.0, sink, None).await;
         if outcome.is_err() {
             statement.failed();
         }
@@ -527,8 +496,7 @@ impl<W: Waiter> Conn<W> {
                         }
                         Step::LocalInfile => break 'replies true,
                         Step::Done => {
-                            let outcome =
-                                self.parser.outcome().map_err(|error| error.clone().into());
+                            let outcome = self.parser.outcome().map_err(refused);
                             return outcome.inspect(|summary| self.effects.count(summary));
                         }
                     }
@@ -545,8 +513,7 @@ impl<W: Waiter> Conn<W> {
     /// Sends the content in packets and the empty packet that ends it; without content only the latter.
     #[cold]
     async fn send_content(&mut self, content: Option<&mut Content<'_>>) -> Result<(), LostError> {
-        let capabilities = self.logged_in.capabilities;
-        if !capabilities.contains(Capabilities::LOCAL_FILES) {
+        if !self.may_load_files() {
             return Err(no_file().into());
         }
         let mut sequence = self.parser.local_infile().sequence;
@@ -585,6 +552,31 @@ impl<W: Waiter> Drop for Conn<W> {
         command::quit(&mut self.out);
         let _ = self.socket.write(&self.out);
     }
+}
+
+impl BulkKind {
+    fn of_column(self) -> ColumnKind {
+        match self {
+            BulkKind::Integer => Value::Signed(0).kind(),
+            BulkKind::Bytes => Value::Bytes(b"").kind(),
+        }
+    }
+}
+
+/// How much TLS the login asks for.
+fn wish(mode: &TlsMode) -> TlsWish {
+    match mode {
+        TlsMode::Off => TlsWish::Off,
+        TlsMode::Preferred => TlsWish::Preferred,
+        TlsMode::Required | TlsMode::VerifyCa { .. } | TlsMode::VerifyIdentity { .. } => {
+            TlsWish::Required
+        }
+    }
+}
+
+#[cold]
+fn refused(error: &dbduel_wire::ServerError) -> StatementError {
+    ServerError::from(error.clone()).into()
 }
 
 fn surplus() -> WireError {
