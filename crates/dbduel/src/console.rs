@@ -54,7 +54,7 @@ impl Console {
         }
     }
 
-    /// Shows a position on the way from 0 to `total` with a message; units are seconds of load.
+    /// Shows progress from 0 to `total_s` seconds of load, with a message.
     pub fn measuring(&self, done_s: f64, total_s: f64, message: &str) {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{spinner} {wide_msg} [{bar:24}] {prefix}"));
@@ -69,7 +69,7 @@ impl Console {
         }
     }
 
-    /// Takes the bar away, so that results stand alone.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

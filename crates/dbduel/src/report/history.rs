@@ -24,7 +24,7 @@ pub fn history(history: &History) -> String {
             words::things(series.points.len() as u64, "run")
         );
         for change in &series.changes {
-            let _ = writeln!(text, "  changed  {}", told(history, change));
+            let _ = writeln!(text, "  changed  {}", described(history, change));
         }
         if series.changes.is_empty() {
             let _ = writeln!(text, "  no change found");
@@ -34,7 +34,7 @@ pub fn history(history: &History) -> String {
                 true => "ALARM  ",
                 false => "better ",
             };
-            let _ = writeln!(text, "  {word}  {}", told(history, alarm));
+            let _ = writeln!(text, "  {word}  {}", described(history, alarm));
         }
         if let Some(note) = &series.note {
             let _ = writeln!(text, "  note     {note}");
@@ -48,10 +48,10 @@ pub fn history(history: &History) -> String {
     text
 }
 
-fn told(history: &History, change: &HistoryChange) -> String {
+fn described(history: &History, change: &HistoryChange) -> String {
     let run = |index: usize| history.runs[index].created.as_str();
     format!(
-        "by {} ({} to {}) with the run of {}, at the earliest {}, at the latest {}; p = {:.4}",
+        "{} ({} to {}) at the run of {}, between {} and {}; p = {:.4}",
         words::ratio(change.factor),
         words::ratio(change.low),
         words::ratio(change.high),

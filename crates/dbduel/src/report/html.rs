@@ -1,17 +1,13 @@
 //! The report as one HTML page that needs nothing else: no network, no font. Its script only adds to a page
-//! that is complete without it: values under the pointer, series switched off, time stretched.
-//!
-//! The template escapes every text; only charts, which escape their own, go in as they are.
+//! that is complete without it: values under the pointer, series switched off, a zoomed time axis.
 
 use dbduel_record::event::Finding;
-use minijinja::Environment;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
-use super::explanation::is_telling;
-use super::view::{BY_CLIENTS_HEADS, COLUMNS, STORAGE_HEADS, View};
+use super::explanation::has_content;
+use super::template::rendered;
+use super::view::View;
 use super::{Format, Options, Rendered, words};
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
@@ -24,14 +20,6 @@ const NARROW: f64 = 340.0;
 const HALF: f64 = 450.0;
 const THIRD: f64 = 290.0;
 
-const TEMPLATE: &str = include_str!("templates/report.html");
-/// Parts of pages with a file of their own.
-const PARTS: [(&str, &str); 4] = [
-    ("head.html", include_str!("templates/head.html")),
-    ("drawings.html", include_str!("templates/drawings.html")),
-    ("fairness.html", include_str!("templates/fairness.html")),
-    ("disclosure.html", include_str!("templates/disclosure.html")),
-];
 pub(super) const PAGE_STYLE: &str = concat!(
     include_str!("templates/report.css"),
     include_str!("templates/fairness.css")
@@ -123,7 +111,6 @@ struct OverTime {
 #[derive(Serialize)]
 struct Page {
     view: View,
-    columns: Vec<&'static str>,
     style: String,
     script: &'static str,
     /// Shapes of the contenders, for use in text.
@@ -141,8 +128,6 @@ struct Page {
     schedule: Option<Pair>,
     /// One per explanation; absent where the time could not be divided.
     waterfalls: Vec<Option<Pair>>,
-    storage_heads: Vec<&'static str>,
-    by_clients_heads: Vec<&'static str>,
     processor: Option<Pair>,
     flames: Vec<Pair>,
 }
@@ -159,7 +144,6 @@ impl Format for Html {
     fn render(&self, summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
         let page = Page {
             view: View::new(summary, findings),
-            columns: COLUMNS.iter().map(|column| column.head).collect(),
             style: format!("{}{PAGE_STYLE}", chart::STYLE),
             script: SCRIPT,
             marks: (0..summary.contenders.len()).map(mark).collect(),
@@ -191,11 +175,9 @@ impl Format for Html {
             waterfalls: summary
                 .explanations
                 .iter()
-                .filter(|one| is_telling(one))
+                .filter(|one| has_content(one))
                 .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
                 .collect(),
-            storage_heads: STORAGE_HEADS.to_vec(),
-            by_clients_heads: BY_CLIENTS_HEADS.to_vec(),
             flames: summary
                 .flames
                 .iter()
@@ -203,40 +185,8 @@ impl Format for Html {
                 .collect(),
             processor: Pair::maybe(|width| chart::processor_time(summary, width)),
         };
-        Rendered::of_files(&rendered("report.html", TEMPLATE, &page), Vec::new())
+        Rendered::of_files(&rendered("report.html", &page), Vec::new())
     }
-}
-
-/// Why a template cannot fail.
-const COMPLETE: &str = "the template is part of the program, and a test renders every part of it";
-
-/// An environment whose templates keep no blank lines, know how to set text with code in it, and have the parts.
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    if let Ok(syntax) = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-    {
-        environment.set_syntax(syntax);
-    }
-    environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
-    environment.add_filter("breakable", |text: &str| {
-        Value::from_safe_string(breakable(text))
-    });
-    for (name, text) in PARTS {
-        environment.add_template(name, text).expect(COMPLETE);
-    }
-    environment
-}
-
-/// The page that the template `text` makes; its name's ending, html, switches escaping on.
-pub(super) fn rendered(name: &'static str, text: &'static str, page: &impl Serialize) -> String {
-    let mut environment = environment();
-    environment
-        .add_template(name, text)
-        .and_then(|()| environment.get_template(name)?.render(Serde(page)))
-        .expect(COMPLETE)
 }
 
 /// One small drawing per level.
@@ -260,100 +210,10 @@ fn level_charts(summary: &Summary) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// Escaped text whose lines may break after the commas of a list.
-fn breakable(text: &str) -> String {
-    chart::escape(text).replace(',', ",<wbr>")
-}
-
-/// Escaped text, what stands between backticks set as code, no percent sign alone on a line.
-fn prose(text: &str) -> String {
-    let text = words::units_kept(text);
-    let mut html = String::with_capacity(text.len() + 32);
-    let mut rest = 0;
-    while let Some((open, close)) = next_code(&text, rest) {
-        html.push_str(&chart::escape(&text[rest..open]));
-        html.push_str("<code>");
-        html.push_str(&chart::escape(&text[open + 1..close]));
-        html.push_str("</code>");
-        rest = close + 1;
-    }
-    html.push_str(&chart::escape(&text[rest..]));
-    html
-}
-
-/// Places of the next two backticks from `start` on that set what is between them as code.
-///
-/// Names are set so and may hold backticks themselves, so a backtick opens only at the start of a word and
-/// closes only at the end of one. One without a partner is a character like any other.
-fn next_code(text: &str, start: usize) -> Option<(usize, usize)> {
-    let before = |at: usize| text[..at].chars().next_back();
-    let after = |at: usize| text[at + 1..].chars().next();
-    let opens = |at: usize| {
-        !before(at).is_some_and(|c| c.is_alphanumeric() || c == '`')
-            && after(at).is_some_and(|c| !c.is_whitespace())
-    };
-    let closes = |at: usize| {
-        !after(at).is_some_and(|c| c.is_alphanumeric() || c == '`')
-            && !before(at).is_some_and(char::is_whitespace)
-    };
-    let places: Vec<usize> = text[start..]
-        .match_indices('`')
-        .map(|(at, _)| start + at)
-        .collect();
-    let mut open = None;
-    for at in places {
-        match open {
-            Some(first) if at > first + 1 && closes(at) => return Some((first, at)),
-            Some(first) if at == first + 1 => {}
-            // After a space a word begins, so what was open before it had no partner.
-            Some(_) if opens(at) && before(at).is_some_and(char::is_whitespace) => open = Some(at),
-            None if opens(at) => open = Some(at),
-            _ => {}
-        }
-    }
-    None
-}
-
 /// A contender's shape, the size of a letter.
 fn mark(contender: usize) -> String {
     let mut svg = Svg::new(14.0);
     let class = format!("mark c{}", contender % chart::COLOURS);
     svg.path(&chart::marker(contender, (7.0, 7.0), 5.0), &class, "");
     svg.finish(14.0, "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_backticks_are_set_as_code_and_swallow_no_words() {
-        for (text, html) in [
-            ("use `a` and `b`.", "use <code>a</code> and <code>b</code>."),
-            (
-                "`a`b` is slow, `c` is not",
-                "<code>a`b</code> is slow, <code>c</code> is not",
-            ),
-            ("``a` is slow", "<code>`a</code> is slow"),
-            ("`a`` is slow", "<code>a`</code> is slow"),
-            (
-                "``` is slow, `c` too",
-                "<code>`</code> is slow, <code>c</code> too",
-            ),
-            (
-                "`a` b` is slow, `c` is not",
-                "<code>a</code> b` is slow, <code>c</code> is not",
-            ),
-            (
-                "`a is slower than `c` here",
-                "`a is slower than <code>c</code> here",
-            ),
-            ("a`b is slow; `c`: not", "a`b is slow; <code>c</code>: not"),
-            ("one ` alone, `<b>`", "one ` alone, <code>&lt;b&gt;</code>"),
-            ("`` and `", "`` and `"),
-            ("(`ä`), 5 %", "(<code>ä</code>), 5\u{a0}%"),
-        ] {
-            assert_eq!(prose(text), html, "{text}");
-        }
-    }
 }

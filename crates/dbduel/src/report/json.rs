@@ -18,7 +18,7 @@ pub struct Document {
     pub schema_version: u32,
     /// What was concluded.
     pub summary: Summary,
-    /// What a reader must be told, heaviest first.
+    /// Findings, heaviest first.
     pub findings: Vec<Finding>,
     /// The explanations of the summary in sentences, in the same order.
     #[serde(default)]
@@ -200,7 +200,7 @@ mod tests {
         let published = std::fs::read_to_string(FILE).unwrap();
         assert!(
             published == schema_text(),
-            "schemas/report.schema.json is behind the types; write it anew with \
+            "schemas/report.schema.json is behind the types; write it again with \
              `DBDUEL_WRITE_SCHEMA=1 cargo test -p dbduel published_schema`"
         );
     }

@@ -14,6 +14,7 @@ mod markdown;
 mod method;
 mod scaling;
 pub mod sweep;
+mod template;
 mod terminal;
 #[cfg(test)]
 mod tests;

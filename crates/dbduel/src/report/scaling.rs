@@ -46,14 +46,14 @@ pub fn highest_rates(summary: &Summary) -> Vec<String> {
                 number(missed)
             ),
             (Some(met), None) => format!(
-                "{name} meets the objective up to {} transactions/s, and no tried rate certainly misses it",
+                "{name} meets the objective up to {} transactions/s; no higher rate is shown to miss it",
                 number(met)
             ),
             (None, Some(missed)) => format!(
-                "{name} misses the objective from {} transactions/s on, and no tried rate certainly meets it",
+                "{name} misses the objective from {} transactions/s on; no lower rate is shown to meet it",
                 number(missed)
             ),
-            (None, None) => format!("no tried rate is certain for {name}"),
+            (None, None) => format!("{name}: no rate is shown to meet or miss the objective"),
         }
     });
     headlines.collect()
@@ -63,9 +63,9 @@ pub fn highest_rates(summary: &Summary) -> Vec<String> {
 fn searched(summary: &Summary, search: &RateSearch) -> String {
     let looks: Vec<String> = search.looks.iter().map(u32::to_string).collect();
     format!(
-        "The highest rates were searched for: {} of at most {} rates were tried, each chosen by those before it, run by all \
-         contenders in the same blocks, and looked at after {} blocks; the search ends when the rates around the limit \
-         differ by {} or less. What is said of one contender's rates holds together with {} confidence.",
+        "Search for the highest rate: {} of at most {} rates tried, each chosen from those before it, run by all contenders in \
+         the same blocks, checked after {} blocks; it ends when the rates around the limit differ by {} or less. {} joint \
+         confidence per contender.",
         summary.duels.len(),
         search.rates_max,
         looks.join(", "),
@@ -124,14 +124,14 @@ fn rate(objective: &Objective, one: &ContenderObjective) -> String {
                 )
             }
             (Some(met), None) => format!(
-                "is at least {} transactions/s; no tried rate certainly misses it",
+                "is at least {} transactions/s; no higher rate is shown to miss it",
                 number(met)
             ),
             (None, Some(missed)) => format!(
-                "is below {} transactions/s; no tried rate certainly meets it",
+                "is below {} transactions/s; no lower rate is shown to meet it",
                 number(missed)
             ),
-            (None, None) => "is not known; no tried rate is certain".to_owned(),
+            (None, None) => "is unknown".to_owned(),
         };
         format!(". The highest rate that meets it {place}")
     });
@@ -182,7 +182,7 @@ fn scaling(one: &ContenderScaling) -> String {
             };
             let peak = match peak_clients {
                 Some(peak) => format!("highest throughput at {} clients", with_interval(peak)),
-                None => "no peak within one and a half times the range".to_owned(),
+                None => "no peak within 1.5 times the range".to_owned(),
             };
             format!(
                 "{contender} follows the Universal Scalability Law over {rounds} rounds (lack of fit p = \
@@ -197,10 +197,10 @@ fn scaling(one: &ContenderScaling) -> String {
             worst_clients,
         } => format!(
             "{contender} does not follow the Universal Scalability Law over {rounds} rounds (lack of fit p = \
-             {lack_of_fit_p:.4}, worst at {}), so no coefficient is given.",
+             {lack_of_fit_p:.4}, worst at {}); no coefficients.",
             words::clients(*worst_clients)
         ),
-        Scaling::NotFitted { why } => format!("The scaling of {contender} is not known: {why}."),
+        Scaling::NotFitted { why } => format!("Scaling of {contender} unknown: {why}."),
     }
 }
 
@@ -236,7 +236,7 @@ fn crossing(summary: &Summary, one: &ContenderCrossings) -> String {
             "No crossing of {contender} and {baseline} is demonstrated between {from_clients} and {to_clients} clients."
         ),
         Crossings::NotKnown { why } => {
-            format!("Whether {contender} and {baseline} cross is not known: {why}.")
+            format!("Crossing of {contender} and {baseline} unknown: {why}.")
         }
     }
 }

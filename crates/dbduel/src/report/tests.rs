@@ -1,6 +1,7 @@
 //! Every format on synthetic records: what it says, that it is safe, and that it is the same each time.
 
 use dbduel_record::event::{Finding, Severity, SliceId};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{FORMATS, Format, Options, chart, format};
 use crate::judge::audit::Grade;
@@ -89,11 +90,11 @@ fn formats_have_unique_names_and_files() {
     for format in FORMATS {
         assert!(
             seen.insert(format.name()),
-            "`{}` stands twice",
+            "duplicate name `{}`",
             format.name()
         );
         if let Some(file) = format.file_name() {
-            assert!(seen.insert(file), "`{file}` stands twice");
+            assert!(seen.insert(file), "duplicate file `{file}`");
         }
     }
     assert!(format("no-such-format").is_none());
@@ -122,7 +123,7 @@ fn no_count_of_doubts_stands_beside_fair_settings() {
         .text;
     let (header, _) = text.split_once('└').unwrap();
     assert!(
-        header.contains("fair? fair") && header.contains("caveats below"),
+        header.contains("Was it fair? fair") && header.contains("caveats below"),
         "{header}"
     );
     assert!(!header.contains("doubts"), "{header}");
@@ -149,7 +150,7 @@ fn what_the_experiment_declares_stands_in_the_header_and_among_the_findings() {
             .unwrap()
             .render(&summary, &findings, &OPTIONS)
             .text;
-        assert!(text.contains("declared to be about"), "{name}: {text}");
+        assert!(text.contains("declared subject: "), "{name}: {text}");
         assert!(text.contains("also promises less"), "{name}: {text}");
     }
 }
@@ -285,8 +286,12 @@ fn a_narrow_terminal_says_which_columns_of_order_entry_it_leaves_out() {
         let words: Vec<&str> = text.text.split_whitespace().collect();
         words.join(" ")
     };
-    assert!(at(40).contains("No room in 40 columns for"), "{}", at(40));
-    assert!(!at(200).contains("No room in"), "{}", at(200));
+    assert!(
+        at(40).contains("Columns left out at a width of 40:"),
+        "{}",
+        at(40)
+    );
+    assert!(!at(200).contains("Columns left out"), "{}", at(200));
 }
 
 #[test]
@@ -327,15 +332,29 @@ fn a_terminal_line_never_exceeds_the_width() {
             for line in text.lines() {
                 // A single word may be longer than a line; it must not be cut.
                 let is_one_word = line.split_whitespace().count() <= 2;
-                assert!(
-                    line.chars().count() <= width || is_one_word,
-                    "{width}: {line}"
-                );
+                assert!(line.width() <= width || is_one_word, "{width}: {line}");
             }
             assert!(
                 !text.contains('\u{1b}'),
                 "an escape sequence reached the terminal"
             );
+        }
+    }
+}
+
+#[test]
+fn the_box_has_one_width_around_chinese_and_fullwidth_signs() {
+    let mut scenario = Scenario::duel();
+    scenario.question = "当数据超过内存时，双写缓冲的成本是多少？".repeat(3);
+    scenario.sides[1].name = "关闭双写".to_owned();
+    let (mut summary, findings) = judged(&scenario);
+    summary.duels[0].comparisons[0].verdict = Verdict::Equivalent;
+    for width in [40, 96] {
+        let options = Options { width, ..OPTIONS };
+        let text = super::terminal::Terminal.render(&summary, &findings, &options);
+        let (header, _) = text.text.split_once('└').unwrap();
+        for line in header.lines() {
+            assert_eq!(line.width(), width, "{line}");
         }
     }
 }
@@ -513,9 +532,9 @@ fn judge_and_report_never_import_the_lab() {
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&path).unwrap();
             let lab = ["crate::", "lab"].concat();
-            assert!(!text.contains(&lab), "{} knows the lab", path.display());
+            assert!(!text.contains(&lab), "{} imports the lab", path.display());
             seen += 1;
         }
     }
-    assert!(seen > 30, "only {seen} files were looked at");
+    assert!(seen > 30, "only {seen} files were read");
 }

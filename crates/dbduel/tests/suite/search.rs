@@ -59,7 +59,7 @@ fn rates_are_added_while_the_contest_runs_and_the_record_has_them_all() {
         report.contains("The highest rate that meets it is at least"),
         "{report}"
     );
-    assert!(report.contains("were searched for"), "{report}");
+    assert!(report.contains("Search for the highest rate"), "{report}");
     assert_eq!(servers_left(), []);
 }
 

@@ -200,7 +200,10 @@ fn the_lab_is_tested_against_itself_and_later_reports_cite_it() {
     signal(&run, Signal::SIGINT);
     assert_eq!(lab.exit_code(&mut run, Duration::from_secs(60)), Some(130));
     let shown = lab.said();
-    assert!(shown.contains("The lab's own resolution here"), "{shown}");
+    assert!(
+        shown.contains("Resolution of the lab on this machine"),
+        "{shown}"
+    );
     assert!(lab.record_dir().join("selftest.json").is_file());
     assert_eq!(servers_left(), []);
 }

@@ -153,7 +153,7 @@ fn contenders_store_the_same_graph_differently() {
     }
     let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
     for part in [
-        "loading its tables",
+        "loading",
         "data files",
         "other files after",
         "page_compression",

@@ -109,7 +109,7 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
         );
     }
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("2 of 2 cells are over"), "{shown}");
+    assert!(shown.contains("2 of 2 cells finished"), "{shown}");
     assert!(dir.join("report.html").is_file());
 
     assert_eq!(published(&dir)["cells"][0]["state"], "over");
@@ -147,7 +147,7 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
     let next = next.map(|event| &event.what);
     assert!(matches!(next, Some(Event::Started { .. })), "{next:?}");
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("over, extended"), "{shown}");
+    assert!(shown.contains("finished, extended"), "{shown}");
     let document = published(&dir);
     for (cell, record) in after.iter().enumerate() {
         let told = document["cells"][cell]["extension"]["count"].as_u64();

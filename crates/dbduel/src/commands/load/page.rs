@@ -169,7 +169,7 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     if let Some(orders) = &document.new_orders {
         let rolled_back = share(orders.rolled_back as f64 / (orders.count as f64).max(1.0));
         let what = format!(
-            "{} New-Orders per minute, {rolled_back} of them rolled back on purpose",
+            "{} New-Orders per minute, {rolled_back} of them intended rollbacks",
             number(orders.per_minute)
         );
         rows.push(("NOPM", what));

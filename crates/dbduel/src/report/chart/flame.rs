@@ -59,7 +59,7 @@ pub fn flame(summary: &Summary, flame: &Flame, width: f64) -> String {
     svg.finish(height, &label)
 }
 
-/// Threads are strong; below them two shades alternate, so that neighbours are told apart.
+/// Threads are strong; below them two shades alternate, so that neighbours are distinguishable.
 fn shade(frame: &Frame) -> &'static str {
     match frame.depth {
         0 => "threads",

@@ -1,6 +1,6 @@
-//! What the servers and the machine did meanwhile: small multiples below the throughput, on the same time.
+//! Servers and machine over time: small multiples below the throughput, on the same time.
 //!
-//! Every strip has its own scale from zero to its largest value; what nobody counted has no strip.
+//! Every strip has its own scale from zero to its largest value; a quantity without readings has no strip.
 
 use crate::judge::Summary;
 use crate::judge::summary::{Duel, Track, TrackQuantity};
@@ -35,7 +35,7 @@ pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let title = format!("Meanwhile, {}", duel.label);
+    let title = format!("Servers and machine, {}", duel.label);
     let mut svg = titled(width, &title, "");
     let top = legend(&mut svg, &names(summary)) - 6.0;
     let all = Plot {
@@ -77,7 +77,7 @@ pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     Some(svg.finish(
         all.bottom + 36.0,
         &format!(
-            "What the servers and the machine did at {}, second by second: {}",
+            "Servers and machine at {}, second by second: {}",
             duel.label,
             shown.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
         ),
@@ -178,13 +178,13 @@ fn end_of(quantity: TrackQuantity, largest: f64) -> f64 {
 
 fn name(quantity: TrackQuantity) -> &'static str {
     match quantity {
-        TrackQuantity::ServerProcessors => "processors busy with the server",
+        TrackQuantity::ServerProcessors => "processors used by the server",
         TrackQuantity::ServerReadBytesPerS => "read from the device per second",
         TrackQuantity::ServerWrittenBytesPerS => "written to the device per second",
-        TrackQuantity::DiskPressure => "time in which work waited for a disk",
-        TrackQuantity::ProcessorPressure => "time in which work waited for a processor",
+        TrackQuantity::DiskPressure => "time with work waiting for a disk",
+        TrackQuantity::ProcessorPressure => "time with work waiting for a processor",
         TrackQuantity::PagesFlushedPerS => "pages flushed per second",
-        TrackQuantity::CheckpointAgeBytes => "log that no checkpoint covers",
+        TrackQuantity::CheckpointAgeBytes => "checkpoint age",
     }
 }
 

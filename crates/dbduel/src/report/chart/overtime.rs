@@ -108,7 +108,7 @@ impl Axes {
     }
 }
 
-/// A line with a note where nobody was measured.
+/// A line with a note at every pause.
 fn mark_pauses(svg: &mut Svg, summary: &Summary, axes: &Axes) {
     let plot = axes.plot;
     for pause in &summary.timeline.pauses {

@@ -33,7 +33,7 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
         .map(|ran| ran.start_s + ran.length_s)
         .fold(zero_s, f64::max);
     let length_s = end_s - zero_s;
-    let mut svg = titled(width, "Who ran when", "");
+    let mut svg = titled(width, "Schedule of slices", "");
     let note = if shown.len() < all {
         format!("the first {} of {all} slices", shown.len())
     } else {
@@ -93,7 +93,7 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     }
     Some(svg.finish(
         plot.bottom + 38.0,
-        &format!("Who ran when: {note}, contenders in turn within mirrored blocks"),
+        &format!("Schedule of slices: {note}, contenders in turn within mirrored blocks"),
     ))
 }
 

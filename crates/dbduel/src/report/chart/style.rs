@@ -1,4 +1,4 @@
-//! How contenders are told apart, and the style sheet of all charts.
+//! Colours, shapes and dashes of contenders, and the style sheet of all charts.
 //!
 //! Colour is never alone: every contender has a shape and a dash pattern of its own as well. The
 //! colours follow Okabe and Ito (2008), darkened for white and lightened for black paper, so that

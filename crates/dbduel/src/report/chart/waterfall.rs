@@ -22,7 +22,7 @@ const ROW_NARROW: f64 = 36.0;
 const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
 
-/// Share of a transaction below which a part gets no row: nobody would see its bar.
+/// Share of a transaction below which a part gets no row: its bar would be invisible.
 const LEAST: f64 = 1e-3;
 
 /// Draws the chart; `None` when the latency could not be divided, or compared.
@@ -45,12 +45,12 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
             .any(|figure| figure.value().is_some_and(|us| us > LEAST * from.max(to)))
     };
     let rows = division.parts.iter().filter(|part| is_seen(part)).count();
-    let mut svg = titled(width, "Where the time of a transaction changed", unit);
+    let mut svg = titled(width, "Time per transaction: change by part", unit);
     svg.text(
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        "full: beyond doubt · faint: interval holds zero · line: interval",
+        "full: interval excludes zero · faint: includes zero · line: interval",
     );
     let is_narrow = width < NARROW;
     let (left, height) = match is_narrow {

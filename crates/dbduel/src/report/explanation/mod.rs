@@ -1,11 +1,10 @@
 //! The explanation in sentences and rows, the same in every format.
 //!
-//! Says how things moved together and by how much; a cause is never named, because paired blocks do not
-//! show one.
+//! States which resources differ and by how much; never a cause, because paired blocks do not show one.
 
+mod highlights;
 mod phrases;
 mod sentences;
-mod spoken;
 
 use serde::Serialize;
 
@@ -14,9 +13,9 @@ use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
 use crate::judge::summary::Figure;
 pub use sentences::sentences;
-/// What must be read with every explanation.
-const CAUTION: &str = "These quantities moved together with the difference; that does not show which of them \
-     caused it. Changing one setting at a time does.";
+/// The caveat of every explanation.
+const CAUTION: &str = "Exploratory: not part of the verdict. Differences that occur together show no cause; changing one \
+     setting at a time does.";
 
 /// One explanation, ready to be laid out.
 #[derive(Debug, Clone, Serialize)]
@@ -29,7 +28,7 @@ pub struct ExplanationView {
     pub number: usize,
     /// Name of the baseline.
     pub baseline: String,
-    /// Sentences, the most telling first.
+    /// Sentences, the largest differences first.
     pub sentences: Vec<String>,
     /// Where the time of a transaction went; empty when it could not be divided.
     pub parts: Vec<RowView>,
@@ -50,7 +49,7 @@ pub struct RowView {
     pub contender: String,
     /// Change with its interval.
     pub change: String,
-    /// `less`, `more`, `same`, `unclear` or `unknown`; what stood still is the `same` as it was.
+    /// `less`, `more`, `same`, `unclear` or `unknown`; a constant is the `same`.
     pub moved: &'static str,
 }
 
@@ -60,7 +59,7 @@ pub fn views(summary: &Summary) -> Vec<ExplanationView> {
     summary
         .explanations
         .iter()
-        .filter(|explanation| is_telling(explanation))
+        .filter(|explanation| has_content(explanation))
         .map(|explanation| view(summary, explanation))
         .collect()
 }
@@ -68,21 +67,19 @@ pub fn views(summary: &Summary) -> Vec<ExplanationView> {
 /// True when there is something to show: something moved, the latency could be divided, or there is something to
 /// be compared as soon as there are blocks enough.
 #[must_use]
-pub fn is_telling(explanation: &Explanation) -> bool {
+pub fn has_content(explanation: &Explanation) -> bool {
     !explanation.moved.is_empty()
         || matches!(explanation.latency, Latency::Divided(_))
         || !(explanation.has_enough_blocks() || explanation.costs.is_empty())
 }
 
-/// What must be read with the explanations where one of them compares anything, and nothing otherwise.
+/// The caveat of the explanations; empty where none of them compares anything.
 #[must_use]
 pub fn caution(summary: &Summary) -> String {
     let mut explanations = summary.explanations.iter();
-    match explanations.find(|one| is_telling(one) && one.has_enough_blocks()) {
+    match explanations.find(|one| has_content(one) && one.has_enough_blocks()) {
         Some(one) => format!(
-            "{CAUTION} In brackets: intervals over the blocks; all of one explanation hold together with {} \
-             confidence. They describe the blocks at hand and decide nothing; what is decided has intervals of its own \
-             above.",
+            "{CAUTION} In brackets: intervals over the blocks, with {} joint confidence per comparison.",
             words::share(1.0 - one.alpha)
         ),
         None => String::new(),
@@ -109,7 +106,7 @@ pub fn unit_of<'c>(costs: impl IntoIterator<Item = &'c Cost>) -> RatioUnit {
 pub fn change(cost: &Cost, unit: RatioUnit) -> String {
     // Said of a constant zero as well, to which there is no ratio.
     if cost.moved == Moved::Still {
-        return "stood still".to_owned();
+        return "constant".to_owned();
     }
     if cost.ratio.value().is_none() {
         return match cost.moved {
@@ -205,7 +202,7 @@ fn rows_of(division: &Division) -> Vec<RowView> {
         })
         .collect();
     rows.push(row(
-        "the whole transaction",
+        "whole transaction",
         [
             &division.baseline_us,
             &division.contender_us,

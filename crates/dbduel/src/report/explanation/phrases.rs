@@ -1,7 +1,7 @@
-//! How resources are spoken of: "B writes fewer bytes to the device".
+//! The words for resources: "B writes fewer bytes to the device".
 
-/// Verb, object, and whether it can be counted, for the resources that are spoken of most.
-pub(super) const SAYINGS: &[(&str, &str, &str, bool)] = &[
+/// Resource, verb, object, and whether the object can be counted.
+pub(super) const PHRASES: &[(&str, &str, &str, bool)] = &[
     ("server-cpu", "uses", "processor time in the server", false),
     ("server-cpu-user", "uses", "user time in the server", false),
     (

@@ -1,14 +1,16 @@
 //! The sentences: how much of what, more or less, and never why.
 
-use super::phrases::SAYINGS;
-use super::spoken::{SpokenCost, is_trifle, select_highlights};
+use super::highlights::{Highlight, is_negligible, select_highlights};
+use super::phrases::PHRASES;
 use super::{change, difference, is_certain, unit_of, value};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
 use crate::judge::summary::{Figure, Verdict};
 use crate::report::words;
 
-/// Parts of the latency that are spoken of.
+const NOTHING_DIFFERS: &str = "No observed resource differs beyond its interval.";
+
+/// Parts of the latency that have a clause.
 const PARTS: usize = 3;
 
 /// The sentences of one explanation.
@@ -16,7 +18,7 @@ const PARTS: usize = 3;
 pub struct Sentences {
     /// What comes first: reservations and the time of a transaction.
     pub lead: Vec<String>,
-    /// One for each cost that is spoken of, the most telling first.
+    /// One for each highlighted cost, the largest first.
     pub costs: Vec<String>,
     /// What is the same, and what is open.
     pub rest: Vec<String>,
@@ -48,22 +50,24 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
         Latency::Divided(division) => sentences.push(of_latency(division, contender, baseline)),
         Latency::NotDivided { why } => {
             sentences.push(format!(
-                "The time of a transaction could not be divided: {why}."
+                "Time per transaction not divided into parts: {why}."
             ));
         }
     }
-    let spoken = select_highlights(explanation);
-    // What moved and is not spoken of, such as what the latency says already, stands in the table.
+    let highlights = select_highlights(explanation);
+    // Differences without a sentence, such as those that the latency covers, are in the table.
     let has_moved = |cost: &Cost| matches!(cost.moved, Moved::Less | Moved::More);
     if !explanation.costs.iter().any(has_moved) {
-        sentences.push("None of the resources that were observed differs beyond doubt.".to_owned());
+        sentences.push(NOTHING_DIFFERS.to_owned());
     }
-    let costs = spoken.iter().map(|one| of_fact(one, contender, baseline));
+    let costs = highlights
+        .iter()
+        .map(|one| of_fact(one, contender, baseline));
     let costs = costs.collect();
     let mut rest = Vec::new();
     let named = |indices: &[usize]| -> Vec<String> {
         let costs = indices.iter().map(|&index| &explanation.costs[index]);
-        let costs: Vec<&Cost> = costs.filter(|cost| !is_trifle(cost)).collect();
+        let costs: Vec<&Cost> = costs.filter(|cost| !is_negligible(cost)).collect();
         let unit = unit_of(costs.iter().copied());
         let costs = costs.into_iter();
         costs
@@ -77,11 +81,11 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     if !same.is_empty() {
         let within = words::share(summary.rule.horizon);
         let what = words::joined_texts(&same);
-        rest.push(format!("The same within {within} per transaction: {what}."));
+        rest.push(format!("Equal within {within} per transaction: {what}."));
     }
     if !unclear.is_empty() {
         let what = words::joined_texts(&unclear);
-        rest.push(format!("Not told apart by these blocks: {what}."));
+        rest.push(format!("Undecided: {what}."));
     }
     Sentences {
         lead: sentences,
@@ -90,20 +94,17 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     }
 }
 
-/// What is said instead of an explanation.
+/// Replaces an explanation.
 fn too_few_blocks(explanation: &Explanation) -> String {
-    let blocks = match explanation.blocks {
-        1 => "One block is".to_owned(),
-        blocks => format!("{blocks} blocks are"),
-    };
     format!(
-        "{blocks} too few to explain a difference: at {} confidence it takes at least {}.",
-        words::share(1.0 - explanation.alpha),
-        explanation.blocks_needed
+        "Too few blocks for resource differences: {}, at least {} needed at {} confidence.",
+        explanation.blocks,
+        explanation.blocks_needed,
+        words::share(1.0 - explanation.alpha)
     )
 }
 
-/// A word of restraint where throughput itself does not differ.
+/// A reservation where throughput itself does not differ.
 fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
     let duel = summary
         .duels
@@ -113,22 +114,20 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
         .comparisons
         .iter()
         .find(|one| one.contender == explanation.contender)?;
-    let what = match comparison.verdict {
+    let throughput = match comparison.verdict {
         Verdict::Faster | Verdict::Slower => return None,
-        Verdict::Equivalent => "are equivalent in throughput",
-        Verdict::Undecided => "are not told apart in throughput",
-        Verdict::Void => "have no valid verdict here",
+        Verdict::Equivalent => "Equivalent throughput",
+        Verdict::Undecided => "No detectable throughput difference",
+        Verdict::Void => "No valid throughput verdict",
     };
-    Some(format!(
-        "The two {what}; what follows says how they differ in what they use, not why one would be faster."
-    ))
+    Some(format!("{throughput}. Resource use differs as follows."))
 }
 
 fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     let value = |figure: &Figure| words::value(figure, words::latency);
     // Not called its latency: what was given up or cut short took clients' time too.
     let whole = format!(
-        "A client spends {} per transaction with `{contender}` and {} with `{baseline}` (within blocks {})",
+        "Client time per transaction: `{contender}` {}, `{baseline}` {} (within blocks {})",
         value(&division.contender_us),
         value(&division.baseline_us),
         difference(&division.difference_us)
@@ -151,13 +150,13 @@ fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     let (shorter, longer) = (listed(|us| us < 0.0), listed(|us| us > 0.0));
     let mut clauses = Vec::new();
     if !shorter.is_empty() {
-        clauses.push(format!("certainly shorter: {}", shorter.join(", ")));
+        clauses.push(format!("shorter: {}", shorter.join(", ")));
     }
     if !longer.is_empty() {
-        clauses.push(format!("certainly longer: {}", longer.join(", ")));
+        clauses.push(format!("longer: {}", longer.join(", ")));
     }
     if clauses.is_empty() {
-        return format!("{whole}; no part of it is certainly shorter or longer.");
+        return format!("{whole}; no part differs beyond its interval.");
     }
     format!("{whole}; {}.", clauses.join("; "))
 }
@@ -181,9 +180,9 @@ fn amount(difference: &Figure) -> String {
 }
 
 /// A cost, with those that are one fact with it.
-fn of_fact(spoken: &SpokenCost<'_>, contender: &str, baseline: &str) -> String {
-    let sentence = of_cost(spoken.cost, contender, baseline);
-    let joined = spoken.joined.iter().map(|cost| {
+fn of_fact(highlight: &Highlight<'_>, contender: &str, baseline: &str) -> String {
+    let sentence = of_cost(highlight.cost, contender, baseline);
+    let joined = highlight.joined.iter().map(|cost| {
         let (ours, theirs) = (
             value(cost.unit, &cost.contender),
             value(cost.unit, &cost.baseline),
@@ -194,7 +193,7 @@ fn of_fact(spoken: &SpokenCost<'_>, contender: &str, baseline: &str) -> String {
     match joined.is_empty() {
         true => sentence,
         false => format!(
-            "{}; with them {}.",
+            "{}; likewise {}.",
             sentence.trim_end_matches('.'),
             words::joined_texts(&joined)
         ),
@@ -202,10 +201,10 @@ fn of_fact(spoken: &SpokenCost<'_>, contender: &str, baseline: &str) -> String {
 }
 
 fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
-    let saying = SAYINGS.iter().find(|(id, ..)| *id == cost.resource);
-    let is_countable = saying.map_or(cost.unit != Unit::Microseconds, |saying| saying.3);
+    let phrase = PHRASES.iter().find(|(id, ..)| *id == cost.resource);
+    let is_countable = phrase.map_or(cost.unit != Unit::Microseconds, |phrase| phrase.3);
     let (verb, object) =
-        saying.map_or(("shows", cost.name.as_str()), |saying| (saying.1, saying.2));
+        phrase.map_or(("shows", cost.name.as_str()), |phrase| (phrase.1, phrase.2));
     let per = if cost.is_level {
         ""
     } else {
@@ -282,7 +281,7 @@ mod tests {
     use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
 
     #[test]
-    fn a_difference_is_told_in_sentences_without_a_cause() {
+    fn sentences_about_a_difference_name_no_cause() {
         let record = Scenario::duel()
             .observed(Observation::doublewrite())
             .record();
@@ -301,11 +300,11 @@ mod tests {
         for (blocks, said) in [
             (
                 1,
-                "One block is too few to explain a difference: at 95 % confidence it takes at least 6.",
+                "Too few blocks for resource differences: 1, at least 6 needed at 95 % confidence.",
             ),
             (
                 3,
-                "3 blocks are too few to explain a difference: at 95 % confidence it takes at least 6.",
+                "Too few blocks for resource differences: 3, at least 6 needed at 95 % confidence.",
             ),
         ] {
             let scenario = Scenario {
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_stands_still_is_said_to_even_at_zero() {
+    fn a_constant_level_is_called_so_even_at_zero() {
         for levels in [[1.0, 435.0], [0.0, 435.0]] {
             let mut record = Scenario::duel()
                 .observed(Observation::doublewrite())
@@ -355,20 +354,19 @@ mod tests {
             let (summary, _) = summarise(&record);
             let mut costs = summary.explanations[0].costs.iter();
             let level = costs.find(|cost| cost.resource == "dirty-pages").unwrap();
-            assert_eq!(change(level, unit_of([level])), "stood still", "{level:?}");
+            assert_eq!(change(level, unit_of([level])), "constant", "{level:?}");
         }
     }
 
     #[test]
     fn nothing_differs_only_where_no_cost_moved() {
-        const NOTHING: &str = "None of the resources that were observed differs beyond doubt.";
         let record = Scenario::duel()
             .observed(Observation::doublewrite())
             .record();
         let (summary, _) = summarise(&record);
         let says_nothing = |moved: Moved| {
             let mut explanation = summary.explanations[0].clone();
-            // What moved is not spoken of, as if the latency had said it.
+            // As if the latency covered what moved.
             explanation.moved.clear();
             for cost in &mut explanation.costs {
                 cost.moved = Moved::Unclear;
@@ -376,7 +374,7 @@ mod tests {
             explanation.costs[0].moved = moved;
             sentences(&summary, &explanation)
                 .lead
-                .contains(&NOTHING.to_owned())
+                .contains(&NOTHING_DIFFERS.to_owned())
         };
         assert!(says_nothing(Moved::Unclear) && says_nothing(Moved::Same));
         assert!(!says_nothing(Moved::Less) && !says_nothing(Moved::More));
@@ -427,8 +425,8 @@ mod tests {
     }
 
     #[test]
-    fn sayings_are_about_resources_that_exist() {
-        for (id, ..) in SAYINGS {
+    fn phrases_are_about_resources_that_exist() {
+        for (id, ..) in PHRASES {
             assert!(resources::all().any(|one| one.id == *id), "`{id}`");
         }
     }

@@ -6,10 +6,9 @@ use super::view::SweepView;
 use crate::judge::records::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use crate::judge::summary::Figure;
 use crate::report::chart::FactorChart;
-use crate::report::html::{PAGE_STYLE, Pair, rendered};
+use crate::report::html::{PAGE_STYLE, Pair};
+use crate::report::template::rendered;
 use crate::report::{chart, words};
-
-const TEMPLATE: &str = include_str!("../templates/sweep.html");
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -30,7 +29,7 @@ pub fn page(summary: &SweepSummary, view: &SweepView) -> String {
             .map(|curve| charts(summary, curve))
             .collect(),
     };
-    rendered("sweep.html", TEMPLATE, &page)
+    rendered("sweep.html", &page)
 }
 
 /// The ratio to the baseline, which may be compared across cells, then throughput.

@@ -9,7 +9,10 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use super::Options;
+use super::template::rendered;
 use crate::judge::records::sweep::SweepSummary;
 use crate::visible::{escaped_json, visible, visible_inked};
 use view::SweepView;
@@ -50,7 +53,12 @@ pub const FORMATS: &[SweepFormat] = &[
     SweepFormat {
         name: "markdown",
         file_name: Some("report.md"),
-        render: |summary, _| text::markdown(&SweepView::of(summary)),
+        render: |summary, _| {
+            rendered(
+                "sweep.md",
+                &BTreeMap::from([("view", SweepView::of(summary))]),
+            )
+        },
     },
     SweepFormat {
         name: "json",

@@ -33,7 +33,7 @@ fn a_single_contest_has_a_report_of_the_same_name() {
 fn the_terminal_has_a_table_per_factor_and_the_crossing() {
     let text = rendered("terminal", &crossing());
     for part in [
-        "3 of 3 cells are over; swept: table_size (3 levels)",
+        "3 of 3 cells finished; factors: table_size (3 levels)",
         "b and a cross at table_size",
         "b is faster above, slower below",
         "▲ faster",
@@ -77,7 +77,7 @@ fn a_sweep_that_has_not_begun_has_a_report_in_every_format() {
     for format in FORMATS {
         let text = rendered(format.name, &summary);
         assert!(
-            text.contains("not begun") || text.contains("not-begun"),
+            text.contains("not started") || text.contains("not-begun"),
             "{text}"
         );
     }
@@ -110,7 +110,7 @@ fn every_format_says_at_the_cell_what_it_had_since_it_was_extended() {
     assert_eq!((extension.count, extension.blocks), (1, blocks as usize));
     assert!(summary.cells[0].extension.is_none());
     let said = format!(
-        "over, extended, since then {} of load and {blocks} blocks",
+        "finished, extended by {} of load and {blocks} blocks",
         words::duration(extension.used_s)
     );
     for name in ["terminal", "html", "markdown"] {

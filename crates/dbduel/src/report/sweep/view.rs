@@ -79,7 +79,7 @@ fn notes(summary: &SweepSummary) -> Vec<String> {
         .map(|factor| format!("{} ({} levels)", factor.name, factor.levels.len()))
         .collect();
     let mut notes = vec![format!(
-        "{over} of {} cells are over; swept: {}",
+        "{over} of {} cells finished; factors: {}",
         summary.cells.len(),
         factors.join(", ")
     )];
@@ -87,14 +87,14 @@ fn notes(summary: &SweepSummary) -> Vec<String> {
         (summary.confidence, summary.horizon, &summary.baseline)
     {
         notes.push(format!(
-            "ratios are to {baseline}, within blocks; each interval holds with {} confidence for its duel, however often \
-             one looked; a crossing holds for all levels of its curve together. Within {} contenders count as equivalent",
+            "ratios to {baseline}, within blocks; {} confidence per duel, however often the run was checked; crossings: jointly \
+             for all levels of a curve. Horizon of equivalence: {}",
             words::share(confidence),
             words::share(horizon)
         ));
         notes.push(
-            "cells ran one after the other, in an order drawn by lot: what the machine did in between is not in the \
-             intervals of throughput, and cancels in the ratios"
+            "cells ran one after the other in random order: drift of the machine between cells is not in the intervals of \
+             throughput, and cancels in the ratios"
                 .to_owned(),
         );
     }
@@ -112,7 +112,7 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
         "contender",
         "transactions/s",
         "interval",
-        "99 % latency",
+        "p99 latency",
         "ratio to the baseline",
         "interval",
         "verdict",
@@ -206,7 +206,7 @@ fn crossing(factor: &str, baseline: &str, one: &FactorCrossings) -> String {
             number(*to)
         ),
         FactorCrossing::NotKnown { why } => {
-            format!("Whether {contender} and {baseline} cross over {factor} is not known: {why}.")
+            format!("Crossing of {contender} and {baseline} over {factor} unknown: {why}.")
         }
     }
 }
@@ -245,13 +245,13 @@ fn extended(extension: &SweptExtension) -> String {
     };
     let blocks = words::things(extension.blocks as u64, "block");
     let used = words::duration(extension.used_s);
-    format!("extended{times}, since then {used} of load and {blocks}")
+    format!("extended{times} by {used} of load and {blocks}")
 }
 
 fn state(state: CellState) -> &'static str {
     match state {
-        CellState::NotBegun => "not begun",
+        CellState::NotBegun => "not started",
         CellState::Unfinished => "unfinished",
-        CellState::Over => "over",
+        CellState::Over => "finished",
     }
 }

@@ -1,6 +1,6 @@
 //! Transaction classes for a terminal.
 
-use super::page::{Ink, Page, clean};
+use super::page::{Ink, Page, clean, columns_of, padded};
 use crate::report::view::{ClassText, ClassesView};
 
 /// What a table is moved to the right by.
@@ -38,19 +38,19 @@ pub(super) fn classes(page: &mut Page, view: &ClassesView) {
         .flat_map(|cell| cell.rows.iter().flatten());
     let mut ratios = texts.filter(|text| !text.answer.is_empty());
     if ratios.any(|text| !text.doubt.is_empty()) {
-        page.wrapped("The HTML report has the intervals of latencies and ratios, and why a class is not compared.");
+        page.wrapped("Intervals, and reasons for classes not compared: HTML page.");
     }
     page.wrapped(&view.note);
     let left_out = view.columns.get(columns.len()..).unwrap_or_default();
     if !left_out.is_empty() {
         page.wrapped(&format!(
-            "No room in {} columns for {}; a wider terminal shows more, the HTML report all.",
+            "Columns left out at a width of {}: {}. The HTML page has all.",
             page.width,
             left_out.join(", ")
         ));
     }
     if !others.is_empty() {
-        page.wrapped("The other load levels are in the HTML report.");
+        page.wrapped("Other load levels: HTML page.");
     }
 }
 
@@ -60,10 +60,8 @@ fn columns(view: &ClassesView, page_width: usize) -> Vec<usize> {
     let cells = view.levels.iter().flat_map(|level| &level.cells);
     let classes: Vec<&Vec<ClassText>> = cells.flat_map(|cell| &cell.rows).collect();
     let width = |column: usize| {
-        let head = view.columns[column].chars().count();
-        let widths = classes
-            .iter()
-            .map(|class| class[column].value.chars().count());
+        let head = columns_of(view.columns[column]);
+        let widths = classes.iter().map(|class| columns_of(&class[column].value));
         widths.chain([head]).max().unwrap_or(head)
     };
     let mut free = page_width.saturating_sub(INDENT);
@@ -83,8 +81,11 @@ fn row<'t>(columns: &[usize], text: impl Fn(usize) -> &'t str) -> String {
     for (column, width) in columns.iter().enumerate() {
         let text = text(column);
         match column {
-            0 => row.push_str(&format!("{text:<width$}")),
-            _ => row.push_str(&format!(" {text:>width$}")),
+            0 => row.push_str(&padded(text, *width)),
+            _ => {
+                row.push_str(&" ".repeat(width + 1 - columns_of(text)));
+                row.push_str(text);
+            }
         }
     }
     row

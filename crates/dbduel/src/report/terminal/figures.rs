@@ -1,6 +1,6 @@
 //! The table of figures, as many columns as fit.
 
-use super::page::{Ink, Page, clean, wrap};
+use super::page::{Ink, Page, clean, columns_of, cut, padded};
 use crate::judge::Summary;
 use crate::judge::summary::{Figure, Measures};
 use crate::report::words;
@@ -34,7 +34,7 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
     let names = summary
         .contenders
         .iter()
-        .map(|contender| clean(&contender.name).chars().count() + 2);
+        .map(|contender| columns_of(&clean(&contender.name)) + 2);
     let name_width = names.max().unwrap_or(0).clamp(10, page.width / 3);
     let shown = ((page.width - name_width) / (cell_width + 1)).clamp(1, COLUMNS.len());
     let heads: String = COLUMNS[..shown]
@@ -48,10 +48,8 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         let label = page.inked(Ink::Bold, &duel.label);
         page.line(&label);
         for measures in &duel.contenders {
-            let name: String = clean(&measures.contender)
-                .chars()
-                .take(name_width - 2)
-                .collect();
+            let name = clean(&measures.contender);
+            let name = padded(cut(&name, name_width - 2), name_width - 2);
             let column = |figure: &Figure, text: fn(f64) -> String| {
                 figure.value().map_or("–".to_owned(), text)
             };
@@ -61,7 +59,7 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
                     format!(" {:>cell_width$}", column(figure(measures), *text))
                 })
                 .collect();
-            page.line(&format!("  {name:<space$}{values}", space = name_width - 2));
+            page.line(&format!("  {name}{values}"));
             let doubts: Vec<String> = COLUMNS[..shown]
                 .iter()
                 .zip(is_wide)
@@ -78,22 +76,18 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         }
     }
     let note = format!(
-        "±: half width of the {} interval of a single contender, for runs as long as this one{}; ±?: it has no upper end, or the \
-         figure is zero; no ±: no interval could be given. Compare contenders by the ratio above.",
+        "±: half width of the {} interval of one contender, for runs of this length{}; ±?: no upper end, or the figure is \
+         zero; no ±: not computable. Compare contenders by the ratios above.",
         words::share(summary.rule.confidence),
         match is_wide[..shown].contains(&true) {
-            true =>
-                ", or where one of a column is beyond 100 %, how many times the figure its upper end is",
+            true => "; to n×: its upper end, in columns with half widths beyond 100 %",
             false => "",
         }
     );
     let courses = words::courses(summary)
         .filter(|_| words::is_unsettled(summary))
         .unwrap_or_default();
-    for line in wrap(&format!("{note} {courses}"), page.width, 0, 0) {
-        let line = page.inked(Ink::Dim, &line);
-        page.line(&line);
-    }
+    page.inked_lines(Ink::Dim, &format!("{note} {courses}"));
 }
 
 /// Columns in which half an interval is larger than its value.

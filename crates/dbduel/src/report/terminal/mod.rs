@@ -15,7 +15,7 @@ use super::view::{View, audit_doubts_left, caveats, severity};
 use super::{Format, Options, Rendered, explanation, scaling, words};
 use figures::figures;
 pub use page::wrap;
-pub(super) use page::{Ink, Page, clean};
+pub(super) use page::{Ink, Page, clean, columns_of, padded};
 use verdicts::verdict_box;
 
 use crate::judge::Summary;
@@ -63,11 +63,11 @@ impl Format for Terminal {
             scope_note(summary)
         ));
         if let Some(own) = words::own_resolution(summary) {
-            page.wrapped(&format!("The lab's own resolution here: {own}."));
+            page.wrapped(&format!("Resolution of the lab on this machine: {own}."));
         }
-        page.wrapped(&format!("Ran: {}; {}", view.when, view.workload));
+        page.wrapped(&format!("Run: {}; {}", view.when, view.workload));
         page.wrapped(&format!(
-            "Again: seed {}, planned by dbduel {}",
+            "To reproduce: seed {}, planned by dbduel {}",
             summary.seed, summary.planned_by
         ));
         if let Some(digest) = &summary.record_digest {
@@ -77,43 +77,36 @@ impl Format for Terminal {
     }
 }
 
-/// Costs per explanation that are spoken of on a terminal; the page has all of them.
+/// Costs per explanation that a terminal shows; the page has all of them.
 const COSTS_SHOWN: usize = 5;
 
 fn explanations(page: &mut Page, summary: &Summary) {
-    let telling = summary
+    let shown = summary
         .explanations
         .iter()
-        .filter(|one| explanation::is_telling(one));
-    for one in telling {
+        .filter(|one| explanation::has_content(one));
+    for one in shown {
         let sentences = explanation::sentences(summary, one);
         let level = summary.duels.iter().find(|duel| duel.level == one.level);
         let label = level.map_or("", |duel| duel.label.as_str());
         page.blank();
         let title = format!(
-            "what moved with it: {} against {}, {label}",
+            "Resource differences: {} against {}, {label}",
             one.contender, summary.baseline
         );
-        for line in wrap(&clean(&title), page.width, 0, 0) {
-            let line = page.inked(Ink::Bold, &line);
-            page.line(&line);
-        }
+        page.inked_lines(Ink::Bold, &title);
         let costs = sentences.costs.iter().take(COSTS_SHOWN);
         for sentence in sentences.lead.iter().chain(costs) {
             page.item(sentence);
         }
         let more = sentences.costs.len().saturating_sub(COSTS_SHOWN) + sentences.rest.len();
         if more > 0 {
-            page.item(&format!("and {more} more on the page"));
+            page.item(&format!("{more} more on the HTML page"));
         }
     }
     let caution = explanation::caution(summary);
-    if caution.is_empty() {
-        return;
-    }
-    for line in wrap(&caution, page.width, 0, 0) {
-        let line = page.inked(Ink::Dim, &line);
-        page.line(&line);
+    if !caution.is_empty() {
+        page.inked_lines(Ink::Dim, &caution);
     }
 }
 
@@ -165,13 +158,16 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
     }
     if left > 0 {
         let more = format!(
-            "and {left} more doubts of the audit: see the page, or `dbduel audit` the record"
+            "{left} more doubts of the audit: see the HTML page, or `dbduel audit` the record"
         );
         for line in wrap(&more, page.width, 9, 9) {
             page.line(&format!("         {line}"));
         }
     }
     if notes > NOTES_MAX {
-        page.line(&format!("         and {} more notes", notes - NOTES_MAX));
+        page.line(&format!(
+            "         {} more notes on the HTML page",
+            notes - NOTES_MAX
+        ));
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Knows nothing of what it is about.
 
+use textwrap::core::Word;
+use textwrap::{WordSeparator, WordSplitter};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use crate::report::{Options, words};
 use crate::visible::{ORNAMENTS, visible};
 
@@ -62,7 +66,13 @@ impl Page {
 
     /// A text in lines of the page's width.
     pub(in crate::report) fn wrapped(&mut self, text: &str) {
+        self.inked_lines(Ink::Plain, text);
+    }
+
+    /// As [`Page::wrapped`], in an ink.
+    pub(in crate::report) fn inked_lines(&mut self, ink: Ink, text: &str) {
         for line in wrap(&clean(text), self.width, 0, 0) {
+            let line = self.inked(ink, &line);
             self.line(&line);
         }
     }
@@ -81,31 +91,58 @@ pub(in crate::report) fn clean(text: &str) -> String {
     visible(text).replace(['\n', '\t'], " ")
 }
 
-/// Words into lines: the first starts at column `first`, the others at `indent`.
+/// Columns that a text takes on a terminal.
+pub(in crate::report) fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// The text filled up with blanks to a number of columns.
+pub(in crate::report) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// The beginning of a text, as much as `columns` hold.
+pub(super) fn cut(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let is_beyond = |(_, character): &(usize, char)| {
+        taken += character.width().unwrap_or(0);
+        taken > columns
+    };
+    let end = text.char_indices().find(is_beyond);
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// Words into lines: the first starts at column `first`, the others at `indent`. A word longer than a line is not cut.
 #[must_use]
 pub fn wrap(text: &str, width: usize, first: usize, indent: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut column = first;
-    for word in words::units_kept(text)
-        .split([' ', '\n'])
-        .filter(|word| !word.is_empty())
-    {
-        let length = word.chars().count();
-        let is_empty = lines.last().is_none_or(String::is_empty);
-        if !is_empty && column + 1 + length > width {
-            lines.push(String::new());
-            column = indent;
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-                column += 1;
-            }
-            line.push_str(&word.replace(words::FIRM_SPACE, " "));
-            column += length;
-        }
-    }
+    let (first, indent) = (" ".repeat(first), " ".repeat(indent));
+    let options = textwrap::Options::new(width)
+        .initial_indent(&first)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(WordSeparator::Custom(words_of))
+        .word_splitter(WordSplitter::NoHyphenation);
+    let text = words::units_kept(text);
+    let lines = textwrap::wrap(&text, options).into_iter();
     lines
+        .map(|line| line.trim().replace(words::FIRM_SPACE, " "))
+        .collect()
+}
+
+/// Words end at spaces, and between two letters that are two columns wide: Chinese and Japanese have no spaces.
+fn words_of(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let is_wide = |character: char| character.is_alphanumeric() && character.width() == Some(2);
+    let letters = line.char_indices().zip(line.chars().skip(1));
+    let ends = letters.filter_map(move |((at, letter), next)| {
+        let is_end = letter == ' ' && next != ' ' || is_wide(letter) && is_wide(next);
+        is_end.then(|| at + letter.len_utf8())
+    });
+    let mut start = 0;
+    Box::new(ends.chain([line.len()]).map(move |end| {
+        let word = Word::from(&line[start..end]);
+        start = end;
+        word
+    }))
 }
 
 #[cfg(test)]
@@ -119,5 +156,12 @@ mod tests {
             ["between", "15 ms, and", "20 % (of", "9 s)."]
         );
         assert_eq!(wrap("a b", 2, 0, 0), ["a", "b"]);
+    }
+
+    #[test]
+    fn chinese_breaks_between_letters_of_two_columns() {
+        assert_eq!(wrap("双写缓冲多大？", 8, 0, 2), ["双写缓冲", "多大？"]);
+        assert_eq!(cut("双写缓冲", 5), "双写");
+        assert_eq!(padded("双写", 6), "双写  ");
     }
 }

@@ -16,11 +16,10 @@ pub(super) fn quantities(page: &mut Page, summary: &Summary) {
         return;
     }
     page.blank();
-    let title = page.inked(
+    page.inked_lines(
         Ink::Bold,
-        &format!("latency and cost against {}", clean(&summary.baseline)),
+        &format!("Latency and cost against {}", summary.baseline),
     );
-    page.line(&title);
     let shown = quantities().filter(|one| is_decided(one));
     let unit = RatioUnit::of(shown.map(|one| &one.ratio));
     for (duel, comparison) in comparisons() {
@@ -30,7 +29,7 @@ pub(super) fn quantities(page: &mut Page, summary: &Summary) {
         let label = format!("{}, {}: ", clean(&comparison.contender), duel.label);
         page.wrapped(&format!("{label}{}", answers(&comparison.quantities, unit)));
     }
-    note(page, &words::quantities_note(summary));
+    page.inked_lines(Ink::Dim, &words::quantities_note(summary));
 }
 
 /// The quantities in the order of how much is said of them: decided, open, without an interval.
@@ -86,9 +85,7 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
         return;
     }
     page.blank();
-    let title = format!("pairs without {}", clean(baseline));
-    let title = page.inked(Ink::Bold, &title);
-    page.line(&title);
+    page.inked_lines(Ink::Bold, &format!("Pairs without {baseline}"));
     let unit = RatioUnit::of(all().flat_map(|pair| {
         let decided = pair.quantities.iter().filter(|one| is_decided(one));
         std::iter::once(&pair.ratio).chain(decided.map(|one| &one.ratio))
@@ -112,18 +109,11 @@ pub(super) fn pairs(page: &mut Page, summary: &Summary) {
             page.wrapped(&format!("  {}: {}", duel.label, clean(&line)));
         }
     }
-    note(page, &words::pairs_note(summary));
+    page.inked_lines(Ink::Dim, &words::pairs_note(summary));
 }
 
 /// The pairs of a duel of which neither is the baseline.
 fn without<'s>(baseline: &str, duel: &'s Duel) -> impl Iterator<Item = &'s PairComparison> {
     let pairs = duel.pairs.iter();
     pairs.filter(move |pair| pair.contender != baseline && pair.against != baseline)
-}
-
-fn note(page: &mut Page, text: &str) {
-    for line in super::wrap(text, page.width, 0, 0) {
-        let line = page.inked(Ink::Dim, &line);
-        page.line(&line);
-    }
 }

@@ -2,7 +2,7 @@
 
 use dbduel_record::event::{Finding, Severity};
 
-use super::page::{Ink, Page, clean, wrap};
+use super::page::{Ink, Page, clean, columns_of, padded, wrap};
 use crate::judge::Summary;
 use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Verdict};
@@ -47,17 +47,17 @@ pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Findin
             Grade::Doubtful | Grade::Unfair => Ink::Warning,
             Grade::NotComparable => Ink::Bad,
         };
-        for line in wrap(&clean(&format!("fair? {fairness}")), inner, 0, 7) {
+        for line in wrap(&clean(&format!("Was it fair? {fairness}")), inner, 0, 0) {
             lines.push((line.clone(), page.inked(ink, &line)));
         }
     }
     let title = " verdict ";
     page.line(&format!(
         "┌─{title}{}┐",
-        "─".repeat(page.width - 3 - title.chars().count())
+        "─".repeat(page.width - 3 - columns_of(title))
     ));
     for (plain, inked) in lines {
-        let space = inner.saturating_sub(plain.chars().count());
+        let space = inner.saturating_sub(columns_of(&plain));
         page.line(&format!("│ {inked}{} │", " ".repeat(space)));
     }
     page.line(&format!("└{}┘", "─".repeat(page.width - 2)));
@@ -103,16 +103,18 @@ struct Row {
 impl Row {
     /// One line where it fits, more where it does not, and the reason for the verdict below.
     fn cells(&self, width: usize) -> Vec<String> {
-        let verdict = format!("{:<12} {:>8}", self.word, self.ratio);
+        let verdict = format!("{} {:>8}", padded(&self.word, 12), self.ratio);
         let rest = format!("({})  {}", self.interval, self.blocks);
-        let label_width = self.label_width;
-        let whole = format!("{:<label_width$}  {verdict}  {rest}", self.label);
+        let whole = format!(
+            "{}  {verdict}  {rest}",
+            padded(&self.label, self.label_width)
+        );
         let indented = |text: &str| {
             wrap(text, width - 4, 0, 0)
                 .into_iter()
                 .map(|line| format!("    {line}"))
         };
-        let mut lines = if whole.chars().count() <= width {
+        let mut lines = if columns_of(&whole) <= width {
             vec![whole]
         } else {
             let mut lines = vec![format!("  {verdict}")];
@@ -146,7 +148,7 @@ fn verdict_rows(summary: &Summary) -> Vec<Row> {
     }
     let label_width = rows
         .iter()
-        .map(|row| row.label.chars().count())
+        .map(|row| columns_of(&row.label))
         .max()
         .unwrap_or(0);
     for row in &mut rows {

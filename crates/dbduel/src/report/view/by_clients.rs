@@ -13,10 +13,10 @@ pub const HEADS: [&str; 8] = [
     "contender",
     "transactions/s",
     "mean latency",
-    "95 %",
-    "from the level before",
-    "gain over the first",
-    "ratio to the baseline",
+    "p95",
+    "change from previous level",
+    "ratio to first contender",
+    "verdict's ratio",
 ];
 
 /// One contender at one level.

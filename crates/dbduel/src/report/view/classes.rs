@@ -93,7 +93,7 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
             .collect(),
     });
     let limits = match style.has_limits {
-        true => " At least and limit are those of the specification, the limit for p90.",
+        true => " At least, limit (of p90): from the specification.",
         false => "",
     };
     let reason = style
@@ -103,8 +103,8 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
         columns: style.row(&HEADS),
         levels: levels.collect(),
         note: format!(
-            "Share: of committed transactions.{limits} Ratio: the quantile of a typical slice ÷ that of {}, within blocks; \
-             lower is better. The classes of a contender share the error probability of its comparison.{reason}",
+            "Share: of committed transactions.{limits} Ratio: quantile of a typical slice ÷ that of {}, within blocks; lower \
+             is better. The classes of a contender share the error probability of its comparison.{reason}",
             summary.baseline
         ),
     })

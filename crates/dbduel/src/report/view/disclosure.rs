@@ -1,4 +1,4 @@
-//! What a reader must be told, by section: what the record has of it and what it lacks.
+//! The disclosure checklist by section: items that the record has and items that it lacks.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Contenders, machine, settings and course of the run as text.
+//! Contenders, machine, settings and progress of the run as text.
 
 use std::collections::BTreeMap;
 
@@ -61,16 +61,19 @@ fn loading(load: &LoadTime) -> [Entry; 3] {
     let per_second = load.rows as f64 / load.rows_s.max(f64::EPSILON);
     let per_row_us = 1e6 * load.cpu_s / load.rows.max(1) as f64;
     let rows = format!(
-        "{} rows in {}, {}/s, seen once; {}",
+        "{} rows in {}, {}/s, one observation; {}",
         words::count(load.rows),
         words::duration(load.rows_s),
         words::number(per_second),
         words::things(load.connections.into(), "connection"),
     );
     [
-        entry("loading its tables", rows),
-        entry("then indexes", words::duration(load.finish_s)),
-        entry("our processor time", format!("{per_row_us:.2} µs a row")),
+        entry("loading", rows),
+        entry("building indexes", words::duration(load.finish_s)),
+        entry(
+            "CPU of the load process",
+            format!("{per_row_us:.2} µs per row"),
+        ),
     ]
 }
 
@@ -138,7 +141,7 @@ fn sizes(size: Size) -> Vec<Entry> {
 
 pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts) -> ContenderView {
     let build = facts.build.as_ref();
-    let mut entries = vec![entry("server asked for", &facts.server)];
+    let mut entries = vec![entry("requested server", &facts.server)];
     if let Some(build) = build {
         let optional = |text: &Option<String>| text.clone().unwrap_or_default();
         let known = [
@@ -161,7 +164,7 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
         ));
     }
     if !facts.tables.is_empty() {
-        entries.push(entry("its tables", parameters(&facts.tables)));
+        entries.push(entry("table parameters", parameters(&facts.tables)));
     }
     if let Some(load) = &facts.load {
         entries.extend(loading(load));
@@ -245,10 +248,10 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
             host.transparent_huge_pages.clone(),
         ),
         (
-            "defragmented for them",
+            "huge page defragmentation",
             host.transparent_huge_pages_defrag.clone(),
         ),
-        ("started with", host.kernel_command_line.clone()),
+        ("kernel command line", host.kernel_command_line.clone()),
         ("clock source", host.clock_source.clone()),
         ("kernel settings", listed(&host.kernel_settings)),
         ("virtualisation", host.virtualisation.clone()),
@@ -294,16 +297,11 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
     ];
     let mut entries: Vec<Entry> = entries
         .into_iter()
-        .map(|(label, text)| {
-            entry(
-                label,
-                text.unwrap_or_else(|| "not shown by this machine".to_owned()),
-            )
-        })
+        .map(|(label, text)| entry(label, text.unwrap_or_else(|| "not available".to_owned())))
         .collect();
     let own = words::own_resolution(summary)
-        .unwrap_or_else(|| "not known; `dbduel selftest` measures it".to_owned());
-    entries.push(entry("the lab's own resolution here", own));
+        .unwrap_or_else(|| "unknown; `dbduel selftest` measures it".to_owned());
+    entries.push(entry("resolution of the lab", own));
     entries
 }
 
@@ -331,9 +329,9 @@ fn with_firmware(model: &str, host: &Host) -> String {
     format!("{model}{firmware}{}", named("driver", &host.disk_driver))
 }
 
-/// A write cache with what the disk can be told about it, as far as that is known.
+/// A write cache with the commands of the disk about it, as far as they are known.
 fn with_commands(cache: &str, host: &Host) -> String {
-    let told = |can: Option<bool>, name: &str| match can {
+    let listed = |can: Option<bool>, name: &str| match can {
         Some(true) => format!(", {name}"),
         Some(false) => format!(", no {name}"),
         None => String::new(),
@@ -343,8 +341,8 @@ fn with_commands(cache: &str, host: &Host) -> String {
         Some(bytes) => format!(", atomic writes up to {}", words::bytes(bytes)),
         None => String::new(),
     };
-    let forced = told(host.force_unit_access, "forced unit access");
-    format!("{cache}{forced}{}{atomic}", told(host.discard, "discard"))
+    let forced = listed(host.force_unit_access, "forced unit access");
+    format!("{cache}{forced}{}{atomic}", listed(host.discard, "discard"))
 }
 
 /// Whether load threads poll, as a part of a sentence.
@@ -352,7 +350,7 @@ fn polling(busy_poll_us: u32) -> String {
     match busy_poll_us {
         0 => String::new(),
         us => format!(
-            "busy polling (each wait polls for up to {} before it sleeps, which client CPU leaves out), ",
+            "busy polling (up to {} per wait, not in client CPU), ",
             words::latency(us.into())
         ),
     }
@@ -375,19 +373,19 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
     let digest = summary
         .record_digest
         .clone()
-        .unwrap_or_else(|| "none: no run on the record has ended".to_owned());
+        .unwrap_or_else(|| "none: no run has ended".to_owned());
     vec![
         entry("digest of the record", digest),
-        entry(
-            "experiment",
-            "experiment.toml of the record, byte for byte as it was given",
-        ),
+        entry("experiment", "experiment.toml of the record, an exact copy"),
         entry(
             "plan",
-            "plan.json of the record: every default resolved, every block drawn",
+            "plan.json of the record: all defaults resolved, all blocks drawn",
         ),
         entry("workload", &summary.workload.name),
-        entry("its parameters", parameters(&summary.workload.parameters)),
+        entry(
+            "workload parameters",
+            parameters(&summary.workload.parameters),
+        ),
         entry("seed", summary.seed.to_string()),
         entry("planned by", format!("dbduel {}", summary.planned_by)),
         entry("judged by", format!("dbduel {}", summary.judged_by)),
@@ -405,7 +403,7 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             match &load.server_io {
                 None => cores(&load.server_cores),
                 Some(limit) => format!(
-                    "{}; each may read {} and write as much",
+                    "{}; limit of each: read {} and write as much",
                     cores(&load.server_cores),
                     limit.label()
                 ),
@@ -422,9 +420,9 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             ),
         ),
         entry(
-            "course",
+            "progress",
             format!(
-                "{} of all servers; slices: {} finished, {} lost; blocks: {} complete, {} incomplete",
+                "{} of every server; slices: {} finished, {} lost; blocks: {} complete, {} incomplete",
                 words::things(run.epochs.into(), "start"),
                 run.slices_finished,
                 run.slices_lost,

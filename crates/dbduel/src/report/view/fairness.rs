@@ -136,7 +136,7 @@ pub fn line(summary: &Summary) -> Option<String> {
 fn because(audit: &Audit) -> String {
     let mut parts = audit.counted(Severity::Doubt);
     if parts.is_empty() {
-        parts.push("nothing above a note".to_owned());
+        parts.push("notes only".to_owned());
     }
     for contender in &audit.contenders {
         match audit.favours(&contender.name) {
@@ -154,10 +154,7 @@ fn because(audit: &Audit) -> String {
     }
     if !audit.about.is_empty() {
         let names: Vec<String> = audit.about.iter().map(|name| format!("`{name}`")).collect();
-        parts.push(format!(
-            "declared to be about {}",
-            words::joined_texts(&names)
-        ));
+        parts.push(format!("declared subject: {}", words::joined_texts(&names)));
     }
     parts.join(", ")
 }

@@ -96,15 +96,15 @@ pub(super) fn level(duel: &Duel) -> LevelView {
     let mut complete = words::things(duel.blocks_complete.into(), "block");
     if duel.blocks_incomplete > 0 {
         complete.push_str(&format!(
-            ", {} left out as incomplete",
+            ", {} incomplete and excluded",
             duel.blocks_incomplete
         ));
     }
     let without_interval = without_interval(duel);
     LevelView {
         why_without: match without_interval.len() {
-            1 => "Why one of these figures has no interval".to_owned(),
-            several => format!("Why {several} of these figures have no interval"),
+            1 => "1 figure without interval: reason".to_owned(),
+            several => format!("{several} figures without interval: reasons"),
         },
         without_interval,
         label: duel.label.clone(),
@@ -154,7 +154,7 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
             None => words::NOT_MEASURED.to_owned(),
             Some(stalls) if stalls.count == 0 => {
                 format!(
-                    "none; rarer than once in {} would be unseen",
+                    "none seen; those rarer than one per {} can be missed",
                     words::duration(stalls.unseen_if_rarer_than_s)
                 )
             }

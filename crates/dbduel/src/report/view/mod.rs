@@ -22,12 +22,12 @@ mod ratios;
 mod storage;
 mod verdicts;
 
-pub use by_clients::{ByClientsView, HEADS as BY_CLIENTS_HEADS};
+pub use by_clients::ByClientsView;
 pub use classes::{ClassText, ClassesView};
 pub use disclosure::DisclosureView;
 pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
-pub use figures::{COLUMNS, LevelView};
+pub use figures::LevelView;
 pub use findings::{FindingView, audit_doubts_left, caveats, severity};
 pub use orders::OrdersView;
 pub use pairs::PairsView;
@@ -40,8 +40,8 @@ use facts::{contender, host, reproduce, setting, when};
 use fairness::fairness;
 use figures::level;
 use findings::finding;
+pub use storage::StorageView;
 use storage::storage;
-pub use storage::{HEADS as STORAGE_HEADS, StorageView};
 use verdicts::verdicts;
 
 /// Differing settings that are shown at once; the rest is one click away.
@@ -78,7 +78,7 @@ pub struct View {
     pub pairs: Option<PairsView>,
     /// Whether the contest was fair.
     pub fairness: Option<FairnessView>,
-    /// What a reader must be told, by section.
+    /// The disclosure checklist, by section.
     pub disclosure: Vec<DisclosureView>,
     /// How much of it the record has.
     pub disclosed: String,
@@ -92,17 +92,23 @@ pub struct View {
     pub caveats_more: usize,
     /// Findings, heaviest first.
     pub findings: Vec<FindingView>,
+    /// Headings of the tables of figures.
+    pub columns: Vec<&'static str>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
     /// How many cells were in a steady state; empty when it is not known.
     pub courses: String,
-    /// What moved with each difference.
+    /// Resource differences.
     pub explanations: Vec<ExplanationView>,
-    /// What must be read with the explanations; empty where none compares anything.
+    /// The caveat of the explanations; empty where none compares anything.
     pub caution: String,
+    /// Headings of the table over load levels.
+    pub by_clients_heads: [&'static str; 8],
     /// Throughput over load levels; empty with fewer than two.
     pub by_clients: Vec<ByClientsView>,
-    /// What storage made of the changes.
+    /// Headings of the table of storage.
+    pub storage_heads: [&'static str; 10],
+    /// Writes and sizes.
     pub storage: Vec<StorageView>,
     /// What only the order-entry workload has.
     pub orders: Option<OrdersView>,
@@ -169,11 +175,14 @@ impl View {
                 .filter(|finding| finding.severity > Severity::Note)
                 .count(),
             findings: findings.iter().map(|one| finding(summary, one)).collect(),
+            columns: figures::COLUMNS.iter().map(|column| column.head).collect(),
             levels: summary.duels.iter().map(level).collect(),
             courses: words::courses(summary).unwrap_or_default(),
             explanations: views(summary),
             caution: caution(summary),
+            by_clients_heads: by_clients::HEADS,
             by_clients: by_clients(summary),
+            storage_heads: storage::HEADS,
             storage: storage(summary),
             orders: orders::orders(summary),
             classes: classes::classes(summary),

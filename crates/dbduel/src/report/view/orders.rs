@@ -72,9 +72,9 @@ pub fn orders(summary: &Summary) -> Option<OrdersView> {
 
 fn facts(part: &OrderEntry) -> Vec<Entry> {
     let pacing = if part.keying_and_think_times {
-        "on: terminals wait as people would"
+        "on"
     } else {
-        "off: every terminal enters its next transaction at once"
+        "off: no wait between transactions"
     };
     vec![
         entry("warehouses", words::count(part.warehouses)),
@@ -117,12 +117,12 @@ fn rolled_back(cell: &OrderCell) -> String {
     let orders = words::count(cell.new_orders);
     match cell.rolled_back {
         Some(count) if cell.new_orders > 0 => format!(
-            "{orders} New-Orders, {} of them rolled back on purpose",
+            "{orders} New-Orders, {} of them intended rollbacks",
             words::share(count as f64 / cell.new_orders as f64)
         ),
         Some(_) => "no New-Orders".to_owned(),
         None => {
-            format!("{orders} New-Orders, how many were rolled back on purpose is not recorded")
+            format!("{orders} New-Orders, intended rollbacks not recorded")
         }
     }
 }

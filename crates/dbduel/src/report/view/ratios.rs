@@ -32,7 +32,7 @@ pub struct RatioView {
     pub block_sd: String,
 }
 
-/// The rows, and the note below them. A reason for missing intervals that all such rows share is told once, there.
+/// The rows, and the note below them, which has a reason for missing intervals that all such rows share.
 pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
     let compared = || {
         let duels = summary.duels.iter();

@@ -14,10 +14,10 @@ pub const HEADS: [&str; 10] = [
     "write amplification",
     "transactions per TB written",
     "data on disk",
-    "of file size",
-    "of the baseline's",
+    "share of file size",
+    "ratio to the baseline",
     "data growth",
-    "data in place after",
+    "load time",
 ];
 
 /// One contender's row.
@@ -100,9 +100,9 @@ mod tests {
             growth_bytes: Some(0),
             ..Amplification::default()
         };
-        let told = cells(&read_only);
-        assert_eq!(told[..3], ["0", "–", "–"]);
-        assert_eq!(told[7], "0 B");
+        let shown = cells(&read_only);
+        assert_eq!(shown[..3], ["0", "–", "–"]);
+        assert_eq!(shown[7], "0 B");
         let unknown = cells(&Amplification::default());
         assert_eq!(unknown[..3], [words::NOT_MEASURED; 3]);
     }

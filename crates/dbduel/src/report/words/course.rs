@@ -1,7 +1,5 @@
 //! Whether cells were in a steady state, in words.
 
-use std::collections::BTreeSet;
-
 use super::figures::{ratio_interval, ratio_value};
 use super::share;
 use crate::judge::Summary;
@@ -22,7 +20,7 @@ pub fn course(course: &CellCourse) -> Option<String> {
     let late = course.transient.map(apart);
     let left_out = || {
         let late = late.as_ref();
-        late.map_or_else(String::new, |late| format!("; {late}, left out of this"))
+        late.map_or_else(String::new, |late| format!("; {late}, excluded"))
     };
     match course.state {
         SteadyState::Steady => Some(format!("steady: {}{}", change(), left_out())),
@@ -43,37 +41,31 @@ fn apart(transient: Transient) -> String {
     )
 }
 
-/// How many cells were steady, and why of some nothing is shown; `None` where nothing was asked.
+/// Counts of cells by steady state; `None` where the record has none.
 #[must_use]
 pub fn courses(summary: &Summary) -> Option<String> {
     let cells: Vec<&CellCourse> = cells(summary).collect();
     let count = |state| cells.iter().filter(|one| one.state == state).count();
     let mut text = format!(
-        "Steady, the halves of their slices shown to agree within {}: {} of {} cells",
+        "Steady state shown (halves of the slices agree within {}): {} of {} cells",
         share(CellCourse::TOLERANCE),
         count(SteadyState::Steady),
         cells.len(),
     );
     let late = cells.iter().filter(|one| one.transient.is_some()).count();
+    let too_few = cells.iter().filter(|one| {
+        one.state == SteadyState::NotShown && matches!(one.change, Figure::NotMeasured { .. })
+    });
+    let too_few = too_few.count();
     for (what, count) in [
         ("settled late", late),
         ("never settled", count(SteadyState::NeverSettled)),
-        ("neither is shown", count(SteadyState::NotShown)),
+        ("too noisy to tell", count(SteadyState::NotShown) - too_few),
+        ("too few slices", too_few),
     ] {
         if count > 0 {
             text.push_str(&format!("; {what}: {count}"));
         }
-    }
-    let not_shown = (cells.iter()).filter(|one| one.state == SteadyState::NotShown);
-    let reasons: BTreeSet<&str> = not_shown
-        .map(|one| match &one.change {
-            Figure::NotMeasured { .. } => "too few slices",
-            _ => "the scatter leaves it open",
-        })
-        .collect();
-    if !reasons.is_empty() {
-        let reasons: Vec<&str> = reasons.into_iter().collect();
-        text.push_str(&format!(" ({})", reasons.join(", or ")));
     }
     (!cells.is_empty()).then(|| format!("{text}."))
 }
@@ -115,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_spoken_of_where_something_is_shown() {
+    fn a_cell_has_a_course_where_something_is_shown() {
         let late = Some(Transient {
             slices: 4,
             ratio: 0.67,
@@ -132,7 +124,7 @@ mod tests {
                 cell(SteadyState::Steady, change(0.98, 1.02), late),
                 Some(
                     "steady: second half of the slices ±0.00 % (−2.0 % to +2.0 %); \
-                     the first 4 slices, 33 % ± 4 % lower, left out of this",
+                     the first 4 slices, 33 % ± 4 % lower, excluded",
                 ),
             ),
             (

@@ -1,6 +1,4 @@
-//! The contest in one sentence per contender, as one would say it to somebody who has not seen the table.
-//!
-//! What is decided comes first, with its size; what is not is said last and never hidden.
+//! The contest in one sentence per contender: decided levels first, with sizes, undecided ones last.
 
 use super::numbers::{multiple, ratio};
 use super::{RatioUnit, clients, joined, ratio_interval, share};
@@ -38,7 +36,13 @@ fn headline(summary: &Summary, contender: &str) -> String {
         .partition(|outcome| !matches!(outcome.verdict, Verdict::Undecided | Verdict::Void));
     let is_open: Vec<String> = open
         .iter()
-        .map(|outcome| format!("{} {}", outcome.verdict.word(), outcome.place))
+        .map(|outcome| {
+            let interval = match outcome.verdict {
+                Verdict::Undecided => outcome.interval(),
+                _ => String::new(),
+            };
+            format!("{} {}{interval}", outcome.verdict.word(), outcome.place)
+        })
         .collect();
     let Some((first, others)) = decided.split_first() else {
         return match is_open.as_slice() {
@@ -381,8 +385,8 @@ mod tests {
 
     #[test]
     fn a_single_size_has_its_interval_and_is_written_like_it() {
-        let estimated = |value, low, high| {
-            let mut summary = contest(&[(16, Faster, value)]);
+        let estimated = |verdict, value, low, high| {
+            let mut summary = contest(&[(16, verdict, value)]);
             summary.duels[0].comparisons[0].ratio = Figure::Estimated {
                 value,
                 low,
@@ -394,12 +398,16 @@ mod tests {
             headlines(&summary)
         };
         assert_eq!(
-            estimated(1.156, 1.122, 1.181),
+            estimated(Faster, 1.156, 1.122, 1.181),
             ["new is 15.6 % faster than old at 16 clients (+12.2 % to +18.1 %)"]
         );
         assert_eq!(
-            estimated(1.474, 1.05, 2.004),
+            estimated(Faster, 1.474, 1.05, 2.004),
             ["new is faster than old at 16 clients, with 1.47× its throughput (1.050× to 2.00×)"]
+        );
+        assert_eq!(
+            estimated(Undecided, 1.048, 0.924, 1.168),
+            ["The duel of new against old is undecided at 16 clients (−7.6 % to +16.8 %)"]
         );
     }
 

@@ -21,7 +21,7 @@ pub fn verdict(comparison: &Comparison) -> String {
 pub fn identical(summary: &Summary, contender: &str) -> Option<&'static str> {
     summary
         .is_identical_to_baseline(contender)
-        .then_some("identical contenders: a difference here is chance or the lab's fault")
+        .then_some("identical contenders: a difference is chance or an error of the lab")
 }
 
 /// A sign that carries the verdict without colour.
@@ -75,8 +75,8 @@ pub fn quantities_note(summary: &Summary) -> String {
     let comparisons = summary.contenders.len().saturating_sub(1).max(1);
     let alpha = (1.0 - summary.rule.confidence) / (comparisons * Quantity::ALL.len()) as f64;
     format!(
-        "Ratios to {} within blocks. Latency: the quantile of a typical slice. The {} quantities of a level share an \
-         error probability of {} of their own ({} each), at every moment of the run at once; lower is better.",
+        "Ratios to {} within blocks; lower is better. Latency: quantile of a typical slice. Error probability of the {} \
+         quantities of a level: {} in total, {} each, however often the run was checked.",
         summary.baseline,
         comparisons * Quantity::ALL.len(),
         share(1.0 - summary.rule.confidence),
@@ -92,10 +92,9 @@ pub fn pairs_note(summary: &Summary) -> String {
     let alpha = 1.0 - summary.rule.confidence;
     let quantities = Quantity::ALL.len();
     format!(
-        "Ratios within blocks, with intervals. A pair with {} is the verdict above, with its error probability. All \
-         statements about the throughput of the other pairs of a level ({pairs}) are right together with {} confidence ({} \
-         error probability each), and so are those about their {} latencies and costs ({} each). Latency: the quantile of \
-         a typical slice. CPU and bytes are per transaction.",
+        "Ratios within blocks. Pairs with {} are the verdicts above. Throughput of the other pairs of a level ({pairs}): \
+         {} joint confidence, {} error probability each; their {} latencies and costs likewise, {} each. Latency: \
+         quantile of a typical slice. CPU and bytes: per transaction.",
         summary.baseline,
         share(summary.rule.confidence),
         share(alpha / pairs as f64),
@@ -104,7 +103,7 @@ pub fn pairs_note(summary: &Summary) -> String {
     )
 }
 
-/// Who is ahead of whom at a level as far as it is decided: `a before b and c`.
+/// Who is ahead of whom at a level as far as it is decided: `a ranks above b and c`.
 #[must_use]
 pub fn ranking(duel: &Duel) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
@@ -129,26 +128,25 @@ pub fn ranking(duel: &Duel) -> Vec<String> {
     ranked.sort_by_key(|(_, beaten)| std::cmp::Reverse(beaten.len()));
     let lines = ranked
         .iter()
-        .map(|(name, beaten)| format!("{name} is before {}", joined(beaten)));
+        .map(|(name, beaten)| format!("{name} ranks above {}", joined(beaten)));
     lines.collect()
 }
 
-/// What the lab can tell apart on the machine of a run, in one sentence without its end; `None` when
-/// that was not known before the run.
+/// The smallest difference that the lab detects on the machine of a run; `None` when no self-test preceded the run.
 #[must_use]
 pub fn own_resolution(summary: &Summary) -> Option<String> {
     let test = summary.self_test.as_ref()?;
     let reached = test.resolution.last()?;
     let null = test.null_server.as_ref().map_or_else(String::new, |null| {
         format!(
-            "; the load process alone takes {} of CPU per transaction ({} to {})",
+            "; load process alone: {} of CPU per transaction ({} to {})",
             latency(null.client_cpu_us_per_transaction),
             latency(null.low_us),
             latency(null.high_us)
         )
     });
     Some(format!(
-        "two equal contenders are told apart from a difference of ±{} after {:.1} min ({} confidence; {}, {}, {}; {}){null}",
+        "±{} between two equal contenders after {:.1} min ({} confidence; {}, {}, {}; {}){null}",
         share(reached.half_width),
         reached.minutes,
         share(test.confidence),

@@ -1,17 +1,17 @@
-//! Which costs get a sentence: few, none that says again what another has said, none that no transaction notices.
+//! Which costs get a sentence: few, none that another sentence covers, none too small to matter.
 
 use std::collections::BTreeMap;
 
 use super::is_certain;
 use crate::judge::explain::{Cost, Division, Doing, Explanation, Group, Latency, Moved, Unit};
 
-/// Costs that are spoken of; the table has all of them.
-const SPOKEN: usize = 7;
+/// Costs with a sentence; the table has all of them.
+const HIGHLIGHTS: usize = 7;
 
-/// Costs of one group that are spoken of.
-const SPOKEN_OF_GROUP: usize = 2;
+/// Costs of one group with a sentence.
+const HIGHLIGHTS_OF_GROUP: usize = 2;
 
-/// Costs, and those that tell the same from another side: what the server writes is most of what reaches the disk.
+/// Costs, and those that cover them: writes of the server are most of the writes that reach the disk.
 const SUBSUMED_BY: &[(&str, &str)] = &[
     ("server-cpu-user", "server-cpu"),
     ("server-cpu-system", "server-cpu"),
@@ -31,11 +31,11 @@ const SUBSUMED_BY: &[(&str, &str)] = &[
     ("row-lock-waits", "row-lock-time"),
 ];
 
-/// Costs that are one fact seen from several places: a sync of a file makes the disk flush its cache. They share a sentence
-/// where they moved in one direction.
+/// Costs with one cause, such as the disk cache flush after a sync. They share a sentence where they moved in one
+/// direction.
 const ONE_FACT: &[&[&str]] = &[&["redo-syncs", "data-syncs", "disk-flushes"]];
 
-/// Costs that a part of the latency tells already, when that part got certainly shorter or longer with them.
+/// Costs that a part of the latency covers, when that part changed beyond its interval in the same direction.
 const IN_LATENCY: &[(&str, Doing)] = &[
     ("connection-cpu", Doing::Running),
     ("server-run-queue", Doing::Runnable),
@@ -44,19 +44,19 @@ const IN_LATENCY: &[(&str, Doing)] = &[
     ("client-run-queue", Doing::ClientRunnable),
 ];
 
-/// Counts of waits, which are never too rare to be told.
+/// Counts of waits, which are never negligible.
 const WAITS: &[&str] = &["free-page-waits", "redo-waits", "row-lock-waits"];
 
 /// A cost that has a sentence, and those that share it.
-pub(super) struct SpokenCost<'e> {
+pub(super) struct Highlight<'e> {
     pub(super) cost: &'e Cost,
     pub(super) joined: Vec<&'e Cost>,
 }
 
-/// The costs that are worth a sentence: what moved, the most telling first, and few of each group, because
-/// details of one group mostly repeat each other.
-pub(super) fn select_highlights(explanation: &Explanation) -> Vec<SpokenCost<'_>> {
-    let said_by_latency = |cost: &Cost| match &explanation.latency {
+/// The costs with a sentence: those that moved, the largest first, and few of each group, because details of one
+/// group mostly repeat each other.
+pub(super) fn select_highlights(explanation: &Explanation) -> Vec<Highlight<'_>> {
+    let covered_by_latency = |cost: &Cost| match &explanation.latency {
         Latency::Divided(division) => IN_LATENCY
             .iter()
             .any(|(id, doing)| *id == cost.resource && part_moved(division, *doing, cost.moved)),
@@ -66,21 +66,20 @@ pub(super) fn select_highlights(explanation: &Explanation) -> Vec<SpokenCost<'_>
         .moved
         .iter()
         .map(|&index| &explanation.costs[index])
-        .filter(|cost| !is_trifle(cost) && !said_by_latency(cost))
+        .filter(|cost| !is_negligible(cost) && !covered_by_latency(cost))
         .collect();
     let (heads, joined) = joined(candidates);
-    let mut spoken = Spoken::default();
+    let mut selection = Selection::default();
     for cost in &heads {
-        spoken.add(cost, &heads);
+        selection.add(cost, &heads);
     }
-    let is_spoken_of = |cost: &&Cost| spoken.has(cost);
-    let select_highlights = heads.into_iter().filter(is_spoken_of);
-    select_highlights
+    let selected = heads.into_iter().filter(|cost| selection.has(cost));
+    selected
         .map(|cost| {
             let with_it = joined
                 .iter()
                 .filter(|(head, _)| head.resource == cost.resource);
-            SpokenCost {
+            Highlight {
                 cost,
                 joined: with_it.map(|(_, other)| *other).collect(),
             }
@@ -88,7 +87,7 @@ pub(super) fn select_highlights(explanation: &Explanation) -> Vec<SpokenCost<'_>
         .collect()
 }
 
-/// The costs without those that are one fact with an earlier one, and these with that earlier one.
+/// The costs without those that share a sentence with an earlier one, and these with that earlier one.
 fn joined(candidates: Vec<&Cost>) -> (Vec<&Cost>, Vec<(&Cost, &Cost)>) {
     let mut heads: Vec<&Cost> = Vec::new();
     let mut joined = Vec::new();
@@ -106,22 +105,22 @@ fn joined(candidates: Vec<&Cost>) -> (Vec<&Cost>, Vec<(&Cost, &Cost)>) {
     (heads, joined)
 }
 
-/// The costs that have their sentence.
+/// The costs selected so far.
 #[derive(Default)]
-struct Spoken<'e> {
+struct Selection<'e> {
     resources: Vec<&'e str>,
     by_group: BTreeMap<Group, usize>,
 }
 
-impl<'e> Spoken<'e> {
+impl<'e> Selection<'e> {
     fn has(&self, cost: &Cost) -> bool {
         self.resources.contains(&cost.resource.as_str())
     }
 
-    /// Adds `cost` if there is room, unless another of `candidates` that is spoken of, or can be, tells the same.
+    /// Adds `cost` if there is room, unless another of `candidates` that has or can have a sentence covers it.
     fn add(&mut self, cost: &'e Cost, candidates: &[&'e Cost]) {
         for other in candidates {
-            if tells(other, cost) {
+            if covers(other, cost) {
                 self.add(other, candidates);
                 if self.has(other) {
                     return;
@@ -130,15 +129,14 @@ impl<'e> Spoken<'e> {
         }
         let of_group = self.by_group.entry(cost.group).or_default();
         let is_new = !self.resources.contains(&cost.resource.as_str());
-        if is_new && *of_group < SPOKEN_OF_GROUP && self.resources.len() < SPOKEN {
+        if is_new && *of_group < HIGHLIGHTS_OF_GROUP && self.resources.len() < HIGHLIGHTS {
             *of_group += 1;
             self.resources.push(&cost.resource);
         }
     }
 }
 
-/// True when `other` tells the tale of `cost`.
-fn tells(other: &Cost, cost: &Cost) -> bool {
+fn covers(other: &Cost, cost: &Cost) -> bool {
     let is_of_it =
         |(id, general): &(&str, &str)| *id == cost.resource && *general == other.resource;
     SUBSUMED_BY.iter().any(is_of_it) && moved_alike(cost, other)
@@ -165,8 +163,8 @@ fn part_moved(division: &Division, doing: Doing, moved: Moved) -> bool {
     })
 }
 
-/// So little of it on both sides that no transaction notices; a wait is never too rare to be told.
-pub(super) fn is_trifle(cost: &Cost) -> bool {
+/// So little of it on both sides that it cannot matter to a transaction; a wait always can.
+pub(super) fn is_negligible(cost: &Cost) -> bool {
     let least = match (cost.unit, cost.is_level) {
         _ if WAITS.contains(&cost.resource.as_str()) => return false,
         (Unit::Microseconds, _) => 1.0,
@@ -189,8 +187,8 @@ mod tests {
     use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::rows::ReadingRow;
 
-    /// What is told of a duel in which the disk sees `factor` times what the server writes, or not at all.
-    fn told(disk_factor: Option<[f64; 2]>) -> Vec<String> {
+    /// Resources with a sentence, of a duel in which the disk writes `factor` times what the server writes, or nothing.
+    fn highlighted(disk_factor: Option<[f64; 2]>) -> Vec<String> {
         let mut record = Scenario::duel()
             .observed(Observation::doublewrite())
             .record();
@@ -211,23 +209,26 @@ mod tests {
         let of_disk: Vec<ReadingRow> = of_disk.collect();
         record.readings.extend(of_disk);
         let (summary, _) = summarise(&record);
-        let spoken = select_highlights(&summary.explanations[0]);
-        spoken.iter().map(|one| one.cost.resource.clone()).collect()
+        let highlights = select_highlights(&summary.explanations[0]);
+        highlights
+            .iter()
+            .map(|one| one.cost.resource.clone())
+            .collect()
     }
 
     #[test]
-    fn what_the_disk_sees_is_told_where_it_is_another_tale_than_the_servers() {
-        let alone = told(None);
+    fn writes_of_the_disk_have_a_sentence_where_they_differ_from_the_servers() {
+        let alone = highlighted(None);
         assert!(alone.contains(&"server-written".to_owned()), "{alone:?}");
-        assert_eq!(told(Some([1.0, 1.0])), alone);
-        let apart = told(Some([1.0, 4.0]));
+        assert_eq!(highlighted(Some([1.0, 1.0])), alone);
+        let apart = highlighted(Some([1.0, 4.0]));
         assert!(apart.contains(&"disk-written".to_owned()), "{apart:?}");
     }
 
     #[test]
-    fn what_the_latency_says_is_not_said_again_as_a_cost() {
-        // Connections run 8 % shorter there, which the latency tells as running in the server.
-        assert!(!told(None).contains(&"connection-cpu".to_owned()));
+    fn costs_that_the_latency_covers_have_no_sentence() {
+        // Connections run 8 % shorter there, which the latency has as running in the server.
+        assert!(!highlighted(None).contains(&"connection-cpu".to_owned()));
     }
 
     #[test]
@@ -241,15 +242,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_by_what_it_tells_itself() {
+    fn no_cost_covers_itself() {
         for (start, _) in SUBSUMED_BY {
-            let mut tellers = vec![*start];
+            let mut covering = vec![*start];
             for _ in 0..SUBSUMED_BY.len() {
-                let of_them = |(id, _): &&(&str, &str)| tellers.contains(id);
+                let of_them = |(id, _): &&(&str, &str)| covering.contains(id);
                 let next = SUBSUMED_BY.iter().filter(of_them).map(|(_, other)| *other);
-                tellers = next.collect();
+                covering = next.collect();
             }
-            assert_eq!(tellers, Vec::<&str>::new(), "`{start}`");
+            assert_eq!(covering, Vec::<&str>::new(), "`{start}`");
         }
     }
 
@@ -274,8 +275,8 @@ mod tests {
                 of("data-syncs", Group::Log, Moved::Less),
             ];
             explanation.moved = vec![0, 1, 2];
-            let spoken = select_highlights(&explanation).into_iter();
-            spoken
+            let highlights = select_highlights(&explanation).into_iter();
+            highlights
                 .map(|one| (one.cost.resource.clone(), one.joined.len()))
                 .collect()
         };
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_cost_would_tell_is_told_where_that_gets_no_sentence() {
+    fn a_covered_cost_has_a_sentence_where_the_covering_one_has_none() {
         let record = Scenario::duel()
             .observed(Observation::doublewrite())
             .record();
@@ -303,25 +304,28 @@ mod tests {
             group,
             ..template.clone()
         };
-        let mut told_of = |costs: Vec<Cost>| -> Vec<String> {
+        let mut highlighted_of = |costs: Vec<Cost>| -> Vec<String> {
             explanation.moved = (0..costs.len()).collect();
             explanation.costs = costs;
-            let spoken = select_highlights(&explanation);
-            spoken.iter().map(|one| one.cost.resource.clone()).collect()
+            let highlights = select_highlights(&explanation);
+            highlights
+                .iter()
+                .map(|one| one.cost.resource.clone())
+                .collect()
         };
         let (written, disk) = (
             of("server-written", Group::Storage),
             of("disk-written", Group::Disk),
         );
         assert_eq!(
-            told_of(vec![disk.clone(), written.clone()]),
+            highlighted_of(vec![disk.clone(), written.clone()]),
             ["server-written"]
         );
-        // Two of its group are told before it.
+        // Two of its group are before it.
         let others = ["server-read", "server-read-syncs"].map(|id| of(id, Group::Storage));
         let [one, two] = others;
         assert_eq!(
-            told_of(vec![one, two, written, disk]),
+            highlighted_of(vec![one, two, written, disk]),
             ["server-read", "server-read-syncs", "disk-written"]
         );
     }
