@@ -95,7 +95,6 @@ fn runs(text: &mut String, history: &History, series: &HistorySeries) {
     }
 }
 
-/// A ratio and its interval.
 fn ratio(figure: &Figure, unit: RatioUnit) -> String {
     let value = unit.value(figure);
     match figure.interval() {

@@ -8,10 +8,8 @@ use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, chart};
 use crate::judge::Summary;
 
-/// Width of the charts, pixels.
 const WIDTH: f64 = 900.0;
 
-/// The format.
 pub struct Markdown;
 
 #[derive(Serialize)]

@@ -5,7 +5,6 @@ use crate::judge::summary::{CellCourse, How, Scope};
 
 use super::words;
 
-/// The method as titled paragraphs.
 #[must_use]
 pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
     let Summary {

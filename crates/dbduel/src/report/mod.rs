@@ -36,10 +36,8 @@ pub struct Options {
     pub colour: bool,
 }
 
-/// A report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// The report itself.
     pub text: String,
     /// Files that it links to, to be written beside it.
     pub files: Vec<ExtraFile>,
@@ -48,13 +46,10 @@ pub struct Rendered {
 /// A file beside a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtraFile {
-    /// File name, without directories.
     pub name: String,
-    /// Content.
     pub text: String,
 }
 
-/// A kind of report.
 pub trait Format: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
@@ -62,11 +57,9 @@ pub trait Format: Sync {
     /// File name that such a report usually gets; `None` when it is meant for the terminal.
     fn file_name(&self) -> Option<&'static str>;
 
-    /// The report.
     fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered;
 }
 
-/// Every kind of report.
 pub const FORMATS: &[&dyn Format] = &[
     &terminal::Terminal,
     &html::Html,
@@ -78,6 +71,13 @@ pub const FORMATS: &[&dyn Format] = &[
 #[must_use]
 pub fn format(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)
+}
+
+/// The number of a contender, for colour and shape.
+fn number_of(summary: &Summary, contender: &str) -> usize {
+    let mut contenders = summary.contenders.iter();
+    let position = contenders.position(|facts| facts.name == contender);
+    position.unwrap_or(0)
 }
 
 impl Rendered {

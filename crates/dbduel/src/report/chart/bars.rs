@@ -77,7 +77,6 @@ fn known_us(figure: &Figure) -> f64 {
     figure.value().unwrap_or(0.0)
 }
 
-/// The axis of the bars.
 struct Bars {
     plot: Plot,
     scale: Scale,

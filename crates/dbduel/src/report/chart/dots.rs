@@ -4,8 +4,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
-use super::curve::shape;
-use super::frame::{Plot, titled};
+use super::frame::{Plot, shape, titled};
 use super::names;
 use super::scale::{Scale, logarithmic_ticks};
 use super::style::{colour, legend, marker};
@@ -14,7 +13,6 @@ use super::svg::Anchor;
 /// Takes one figure out of the measures.
 type Row = fn(&Measures) -> &Figure;
 
-/// The rows of the chart.
 const ROWS: [(&str, Row); 6] = [
     ("mean", |measures| &measures.latency_us_mean),
     ("p50", |measures| &measures.latency_us_p50),

@@ -3,21 +3,17 @@
 use crate::judge::summary::Figure;
 use crate::report::words;
 
-use super::curve::{aside, curve};
-use super::frame::{Plot, titled};
+use super::frame::{Plot, aside, curve, titled};
 use super::scale::{Scale, nice_end, ratio_ticks, ticks};
 use super::style::{colour, legend};
 use super::svg::{Anchor, Svg};
 
 /// What a chart over a factor shows.
 pub struct FactorChart<'a> {
-    /// Heading.
     pub title: &'a str,
     /// Unit of the values, for the corner.
     pub unit: &'a str,
-    /// Name of the factor.
     pub factor: &'a str,
-    /// Label of each level.
     pub labels: Vec<String>,
     /// The levels as ascending numbers from above zero; absent when they have none.
     pub sizes: Option<Vec<f64>>,

@@ -9,7 +9,6 @@ use super::number_of;
 use super::style::{CHARACTER, colour, fitted};
 use super::svg::Anchor;
 
-/// Height of a frame.
 const ROW: f64 = 17.0;
 /// Narrower frames are not drawn, and narrower ones than this have no name.
 const WIDTH_MIN: f64 = 0.7;

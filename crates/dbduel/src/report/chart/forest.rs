@@ -64,10 +64,8 @@ struct Forest<'a> {
     is_narrow: bool,
     /// True when levels stand above their rows, because rows are named after contenders.
     has_heads: bool,
-    /// Height of a row, pixels.
     row: f64,
     plot: Plot,
-    /// Ends of the axis.
     range: (f64, f64),
     scale: Scale,
 }

@@ -1,7 +1,9 @@
-//! The parts that charts share: axes with their lines and labels.
+//! The parts that charts share: axes with their lines and labels, and curves with intervals.
 
 use super::scale::{Scale, logarithmic_ticks};
-use super::svg::{Anchor, Svg};
+use super::style::{colour, marker};
+use super::svg::{Anchor, Svg, polyline};
+use crate::judge::summary::Figure;
 use crate::report::words;
 
 /// Average width of a character of the small texts, pixels.
@@ -21,24 +23,18 @@ pub fn titled(width: f64, title: &str, note: &str) -> Svg {
 /// The rectangle that data are drawn in, pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Plot {
-    /// Left edge.
     pub left: f64,
-    /// Top edge.
     pub top: f64,
-    /// Right edge.
     pub right: f64,
-    /// Bottom edge.
     pub bottom: f64,
 }
 
 impl Plot {
-    /// From left to right.
     #[must_use]
     pub fn width(&self) -> f64 {
         self.right - self.left
     }
 
-    /// From top to bottom.
     #[must_use]
     pub fn height(&self) -> f64 {
         self.bottom - self.top
@@ -134,4 +130,54 @@ pub fn are_touching((one, text): (f64, &str), (other, other_text): (f64, &str)) 
 pub fn inside(svg: &Svg, x: f64, text: &str) -> f64 {
     let half = half_width(text);
     x.min(svg.width() - half).max(half)
+}
+
+/// Distance between curves at one place, so that intervals do not hide each other, pixels.
+const ASIDE: f64 = 6.0;
+
+/// How far curve number `index` of `count` is moved from its places, pixels.
+#[must_use]
+pub fn aside(index: usize, count: usize) -> f64 {
+    (index as f64 - count.saturating_sub(1) as f64 / 2.0) * ASIDE
+}
+
+/// The class of a mark: hollow where the value has no interval.
+#[must_use]
+pub fn shape(figure: &Figure) -> &'static str {
+    match figure.interval() {
+        Some(_) => "mark",
+        None => "hollow",
+    }
+}
+
+/// Draws the curve. `height` is the pixel of a value, and `title` what is said of a place by its number and value;
+/// the line breaks where nothing was measured.
+pub fn curve(
+    svg: &mut Svg,
+    contender: usize,
+    places: &[(f64, Option<&Figure>)],
+    height: impl Fn(f64) -> f64,
+    title: impl Fn(usize, &Figure, f64) -> String,
+) {
+    let class = colour(contender);
+    let line = places.iter().map(|(x, figure)| {
+        let value = figure.and_then(Figure::value);
+        (*x, value.map_or(f64::NAN, &height))
+    });
+    svg.path(&polyline(line), &format!("curve {class}"), "");
+    for (index, (x, figure)) in places.iter().enumerate() {
+        let Some((figure, value)) = figure.and_then(|figure| Some((figure, figure.value()?)))
+        else {
+            continue;
+        };
+        if let Some((low, high)) = figure.interval() {
+            let (low, high) = (height(low), height(high));
+            svg.line((*x, low), (*x, high), &format!("whisker thin {class}"));
+        }
+        svg.path(
+            &marker(contender, (*x, height(value)), 4.5),
+            &format!("{} {class}", shape(figure)),
+            &title(index, figure, value),
+        );
+    }
 }

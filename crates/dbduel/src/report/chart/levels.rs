@@ -6,8 +6,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::report::words;
 
-use super::curve::{aside, curve};
-use super::frame::{Plot, titled};
+use super::frame::{Plot, aside, curve, titled};
 use super::names;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::legend;
@@ -16,7 +15,6 @@ use super::svg::{Anchor, Svg};
 /// What a chart over the load levels shows.
 #[derive(Clone, Copy)]
 pub struct LevelChart {
-    /// Heading.
     pub title: &'static str,
     /// The figure, and how many of its units make one of the axis.
     pub figure: fn(&Measures) -> &Figure,

@@ -7,7 +7,6 @@
 
 mod bars;
 mod blocks;
-mod curve;
 mod dots;
 mod factor;
 mod flame;
@@ -44,6 +43,7 @@ pub use svg::{Svg, escape};
 pub use tradeoff::throughput_against_latency;
 pub use waterfall::waterfall;
 
+use super::number_of;
 use crate::judge::Summary;
 
 fn names(summary: &Summary) -> Vec<&str> {
@@ -59,12 +59,4 @@ fn name_of(summary: &Summary, contender: usize) -> &str {
         .contenders
         .get(contender)
         .map_or("", |facts| facts.name.as_str())
-}
-
-fn number_of(summary: &Summary, contender: &str) -> usize {
-    summary
-        .contenders
-        .iter()
-        .position(|facts| facts.name == contender)
-        .unwrap_or(0)
 }

@@ -82,7 +82,6 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
     ))
 }
 
-/// Time across and throughput upwards.
 struct Axes {
     plot: Plot,
     time: Scale,

@@ -13,7 +13,6 @@ use super::svg::{Anchor, Svg};
 
 /// A slice is at least this wide, so that the alternation can be seen.
 const SLICE_PX: f64 = 5.0;
-/// Height of a lane.
 const LANE: f64 = 22.0;
 
 /// Draws the strip, of the first slices only when all do not fit; `None` before the first slice.

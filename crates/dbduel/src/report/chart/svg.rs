@@ -28,11 +28,8 @@ pub fn escape(text: &str) -> String {
 /// Where a text is tied to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// The text starts there.
     Start,
-    /// The text is centred there.
     Middle,
-    /// The text ends there.
     End,
 }
 
@@ -53,13 +50,11 @@ impl Svg {
         }
     }
 
-    /// Width of the drawing.
     #[must_use]
     pub fn width(&self) -> f64 {
         self.width
     }
 
-    /// A straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         let class = escape(class);
@@ -136,7 +131,6 @@ impl Svg {
         );
     }
 
-    /// Begins a group of shapes.
     pub fn begin_group(&mut self, class: &str) {
         let _ = writeln!(self.body, r#"<g class="{}">"#, escape(class));
     }

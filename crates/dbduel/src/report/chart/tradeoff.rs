@@ -33,7 +33,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         .map(|(_, us)| *us)
         .fold(f64::INFINITY, f64::min);
     let slowest = points.iter().map(|(_, us)| *us).fold(0.0, f64::max);
-    let mut svg = titled(width, "Throughput against 95 % latency", "");
+    let mut svg = titled(width, "Throughput against p95 latency", "");
     svg.text(
         (width, 14.0),
         Anchor::End,
@@ -74,7 +74,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
                 place,
                 4.5,
                 &format!(
-                    "{} at {}: {}/s, 95 % within {}",
+                    "{} at {}: {}/s, p95 {}",
                     measures.contender,
                     duel.label,
                     words::number(*rate),
@@ -92,6 +92,6 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
     plot.axis(&mut svg, "transactions/s; numbers at the marks are clients");
     Some(svg.finish(
         plot.bottom + 36.0,
-        "Throughput against 95 % latency, one mark per number of clients",
+        "Throughput against p95 latency, one mark per number of clients",
     ))
 }

@@ -8,6 +8,7 @@ mod sentences;
 
 use serde::Serialize;
 
+use super::number_of;
 use super::words::{self, RatioUnit};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
@@ -22,11 +23,9 @@ const CAUTION: &str = "Exploratory: not part of the verdict. Differences that oc
 pub struct ExplanationView {
     /// Name of the load level.
     pub level: String,
-    /// Name of the contender.
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// Name of the baseline.
     pub baseline: String,
     /// Sentences, the largest differences first.
     pub sentences: Vec<String>,
@@ -41,13 +40,9 @@ pub struct ExplanationView {
 pub struct RowView {
     /// Heading of the group that begins with this row, or empty.
     pub group: &'static str,
-    /// What it is.
     pub name: String,
-    /// Of the baseline.
     pub baseline: String,
-    /// Of the contender.
     pub contender: String,
-    /// Change with its interval.
     pub change: String,
     /// `less`, `more`, `same`, `unclear` or `unknown`; a constant is the `same`.
     pub moved: &'static str,
@@ -156,11 +151,7 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
     ExplanationView {
         level,
         contender: explanation.contender.clone(),
-        number: summary
-            .contenders
-            .iter()
-            .position(|facts| facts.name == explanation.contender)
-            .unwrap_or(0),
+        number: number_of(summary, &explanation.contender),
         baseline: summary.baseline.clone(),
         sentences: sentences(summary, explanation).all(),
         parts,

@@ -13,7 +13,6 @@ const NOTHING_DIFFERS: &str = "No observed resource differs beyond its interval.
 /// Parts of the latency that have a clause.
 const PARTS: usize = 3;
 
-/// The sentences of one explanation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sentences {
     /// What comes first: reservations and the time of a transaction.
@@ -32,7 +31,6 @@ impl Sentences {
     }
 }
 
-/// The sentences of one explanation.
 #[must_use]
 pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     if !explanation.has_enough_blocks() {

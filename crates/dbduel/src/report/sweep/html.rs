@@ -14,11 +14,9 @@ use crate::report::{chart, words};
 struct Page<'a> {
     view: &'a SweepView,
     style: String,
-    /// Charts of each curve.
     charts: Vec<Vec<Pair>>,
 }
 
-/// The page.
 pub fn page(summary: &SweepSummary, view: &SweepView) -> String {
     let page = Page {
         view,

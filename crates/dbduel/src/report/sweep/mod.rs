@@ -3,7 +3,6 @@
 //! Functions return what is to be written; all that they say is in the [`SweepSummary`].
 
 mod html;
-mod text;
 mod view;
 
 #[cfg(test)]
@@ -13,9 +12,10 @@ use std::collections::BTreeMap;
 
 use super::Options;
 use super::template::rendered;
+use super::terminal::{Ink, Page, clean, columns_of, padded};
 use crate::judge::records::sweep::SweepSummary;
 use crate::visible::{escaped_json, visible, visible_inked};
-use view::SweepView;
+use view::{CurveView, SweepView};
 
 /// A format of the report: name on the command line, file name beside the cells, and how it is made.
 pub struct SweepFormat {
@@ -27,7 +27,6 @@ pub struct SweepFormat {
 }
 
 impl SweepFormat {
-    /// The report.
     #[must_use]
     pub fn render(&self, summary: &SweepSummary, options: &Options) -> String {
         let text = (self.render)(summary, options);
@@ -43,7 +42,7 @@ pub const FORMATS: &[SweepFormat] = &[
     SweepFormat {
         name: "terminal",
         file_name: None,
-        render: |summary, options| text::terminal(&SweepView::of(summary), options),
+        render: |summary, options| terminal(&SweepView::of(summary), options),
     },
     SweepFormat {
         name: "html",
@@ -73,4 +72,53 @@ fn json(summary: &SweepSummary) -> String {
             .expect("the summary has string keys and no number that is not finite in JSON's sense")
             + "\n",
     )
+}
+
+fn terminal(view: &SweepView, options: &Options) -> String {
+    let mut page = Page::new(options);
+    let title = page.inked(Ink::Bold, &clean(&view.question));
+    page.line(&title);
+    for note in &view.notes {
+        page.wrapped(note);
+    }
+    for curve in &view.curves {
+        page.blank();
+        let title = page.inked(Ink::Bold, &clean(&curve.title));
+        page.line(&title);
+        table(&mut page, curve);
+        for sentence in &curve.sentences {
+            page.wrapped(sentence);
+        }
+    }
+    page.blank();
+    let title = page.inked(Ink::Bold, "Cells");
+    page.line(&title);
+    for cell in &view.cells {
+        let verdicts = match cell.verdicts.as_slice() {
+            [] => String::new(),
+            some => format!(": {}", some.join("; ")),
+        };
+        page.wrapped(&format!("{} ({}){verdicts}", cell.label, cell.state));
+    }
+    page.text
+}
+
+/// Columns as wide as their widest cell; numbers need no more.
+fn table(page: &mut Page, curve: &CurveView) {
+    let width = |column: usize| {
+        let rows = curve.rows.iter().chain([&curve.heads]);
+        rows.map(|row| columns_of(&clean(&row[column])))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..curve.heads.len()).map(width).collect();
+    for (number, row) in [&curve.heads].into_iter().chain(&curve.rows).enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&padded(&clean(cell), width + 2));
+        }
+        let ink = if number == 0 { Ink::Dim } else { Ink::Plain };
+        let line = page.inked(ink, line.trim_end());
+        page.line(&line);
+    }
 }

@@ -13,13 +13,10 @@ use crate::report::words::{self, RatioUnit};
 /// What every format says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SweepView {
-    /// The experiment's question.
     pub question: String,
-    /// When the plan was made.
     pub when: String,
     /// How far the sweep is, and what its intervals are.
     pub notes: Vec<String>,
-    /// One per curve.
     pub curves: Vec<CurveView>,
     /// Every cell in running order.
     pub cells: Vec<CellView>,
@@ -30,7 +27,6 @@ pub struct SweepView {
 pub struct CurveView {
     /// The factor, and what is held.
     pub title: String,
-    /// Headings of the columns.
     pub heads: Vec<String>,
     /// One row per level and contender.
     pub rows: Vec<Vec<String>>,
@@ -38,7 +34,6 @@ pub struct CurveView {
     pub sentences: Vec<String>,
 }
 
-/// One cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CellView {
     /// How people call it.
@@ -47,14 +42,12 @@ pub struct CellView {
     pub name: String,
     /// How far it is, and what it had since it was extended.
     pub state: String,
-    /// The verdicts, in words.
     pub verdicts: Vec<String>,
     /// True when there is a report to look at.
     pub has_report: bool,
 }
 
 impl SweepView {
-    /// The summary in words.
     pub fn of(summary: &SweepSummary) -> Self {
         Self {
             question: summary.question.clone(),

@@ -2,12 +2,11 @@
 //!
 //! Plain text of a given width; colour is an ornament that can be left out.
 
-mod classes;
 mod figures;
-mod orders;
 mod page;
 mod ratios;
 mod verdicts;
+mod workloads;
 
 use dbduel_record::event::{Finding, Severity};
 
@@ -20,10 +19,12 @@ use verdicts::verdict_box;
 
 use crate::judge::Summary;
 
+/// As wide as the label of a finding.
+const UNLABELLED: &str = "         ";
+const REMEDY: &str = "         → ";
 /// Notes that are listed; the rest is counted.
 const NOTES_MAX: usize = 6;
 
-/// The format.
 pub struct Terminal;
 
 impl Format for Terminal {
@@ -50,10 +51,10 @@ impl Format for Terminal {
         explanations(&mut page, summary);
         let view = View::new(summary, findings);
         if let Some(part) = &view.orders {
-            orders::orders(&mut page, part);
+            workloads::orders(&mut page, part);
         }
         if let Some(part) = &view.classes {
-            classes::classes(&mut page, part);
+            workloads::classes(&mut page, part);
         }
         list_findings(&mut page, findings);
         page.blank();
@@ -140,34 +141,19 @@ fn list_findings(page: &mut Page, findings: &[Finding]) {
             Severity::Note => Ink::Dim,
         };
         let label = format!("{sign} {word:<5}  ");
-        let lines = wrap(&clean(&finding.claim), page.width, 9, 9);
-        for (index, line) in lines.iter().enumerate() {
-            let start = if index == 0 {
-                page.inked(ink, &label)
-            } else {
-                " ".repeat(9)
-            };
-            page.line(&format!("{start}{line}"));
-        }
+        page.labelled((ink, &label), (Ink::Plain, &finding.claim));
         if finding.severity > Severity::Note {
-            for line in wrap(&format!("→ {}", clean(&finding.remedy)), page.width, 9, 11) {
-                let line = page.inked(Ink::Dim, &format!("         {line}"));
-                page.line(&line);
-            }
+            page.labelled((Ink::Dim, REMEDY), (Ink::Dim, &finding.remedy));
         }
     }
     if left > 0 {
         let more = format!(
             "{left} more doubts of the audit: see the HTML page, or `dbduel audit` the record"
         );
-        for line in wrap(&more, page.width, 9, 9) {
-            page.line(&format!("         {line}"));
-        }
+        page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
     }
     if notes > NOTES_MAX {
-        page.line(&format!(
-            "         {} more notes on the HTML page",
-            notes - NOTES_MAX
-        ));
+        let more = format!("{} more notes on the HTML page", notes - NOTES_MAX);
+        page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
     }
 }

@@ -14,7 +14,6 @@ const WIDTH_MIN: usize = 40;
 /// Wider lines are hard to read.
 const WIDTH_MAX: usize = 120;
 
-/// Text under construction.
 pub(in crate::report) struct Page {
     pub(in crate::report) text: String,
     pub(super) width: usize,
@@ -69,7 +68,6 @@ impl Page {
         self.inked_lines(Ink::Plain, text);
     }
 
-    /// As [`Page::wrapped`], in an ink.
     pub(in crate::report) fn inked_lines(&mut self, ink: Ink, text: &str) {
         for line in wrap(&clean(text), self.width, 0, 0) {
             let line = self.inked(ink, &line);
@@ -77,12 +75,22 @@ impl Page {
         }
     }
 
-    /// A text as an item of a list, its lines below each other.
-    pub(in crate::report) fn item(&mut self, text: &str) {
-        for (index, line) in wrap(&clean(text), self.width, 2, 2).iter().enumerate() {
-            let start = if index == 0 { "- " } else { "  " };
-            self.line(&format!("{start}{line}"));
+    /// A text beside its label, its lines below each other.
+    pub(super) fn labelled(&mut self, (ink, label): (Ink, &str), (text_ink, text): (Ink, &str)) {
+        let indent = columns_of(label);
+        let lines = wrap(&clean(text), self.width, indent, indent);
+        for (index, line) in lines.iter().enumerate() {
+            let start = match index {
+                0 => self.inked(ink, label),
+                _ => " ".repeat(indent),
+            };
+            self.line(&format!("{start}{}", self.inked(text_ink, line)));
         }
+    }
+
+    /// A text as an item of a list.
+    pub(super) fn item(&mut self, text: &str) {
+        self.labelled((Ink::Plain, "- "), (Ink::Plain, text));
     }
 }
 

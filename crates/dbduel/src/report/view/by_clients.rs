@@ -7,7 +7,6 @@ use crate::judge::Summary;
 use crate::judge::summary::{Duel, Measures};
 use crate::report::words::{self, RatioUnit};
 
-/// Headings of the table.
 pub const HEADS: [&str; 8] = [
     "load",
     "contender",
@@ -19,14 +18,10 @@ pub const HEADS: [&str; 8] = [
     "verdict's ratio",
 ];
 
-/// One contender at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct ByClientsView {
-    /// Name of the level.
     pub level: String,
-    /// Name of the contender.
     pub contender: String,
-    /// Number, for colour and shape.
     pub number: usize,
     /// True for the first row of a level.
     pub is_first: bool,

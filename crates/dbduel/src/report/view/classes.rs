@@ -2,42 +2,33 @@
 
 use serde::Serialize;
 
-use super::ratios::{looks, number_of};
+use super::ratios::looks;
 use crate::judge::Summary;
 use crate::judge::classes::{ClassCell, ClassFigures, ErrorCode};
 use crate::judge::summary::{Change, Figure, QuantityComparison};
+use crate::report::number_of;
 use crate::report::words::{self, RatioUnit};
 
 /// The tables of a workload with several classes.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassesView {
-    /// Headings of all tables.
     pub columns: Vec<&'static str>,
-    /// One entry per load level.
     pub levels: Vec<ClassesLevel>,
-    /// What the columns mean.
     pub note: String,
 }
 
-/// One load level.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassesLevel {
-    /// Name of the level.
     pub label: String,
-    /// One entry per contender.
     pub cells: Vec<ClassesCell>,
 }
 
-/// One contender at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassesCell {
-    /// Name.
     pub contender: String,
-    /// Number, for colour and shape.
     pub number: usize,
     /// A row per class, its texts in the order of [`ClassesView::columns`].
     pub rows: Vec<Vec<ClassText>>,
-    /// Errors by code.
     pub errors: String,
 }
 

@@ -12,31 +12,21 @@ use crate::judge::Summary;
 use crate::judge::summary::{ContenderFacts, SettingDifference};
 use crate::report::words;
 
-/// One contender.
 #[derive(Debug, Clone, Serialize)]
 pub struct ContenderView {
-    /// Name.
     pub name: String,
-    /// Number, for colour and shape.
     pub number: usize,
-    /// True for the baseline.
     pub is_baseline: bool,
-    /// Product and version as found.
     pub version: String,
-    /// Facts about it.
     pub facts: Vec<Entry>,
-    /// Settings asked for.
     pub settings: Vec<Entry>,
 }
 
-/// One setting that differs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SettingView {
-    /// Name of the variable.
     pub name: String,
     /// True when the experiment set it.
     pub is_asked_for: bool,
-    /// Value per contender.
     pub values: Vec<String>,
 }
 

@@ -11,14 +11,12 @@ use crate::report::words;
 /// Values of a side that are shown; all are in the JSON.
 const READS_SHOWN: usize = 4;
 
-/// The audit of a contest.
 #[derive(Debug, Clone, Serialize)]
 pub struct FairnessView {
     /// `fair`, `doubtful`, `unfair` or `not comparable`.
     pub grade: &'static str,
     /// A name for its colour: `fair`, `doubt` or `void`.
     pub tone: &'static str,
-    /// A sign for it.
     pub sign: &'static str,
     /// What it rests on, a clause.
     pub because: String,
@@ -38,20 +36,15 @@ pub struct FairnessView {
     pub unused_waivers: Vec<Entry>,
 }
 
-/// A finding of the audit.
 #[derive(Debug, Clone, Serialize)]
 pub struct AuditView {
     /// `void`, `doubt` or `note`.
     pub severity: &'static str,
-    /// A sign for the severity.
     pub sign: &'static str,
     /// Class and rule: `P3 flush.threads`.
     pub rule: String,
-    /// The claim.
     pub claim: String,
-    /// Why it matters.
     pub why: String,
-    /// What to do.
     pub remedy: String,
     /// Contender that gains by it; empty where that is not known.
     pub favours: String,
@@ -66,11 +59,8 @@ pub struct AuditView {
 pub struct DifferenceView {
     /// Class and title.
     pub fact: String,
-    /// The other contender.
     pub contender: String,
-    /// The baseline's value.
     pub baseline: String,
-    /// The other's.
     pub value: String,
 }
 

@@ -5,16 +5,12 @@ use serde::Serialize;
 use crate::judge::summary::{Duel, Figure, How, Measures};
 use crate::report::words;
 
-/// The figures of one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct LevelView {
-    /// Name of the level.
     pub label: String,
     /// Blocks that count and those that do not.
     pub blocks: String,
-    /// One row per contender.
     pub rows: Vec<MeasuresView>,
-    /// Heading of the list below.
     pub why_without: String,
     /// Why some of the figures have no interval.
     pub without_interval: Vec<String>,
@@ -23,21 +19,16 @@ pub struct LevelView {
 /// The figures of one contender at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct MeasuresView {
-    /// Name.
     pub contender: String,
-    /// Number, for colour and shape.
     pub number: usize,
     /// Figures in the order of [`COLUMNS`].
     pub figures: Vec<FigureView>,
-    /// Committed, failed, retried.
     pub outcomes: String,
-    /// The stall ledger.
     pub stalls: String,
     /// Whether it was in a steady state; absent where nothing is shown.
     pub course: Option<String>,
 }
 
-/// One figure.
 #[derive(Debug, Clone, Serialize)]
 pub struct FigureView {
     /// Value, or that there is none.
@@ -50,7 +41,6 @@ pub struct FigureView {
 
 /// A column of the tables of figures.
 pub struct Column {
-    /// Heading.
     pub head: &'static str,
     figure: fn(&Measures) -> &Figure,
     text: fn(f64) -> String,

@@ -1,27 +1,23 @@
-//! Findings as text, and which of them stand beside the verdicts.
+//! Findings as text, which of them are beside the verdicts, and the disclosure checklist.
 
 use dbduel_record::event::{Finding, Severity};
 use serde::Serialize;
 
+use super::{Entry, entry};
 use crate::judge::{self, Summary};
 
 /// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
 const AUDIT_DOUBTS_SHOWN: usize = 5;
 
-/// One finding.
 #[derive(Debug, Clone, Serialize)]
 pub struct FindingView {
     /// `void`, `doubt` or `note`.
     pub severity: &'static str,
-    /// A sign for the severity.
     pub sign: &'static str,
-    /// Name of the rule.
     pub rule: String,
     /// Why the rule matters; empty when it says so itself.
     pub why: String,
-    /// The claim.
     pub claim: String,
-    /// The remedy.
     pub remedy: String,
 }
 
@@ -70,4 +66,50 @@ pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
 pub fn audit_doubts_left(findings: &[Finding]) -> usize {
     let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
     of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
+}
+
+/// A section of the disclosure checklist.
+#[derive(Debug, Clone, Serialize)]
+pub struct DisclosureView {
+    pub section: String,
+    /// Items that the record has.
+    pub present: Vec<String>,
+    /// Items that it lacks, each with the place where it would be.
+    pub missing: Vec<Entry>,
+}
+
+pub(super) fn disclosure(summary: &Summary) -> Vec<DisclosureView> {
+    let mut sections: Vec<DisclosureView> = Vec::new();
+    for item in &summary.disclosure {
+        if sections
+            .last()
+            .is_none_or(|last| last.section != item.section)
+        {
+            sections.push(DisclosureView {
+                section: item.section.clone(),
+                present: Vec::new(),
+                missing: Vec::new(),
+            });
+        }
+        let Some(section) = sections.last_mut() else {
+            continue;
+        };
+        if item.present {
+            section.present.push(item.item.clone());
+        } else {
+            section.missing.push(entry(&item.item, item.place.clone()));
+        }
+    }
+    sections
+}
+
+/// How much of it the record has.
+pub(super) fn disclosed(summary: &Summary) -> String {
+    let all = summary.disclosure.len();
+    let present = summary
+        .disclosure
+        .iter()
+        .filter(|item| item.present)
+        .count();
+    format!("{present} of {all} present, {} missing", all - present)
 }

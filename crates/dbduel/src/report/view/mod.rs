@@ -11,7 +11,6 @@ use crate::judge::Summary;
 
 mod by_clients;
 mod classes;
-mod disclosure;
 mod facts;
 mod fairness;
 mod figures;
@@ -24,22 +23,20 @@ mod verdicts;
 
 pub use by_clients::ByClientsView;
 pub use classes::{ClassText, ClassesView};
-pub use disclosure::DisclosureView;
 pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::LevelView;
-pub use findings::{FindingView, audit_doubts_left, caveats, severity};
+pub use findings::{DisclosureView, FindingView, audit_doubts_left, caveats, severity};
 pub use orders::OrdersView;
 pub use pairs::PairsView;
 pub use ratios::RatioView;
 pub use verdicts::VerdictView;
 
 use by_clients::by_clients;
-use disclosure::{disclosed, disclosure};
 use facts::{contender, host, reproduce, setting, when};
 use fairness::fairness;
 use figures::level;
-use findings::finding;
+use findings::{disclosed, disclosure, finding};
 pub use storage::StorageView;
 use storage::storage;
 use verdicts::verdicts;
@@ -49,26 +46,17 @@ const SETTINGS_SHOWN: usize = 24;
 /// Differing settings that are listed at all.
 const SETTINGS_MAX: usize = 600;
 
-/// A whole report as text.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// The experiment's question.
     pub question: String,
-    /// One sentence per contender.
     pub headlines: Vec<String>,
-    /// Name of the baseline.
     pub baseline: String,
-    /// The horizon, `±2 %`.
     pub horizon: String,
-    /// What the verdicts are about.
     pub scope: String,
-    /// The confidence, `95 %`.
     pub confidence: String,
     /// When the run began and how long it took.
     pub when: String,
-    /// Name of the workload.
     pub workload: String,
-    /// The verdicts, level by level.
     pub verdicts: Vec<VerdictView>,
     /// Latency and cost against the baseline, level by level.
     pub quantities: Vec<RatioView>,
@@ -76,9 +64,7 @@ pub struct View {
     pub quantities_note: String,
     /// Every two contenders, level by level; absent for a duel of two.
     pub pairs: Option<PairsView>,
-    /// Whether the contest was fair.
     pub fairness: Option<FairnessView>,
-    /// The disclosure checklist, by section.
     pub disclosure: Vec<DisclosureView>,
     /// How much of it the record has.
     pub disclosed: String,
@@ -90,7 +76,6 @@ pub struct View {
     pub caveats: Vec<FindingView>,
     /// How many of the audit are left to its own section.
     pub caveats_more: usize,
-    /// Findings, heaviest first.
     pub findings: Vec<FindingView>,
     /// Headings of the tables of figures.
     pub columns: Vec<&'static str>,
@@ -98,7 +83,6 @@ pub struct View {
     pub levels: Vec<LevelView>,
     /// How many cells were in a steady state; empty when it is not known.
     pub courses: String,
-    /// Resource differences.
     pub explanations: Vec<ExplanationView>,
     /// The caveat of the explanations; empty where none compares anything.
     pub caution: String,
@@ -108,39 +92,30 @@ pub struct View {
     pub by_clients: Vec<ByClientsView>,
     /// Headings of the table of storage.
     pub storage_heads: [&'static str; 10],
-    /// Writes and sizes.
     pub storage: Vec<StorageView>,
     /// What only the order-entry workload has.
     pub orders: Option<OrdersView>,
     /// Transaction classes, for workloads that have several.
     pub classes: Option<ClassesView>,
-    /// The contenders.
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
     pub settings: Vec<SettingView>,
     /// Settings that differ and are folded away.
     pub settings_more: Vec<SettingView>,
-    /// The machine.
     pub host: Vec<Entry>,
-    /// How figures came about.
     pub method: Vec<Entry>,
-    /// What was not measured.
     pub not_measured: Vec<String>,
     /// What it takes to run it again.
     pub reproduce: Vec<Entry>,
 }
 
-/// A label and its text.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// Label.
     pub label: String,
-    /// Text.
     pub text: String,
 }
 
 impl View {
-    /// The report on a summary.
     #[must_use]
     pub fn new(summary: &Summary, findings: &[Finding]) -> Self {
         let mut settings: Vec<SettingView> = summary

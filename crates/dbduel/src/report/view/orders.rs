@@ -3,44 +3,33 @@
 use serde::Serialize;
 
 use super::figures::how;
-use super::ratios::number_of;
 use super::{Entry, entry};
 use crate::judge::Summary;
 use crate::judge::order_entry::{OrderCell, OrderEntry};
-use crate::report::words;
+use crate::report::{number_of, words};
 
-/// The whole part.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrdersView {
     /// What must be said beside every figure.
     pub disclaimer: String,
-    /// How the clients worked.
     pub facts: Vec<Entry>,
-    /// One entry per load level.
     pub levels: Vec<OrdersLevel>,
 }
 
-/// One load level.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrdersLevel {
-    /// Name of the level.
     pub label: String,
-    /// One entry per contender.
     pub cells: Vec<OrdersCell>,
 }
 
-/// One contender at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrdersCell {
-    /// Name.
     pub contender: String,
-    /// Number, for colour and shape.
     pub number: usize,
     /// New-Orders per minute.
     pub nopm: String,
     /// Its interval, or why there is none.
     pub doubt: String,
-    /// How it was obtained.
     pub how: String,
     /// Lowest, middle and highest slice.
     pub slices: String,

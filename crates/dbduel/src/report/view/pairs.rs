@@ -2,20 +2,19 @@
 
 use serde::Serialize;
 
-use super::ratios::{NOT_COMPARED, number_of};
+use super::ratios::NOT_COMPARED;
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Duel, Figure, PairComparison, Quantity, QuantityComparison};
+use crate::report::number_of;
 use crate::report::words::{self, RatioUnit};
 
 /// Pairs that are named where several share a reason; more are counted.
 const NAMED: usize = 3;
 
-/// The pairs of all levels.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairsView {
     /// Headings of the compared things.
     pub heads: Vec<&'static str>,
-    /// The levels that have pairs.
     pub levels: Vec<PairLevelView>,
     /// Why some of the answers have no interval.
     pub without_interval: Vec<String>,
@@ -23,18 +22,14 @@ pub struct PairsView {
     pub note: String,
 }
 
-/// The pairs of one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairLevelView {
-    /// Name of the level.
     pub label: String,
-    /// One row per pair.
     pub rows: Vec<PairView>,
     /// Who is ahead of whom in throughput, as far as it is decided.
     pub ranking: Vec<String>,
 }
 
-/// One pair.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairView {
     /// Name of the contender whose ratios these are.
@@ -43,18 +38,14 @@ pub struct PairView {
     pub number: usize,
     /// Name of the one that it is compared with.
     pub against: String,
-    /// The other's number.
     pub against_number: usize,
-    /// One answer per heading.
     pub cells: Vec<PairCellView>,
 }
 
-/// One answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairCellView {
     /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
     pub answer: &'static str,
-    /// Sign and ratio.
     pub ratio: String,
     /// The interval, or that there is none.
     pub interval: String,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
+use crate::report::number_of;
 use crate::report::words::{self, RatioUnit};
 
 /// The class of looks of what was not compared.
@@ -12,19 +13,14 @@ pub(super) const NOT_COMPARED: &str = "not-compared";
 /// One ratio beside the verdict's.
 #[derive(Debug, Clone, Serialize)]
 pub struct RatioView {
-    /// Name of the level.
     pub level: String,
-    /// Name of the contender.
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// What is compared.
     pub what: String,
     /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
     pub answer: &'static str,
-    /// The answer with its sign.
     pub phrase: String,
-    /// The ratio.
     pub ratio: String,
     /// Its interval, or why there is none.
     pub interval: String,
@@ -101,13 +97,4 @@ pub(super) fn looks(change: Change) -> &'static str {
         Change::NotCompared => NOT_COMPARED,
         other => other.word(),
     }
-}
-
-/// The number of a contender, for colour and shape.
-pub(super) fn number_of(summary: &Summary, contender: &str) -> usize {
-    let position = summary
-        .contenders
-        .iter()
-        .position(|facts| facts.name == contender);
-    position.unwrap_or(0)
 }

@@ -6,7 +6,6 @@ use crate::judge::Summary;
 use crate::judge::explain::Amplification;
 use crate::report::words;
 
-/// Headings of the table.
 pub const HEADS: [&str; 10] = [
     "contender",
     "rows changed",
@@ -20,12 +19,9 @@ pub const HEADS: [&str; 10] = [
     "load time",
 ];
 
-/// One contender's row.
 #[derive(Debug, Clone, Serialize)]
 pub struct StorageView {
-    /// Name.
     pub contender: String,
-    /// Number, for colour and shape.
     pub number: usize,
     /// Cells in the order of [`HEADS`], without the name.
     pub cells: Vec<String>,

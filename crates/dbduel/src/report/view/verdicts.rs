@@ -4,14 +4,12 @@ use serde::Serialize;
 
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, PaidBy, Verdict};
+use crate::report::number_of;
 use crate::report::words::{self, RatioUnit};
 
-/// One verdict.
 #[derive(Debug, Clone, Serialize)]
 pub struct VerdictView {
-    /// Name of the level.
     pub level: String,
-    /// Name of the contender.
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
@@ -21,19 +19,14 @@ pub struct VerdictView {
     pub is_decided: bool,
     /// The verdict with its restriction.
     pub phrase: String,
-    /// A sign for the verdict.
     pub sign: &'static str,
-    /// The ratio.
     pub ratio: String,
     /// Its interval, or why there is none.
     pub interval: String,
-    /// Number of blocks.
     pub blocks: String,
     /// How it was decided, or why not.
     pub how: String,
-    /// Cross-checks of the ratio.
     pub checks: String,
-    /// What would overturn it.
     pub overturned_by: Vec<String>,
 }
 
@@ -53,15 +46,10 @@ fn verdict(
     comparison: &Comparison,
     unit: RatioUnit,
 ) -> VerdictView {
-    let number = summary
-        .contenders
-        .iter()
-        .position(|facts| facts.name == comparison.contender)
-        .unwrap_or(0);
     VerdictView {
         level: duel.label.clone(),
         contender: comparison.contender.clone(),
-        number,
+        number: number_of(summary, &comparison.contender),
         verdict: comparison.verdict.word(),
         is_decided: !matches!(comparison.verdict, Verdict::Undecided | Verdict::Void),
         phrase: words::verdict(comparison),

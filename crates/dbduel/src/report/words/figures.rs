@@ -20,7 +20,6 @@ const NOT_IN_THE_MIDDLE: &str = "running intersection of all looks";
 pub enum RatioUnit {
     /// Differences from one, in percent.
     Percent,
-    /// Multiples.
     Factor,
 }
 
@@ -39,7 +38,6 @@ impl RatioUnit {
         }
     }
 
-    /// A ratio in this unit.
     #[must_use]
     pub fn write(self, value: f64) -> String {
         match self {
@@ -165,7 +163,6 @@ pub fn latency_doubt(figure: &Figure) -> String {
     doubt(figure, |us| format!("{} {unit}", number(us / factor)))
 }
 
-/// The doubt about a rate.
 #[must_use]
 pub fn rate_doubt(figure: &Figure) -> String {
     doubt(figure, number)

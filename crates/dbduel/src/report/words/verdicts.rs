@@ -43,7 +43,6 @@ pub fn verdict_unit(summary: &Summary) -> RatioUnit {
     RatioUnit::of(comparisons.map(|comparison| &comparison.ratio))
 }
 
-/// What the verdicts are about.
 #[must_use]
 pub fn scope(summary: &Summary) -> String {
     match summary.scope {
