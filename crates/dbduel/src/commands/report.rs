@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::judge::Finding;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use dbduel_record::event::Finding;
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::{Record, RecordWriter};
 

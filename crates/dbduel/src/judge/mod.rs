@@ -11,12 +11,11 @@ pub mod classes;
 mod duel;
 mod evidence;
 pub mod explain;
-pub mod fairness;
+pub mod finding;
 mod identical;
 pub mod levels;
-pub mod order_entry;
 pub mod records;
-mod rules;
+pub mod rules;
 mod seconds;
 mod settings;
 pub mod summary;
@@ -25,20 +24,21 @@ pub mod synthetic;
 #[cfg(test)]
 mod tests;
 mod unmeasured;
+pub mod workloads;
 
-use dbduel_record::event::{Event, Finding, LoadTime, Severity};
+use dbduel_record::event::{Event, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
 pub use duel::decide::{LevelDecision, decide_level};
 pub use evidence::used::{extensions, used_s};
-pub use rules::why;
+pub use finding::Finding;
 pub use summary::{Summary, Verdict};
 
 use duel::decide::Question;
 use duel::{decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
 use levels::{objective, scaling};
-use rules::Found;
+use rules::run::RunEvidence;
 use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
@@ -71,7 +71,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
         workload: plan.workload.clone(),
-        order_entry: order_entry::of(&evidence),
+        order_entry: workloads::order_entry::of(&evidence),
         classes: classes::of(&evidence),
         contenders: contenders(&evidence),
         host: record.host.clone(),
@@ -99,17 +99,17 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         record_digest: record.manifest_digest.clone(),
     };
     summary.crossings = scaling::crossings(&evidence, &summary.duels);
-    summary.audit = Some(fairness::audit_of(record, &summary.duels));
-    let mut found = rules::check_all(&evidence, &summary);
-    apply_voids(&mut summary, &found, plan);
+    let audit = audit::audit(&audit::case_of(record, &summary.duels));
+    let run = RunEvidence {
+        evidence: &evidence,
+        summary: &summary,
+    };
+    let findings = rules::beside_verdicts(&run, &audit);
+    summary.audit = Some(audit);
+    apply_voids(&mut summary, &findings, plan);
     overturn::explain(&mut summary);
     summary.not_measured = unmeasured::list(&summary, record);
-    // Stable: findings of the same weight stay in the order of the rules.
-    found.sort_by_key(|found| std::cmp::Reverse(found.finding.severity));
-    (
-        summary,
-        found.into_iter().map(|found| found.finding).collect(),
-    )
+    (summary, findings)
 }
 
 fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
@@ -214,19 +214,19 @@ fn run(evidence: &Evidence<'_>) -> Run {
 
 /// A finding of severity void takes away the verdicts that it is about; without a name it is about all.
 /// When the baseline is named, every comparison with it falls.
-fn apply_voids(summary: &mut Summary, found: &[Found], plan: &Plan) {
+fn apply_voids(summary: &mut Summary, findings: &[Finding], plan: &Plan) {
     let baseline = plan.contenders[plan.baseline].name.clone();
-    for Found { finding, level } in found
+    let voids = findings
         .iter()
-        .filter(|found| found.finding.severity == Severity::Void)
-    {
+        .filter(|finding| finding.severity == Severity::Void);
+    for finding in voids {
         let concerns = |name: &str| {
             finding.about.is_empty() || finding.about.iter().any(|about| about == name)
         };
         let duels = summary
             .duels
             .iter_mut()
-            .filter(|duel| level.is_none_or(|level| level == duel.level));
+            .filter(|duel| finding.level.is_none_or(|level| level == duel.level));
         for duel in duels {
             for comparison in &mut duel.comparisons {
                 if comparison.verdict != Verdict::Void

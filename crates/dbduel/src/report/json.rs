@@ -1,13 +1,13 @@
 //! The published JSON: the summary and the findings as they are, nothing rounded.
 
-use dbduel_record::event::Finding;
+use dbduel_record::event;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{Format, Options, Rendered, explanation};
-use crate::judge::Summary;
 use crate::judge::summary::SCHEMA_VERSION;
+use crate::judge::{Finding, Summary};
 use crate::visible::escaped_json;
 
 /// What a report of dbduel says, in numbers.
@@ -19,7 +19,7 @@ pub struct Document {
     /// What was concluded.
     pub summary: Summary,
     /// Findings, heaviest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<event::Finding>,
     /// The explanations of the summary in sentences, in the same order.
     #[serde(default)]
     pub sentences: Vec<Vec<String>>,
@@ -58,7 +58,7 @@ impl Format for Json {
         let document = Document {
             schema_version: SCHEMA_VERSION,
             summary: summary.clone(),
-            findings: findings.to_vec(),
+            findings: findings.iter().cloned().map(event::Finding::from).collect(),
             sentences: summary
                 .explanations
                 .iter()

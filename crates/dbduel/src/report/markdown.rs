@@ -1,12 +1,11 @@
 //! The report as Markdown for a forge, with its charts as SVG files beside it.
 
-use dbduel_record::event::Finding;
 use serde::Serialize;
 
 use super::template::rendered;
 use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, chart};
-use crate::judge::Summary;
+use crate::judge::{Finding, Summary};
 
 const WIDTH: f64 = 900.0;
 

@@ -21,10 +21,9 @@ mod tests;
 mod view;
 pub mod words;
 
-use dbduel_record::event::Finding;
 pub use terminal::wrap;
 
-use crate::judge::Summary;
+use crate::judge::{Finding, Summary};
 use crate::visible::{visible, visible_inked};
 
 /// What the caller knows about the place where the report will be read.

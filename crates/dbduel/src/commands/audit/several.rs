@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::text::{INDENT, WIDTH_MIN, wrap};
 use crate::counts;
-use crate::judge::audit::{Audit, AuditFinding, Grade, Product};
+use crate::judge::audit::{Audit, Grade, Product};
+use crate::judge::finding::Finding;
 use crate::lab::inspect::Gathered;
 use crate::report;
 
@@ -100,7 +101,7 @@ pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
     found
 }
 
-fn runs_about(contest: &Gathered, finding: &AuditFinding) -> usize {
+fn runs_about(contest: &Gathered, finding: &Finding) -> usize {
     let contenders = contest.case.contenders.iter().enumerate();
     let about =
         contenders.filter(|(_, one)| finding.about.is_empty() || finding.about.contains(&one.name));

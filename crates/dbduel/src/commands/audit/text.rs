@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use dbduel_record::event::Severity;
 
+use crate::judge::audit::Audit;
 use crate::judge::audit::codes::{What, codes};
-use crate::judge::audit::{Audit, AuditFinding};
+use crate::judge::finding::Finding;
 use crate::report;
 
 /// Narrowest text that is wrapped, columns.
@@ -64,7 +65,7 @@ fn counted(audit: &Audit) -> String {
     }
 }
 
-fn render_finding(text: &mut String, finding: &AuditFinding, is_everything: bool, width: usize) {
+fn render_finding(text: &mut String, finding: &Finding, is_everything: bool, width: usize) {
     let word = match finding.severity {
         Severity::Void => "void ",
         Severity::Doubt => "doubt",

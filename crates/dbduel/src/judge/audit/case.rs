@@ -104,6 +104,20 @@ impl Case {
         (0..self.contenders.len()).filter(move |&index| index != baseline)
     }
 
+    /// True when the variables of the baseline and of this contender are known.
+    #[must_use]
+    pub fn is_comparable(&self, other: usize) -> bool {
+        [self.baseline, other]
+            .iter()
+            .all(|&index| !self.contenders[index].variables.is_empty())
+    }
+
+    /// The names of the baseline and of this contender.
+    #[must_use]
+    pub fn pair(&self, other: usize) -> [&str; 2] {
+        [self.baseline, other].map(|index| self.contenders[index].name.as_str())
+    }
+
     /// Accepts what an experiment accepts: class, fact or rule, and the reason.
     pub fn waive(&mut self, waivers: &BTreeMap<String, String>) {
         let waivers = waivers.iter().map(|(of, reason)| Waiver {

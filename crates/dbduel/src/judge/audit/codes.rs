@@ -2,21 +2,9 @@
 
 use super::classes::CLASSES;
 use super::defaults::Defaults;
-use super::rules::RULES;
 use super::table::table;
 use super::value::variable_name;
-
-/// Findings that come from neither a fact nor a rule of the table.
-const OTHERS: &[(&str, &str)] = &[
-    ("variables", "no variables of a side are known"),
-    ("one-sided", "facts that exist on one side only"),
-    ("not-looked-at", "facts that nobody looked at"),
-    (
-        "about",
-        "what the contest is declared to be about and no contender differs in",
-    ),
-    ("unknown", "variables that differ and are not classified"),
-];
+use crate::judge::rules::table::rules;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,20 +51,14 @@ pub fn codes() -> Vec<Code> {
             class: class.id,
             about: fact.title.clone(),
         }));
-        let rules = RULES.iter().filter(|rule| rule.class == class.id);
-        codes.extend(rules.map(|rule| Code {
+        let of_class = rules().filter(|rule| rule.class == class.id);
+        codes.extend(of_class.map(|rule| Code {
             name: rule.id,
             what: What::Rule,
             class: class.id,
             about: rule.why.to_owned(),
         }));
     }
-    codes.extend(OTHERS.iter().map(|(name, about)| Code {
-        name,
-        what: What::Rule,
-        class: "I",
-        about: (*about).to_owned(),
-    }));
     codes
 }
 

@@ -213,7 +213,7 @@ impl ServerEvidence {
     }
 
     /// Looks a name of the fact tables up, with the text that it was found as. `host.` is not its own.
-    pub(super) fn look_up(&self, name: &str) -> Option<(String, Value)> {
+    pub fn look_up(&self, name: &str) -> Option<(String, Value)> {
         let text =
             |texts: &Texts, key: &str| texts.get(key).map(|raw| (raw.clone(), Value::read(raw)));
         let Some((place, key)) = name.split_once('.') else {
@@ -235,7 +235,7 @@ impl ServerEvidence {
     }
 
     /// True when nothing at all is known of a place, so that a missing name there says nothing.
-    pub(super) fn knows_nothing_of(&self, place: &str) -> bool {
+    pub fn knows_nothing_of(&self, place: &str) -> bool {
         match place {
             "status" => self.status_after.is_empty() && self.status_before.is_empty(),
             "session" => self.session.is_empty(),

@@ -12,14 +12,14 @@ use super::case::{Case, Contest, Waiver};
 use super::defaults::{Machine, expected, is_of_the_build};
 use super::evidence::ServerEvidence;
 use super::expression;
-use super::finding::RemedySetting;
 use super::predict::{Taken, predict};
 use super::remedy::equalising;
-use super::rules;
 use super::subject::Subject;
 use super::table::{Fact, table};
 use super::value::Value;
 use super::{Audit, Outcome, audit, classes::Weight, compare, reading};
+use crate::judge::finding::RemedySetting;
+use crate::judge::rules;
 
 /// Each round may bring out differences that the one before hid.
 const ROUNDS_MAX: usize = 4;
@@ -210,7 +210,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
         }
     }
     // What is wrong on all sides alike makes nobody unequal; changing it would be another contest.
-    let open = rules::check_all(case).into_iter().filter(|finding| {
+    let open = rules::of_servers(case).into_iter().filter(|finding| {
         finding.severity > Severity::Note && !is_waived(&waivers, &finding.rule, &finding.class)
     });
     for finding in open {

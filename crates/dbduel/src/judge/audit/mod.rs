@@ -2,35 +2,32 @@
 //!
 //! Each product's settings, counters and build facts are translated to facts that mean the same on
 //! every server ([`table`], written in `data/audit`), compared in classes ([`classes`]), and checked by
-//! rules ([`rules`]). It has no clock, opens no files, talks to nobody, and knows nothing of how the
+//! the [rules] about servers. It has no clock, opens no files, talks to nobody, and knows nothing of how the
 //! evidence was gathered.
 
 mod case;
 pub mod classes;
 pub mod codes;
-mod compare;
+pub(super) mod compare;
 mod defaults;
 pub mod disclosure;
 mod durability_summary;
 pub mod evidence;
 mod expression;
-mod finding;
 mod fix;
 mod of_record;
-mod options;
-mod predict;
-mod reading;
+pub(super) mod options;
+pub(super) mod predict;
+pub(super) mod reading;
 mod remedy;
-pub mod rules;
 mod schema;
 mod server;
-mod subject;
+pub(super) mod subject;
 pub mod table;
-mod takes;
+pub(super) mod takes;
 #[cfg(test)]
-mod tests;
-mod unknown;
-mod value;
+pub(super) mod tests;
+pub(super) mod value;
 
 use std::collections::BTreeSet;
 
@@ -38,21 +35,22 @@ use dbduel_record::event::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rules;
+use crate::judge::finding::{Finding, FindingKind};
+
 pub use case::{Case, Contest, Stage, Waiver};
 pub use compare::{Comparison, Outcome};
 #[cfg(test)]
 pub use defaults::Defaults;
 pub use defaults::{Machine, expected};
 pub use evidence::{MissingInclude, RefusedOption, ServerEvidence, Texts};
-pub use finding::at_most;
-pub use finding::{AuditFinding, Grade, Kind, RemedySetting, Side};
 pub use fix::{Fix, fix};
 pub use of_record::case_of;
 pub use options::{OptionFate, option_fate};
 #[cfg(test)]
 pub use predict::predict;
 pub use predict::set_option;
-pub use rules::{NotTaken, not_taken};
+pub use reading::Read;
 pub use server::{Product, Version};
 
 /// Which server a contender is.
@@ -70,6 +68,50 @@ pub struct Identity {
     pub promise: String,
 }
 
+/// The audit in one word.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// Nothing above a note.
+    Fair,
+    /// Something cannot be told.
+    Doubtful,
+    /// A side gains, or may gain, by something that is not the question.
+    Unfair,
+    /// The sides do not promise the same.
+    NotComparable,
+}
+
+impl Grade {
+    /// The grade of some findings.
+    #[must_use]
+    pub fn of(findings: &[Finding]) -> Self {
+        let grade = |finding: &Finding| match (finding.severity, finding.kind) {
+            (Severity::Note, _) => Grade::Fair,
+            (Severity::Void, _) => Grade::NotComparable,
+            (
+                Severity::Doubt,
+                FindingKind::Advantage | FindingKind::Misconfigured | FindingKind::ClientSide,
+            ) => Grade::Unfair,
+            (Severity::Doubt, _) => Grade::Doubtful,
+        };
+        findings.iter().map(grade).max().unwrap_or(Grade::Fair)
+    }
+
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Grade::Fair => "fair",
+            Grade::Doubtful => "doubtful",
+            Grade::Unfair => "unfair",
+            Grade::NotComparable => "not comparable",
+        }
+    }
+}
+
 /// What an audit found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
@@ -85,7 +127,7 @@ pub struct Audit {
     /// All in one word.
     pub grade: Grade,
     /// Heaviest first.
-    pub findings: Vec<AuditFinding>,
+    pub findings: Vec<Finding>,
     /// Every fact of every contender beside the baseline's.
     pub comparisons: Vec<Comparison>,
     /// Waivers that no finding needed.
@@ -185,26 +227,15 @@ pub fn is_of_the_instance(variable: &str) -> bool {
 pub fn audit(case: &Case) -> Audit {
     let mut comparisons = Vec::new();
     let mut findings = Vec::new();
-    let readable = |index: usize| !case.contenders[index].variables.is_empty();
-    for other in case.others() {
-        if !readable(case.baseline) || !readable(other) {
-            findings.push(nothing_to_compare(case, other));
-            continue;
-        }
+    for other in case.others().filter(|&other| case.is_comparable(other)) {
         let (compared, differences) = compare::compare(case, other);
         findings.extend(differences);
-        findings.extend(told_together(case, other, &compared));
-        findings.extend(unknown::find(case, other));
         comparisons.extend(compared);
     }
-    findings.extend(subject::without_difference(case));
-    findings.extend(rules::check_all(case));
+    findings.extend(rules::of_servers(case));
     let used = waive(&mut findings, &case.waivers);
-    // Stable: findings of one weight stay in the order of their classes, after those that make the others moot.
-    findings.sort_by_key(|finding| {
-        let severity = std::cmp::Reverse(finding.severity);
-        (severity, !finding.makes_others_moot())
-    });
+    // Stable: findings of one weight stay in the order of their classes.
+    findings.sort_by_key(Finding::rank);
     Audit {
         contenders: (0..case.contenders.len())
             .map(|index| identity(case, index))
@@ -240,96 +271,9 @@ fn identity(case: &Case, index: usize) -> Identity {
     }
 }
 
-fn nothing_to_compare(case: &Case, other: usize) -> AuditFinding {
-    let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
-    let blind: Vec<String> = [case.baseline, other]
-        .iter()
-        .map(|&index| &case.contenders[index])
-        .filter(|contender| contender.variables.is_empty())
-        .map(|contender| format!("`{}`", contender.name))
-        .collect();
-    AuditFinding {
-        rule: "variables".to_owned(),
-        class: "I".to_owned(),
-        kind: Kind::Unreadable,
-        severity: Severity::Doubt,
-        about: vec![one, two],
-        favours: None,
-        claim: format!(
-            "No setting can be compared: there are no variables of {}.",
-            blind.join(" and ")
-        ),
-        why: "What is not shown cannot be called equal.".to_owned(),
-        remedy: "Give SHOW GLOBAL VARIABLES of every server.".to_owned(),
-        evidence: Vec::new(),
-        remedy_settings: Vec::new(),
-        waived: None,
-    }
-}
-
-/// Titles that are listed in a claim; the values of all are in its evidence.
-const TITLES_LISTED: usize = 12;
-
-/// Facts that exist on one side only, and facts that nobody looked at: one note for each kind.
-fn told_together(case: &Case, other: usize, comparisons: &[Comparison]) -> Vec<AuditFinding> {
-    let [one, two] = [case.baseline, other].map(|index| case.contenders[index].name.clone());
-    let note =
-        |rule: &str, kind: Kind, claim: String, remedy: &str, sides: Vec<Side>| AuditFinding {
-            rule: rule.to_owned(),
-            class: "I".to_owned(),
-            kind,
-            severity: Severity::Note,
-            about: vec![one.clone(), two.clone()],
-            favours: None,
-            claim,
-            why: "What was not compared is not equal.".to_owned(),
-            remedy: remedy.to_owned(),
-            evidence: sides,
-            remedy_settings: Vec::new(),
-            waived: None,
-        };
-    let with = |outcome: Outcome| {
-        comparisons
-            .iter()
-            .filter(move |comparison| comparison.outcome == outcome)
-    };
-    let titles = |outcome: Outcome| {
-        let titles: Vec<&String> = with(outcome).map(|one| &one.title).collect();
-        at_most(TITLES_LISTED, titles.into_iter().cloned()).join(", ")
-    };
-    let mut notes = Vec::new();
-    if with(Outcome::OneSided).next().is_some() {
-        let sides = with(Outcome::OneSided).flat_map(|comparison| comparison.sides.clone());
-        let sides = sides.filter(|side| !side.from.is_empty()).collect();
-        let claim = format!(
-            "Only one of the servers has: {}.",
-            titles(Outcome::OneSided)
-        );
-        notes.push(note(
-            "one-sided",
-            Kind::Difference,
-            claim,
-            "Nothing to do; the values are in the evidence.",
-            sides,
-        ));
-    }
-    if with(Outcome::NotSeen).next().is_some() {
-        let claim = format!("Not looked at: {}.", titles(Outcome::NotSeen));
-        let remedy = "Audit a running server or a record to see these.";
-        notes.push(note(
-            "not-looked-at",
-            Kind::Unreadable,
-            claim,
-            remedy,
-            Vec::new(),
-        ));
-    }
-    notes
-}
-
 /// Applies waivers and says which were used. A waiver takes a finding out of the grade, except where
 /// durability differs: then it remains a doubt, because no reason makes a lost commit comparable.
-fn waive(findings: &mut [AuditFinding], waivers: &[Waiver]) -> BTreeSet<usize> {
+fn waive(findings: &mut [Finding], waivers: &[Waiver]) -> BTreeSet<usize> {
     let mut used = BTreeSet::new();
     for finding in findings
         .iter_mut()

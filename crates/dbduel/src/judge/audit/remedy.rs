@@ -1,10 +1,10 @@
 //! Which settings make a fact equal.
 
 use super::case::Case;
-use super::finding::RemedySetting;
 use super::reading::{self, Reading};
 use super::table::Fact;
 use super::value::Value;
+use crate::judge::finding::RemedySetting;
 
 /// Settings that make a fact equal on two contenders; empty when there are none. A side whose value is
 /// inferred, assumed or not determined is set also where it may have the value already.

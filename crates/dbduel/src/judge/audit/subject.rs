@@ -6,10 +6,10 @@ use dbduel_record::event::Severity;
 
 use super::case::Case;
 use super::compare::{Outcome, outcome_of};
-use super::finding::{AuditFinding, Kind};
 use super::reading::{self, Reading};
 use super::table::{Fact, table};
 use super::value::variable_name;
+use crate::judge::finding::Finding;
 
 /// What a contest is about, under the names that facts and variables have.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ pub fn classes(case: &Case) -> BTreeSet<&'static str> {
 
 /// A note for every declared name in which no contender differs from the baseline.
 #[must_use]
-pub fn without_difference(case: &Case) -> Vec<AuditFinding> {
+pub fn without_difference(case: &Case) -> Vec<Finding> {
     let is_unmoved = |name: &&String| {
         let only = Subject {
             declared: [variable_name(name)].into(),
@@ -87,21 +87,12 @@ pub fn without_difference(case: &Case) -> Vec<AuditFinding> {
         outcomes.peek().is_some()
             && outcomes.all(|(_, outcome)| matches!(outcome, Outcome::Equal | Outcome::Equivalent))
     };
-    let note = |name: &String| AuditFinding {
-        rule: "about".to_owned(),
-        class: "I".to_owned(),
-        kind: Kind::Relevance,
-        severity: Severity::Note,
-        about: Vec::new(),
-        favours: None,
-        claim: format!(
+    let note = |name: &String| {
+        let claim = format!(
             "The contest is declared to be about `{name}`, and no contender differs in it from the baseline."
-        ),
-        why: "A question about a setting needs contenders that differ in it.".to_owned(),
-        remedy: "Set it differently, or take the name out of `about`.".to_owned(),
-        evidence: Vec::new(),
-        remedy_settings: Vec::new(),
-        waived: None,
+        );
+        let remedy = "Set it differently, or take the name out of `about`.";
+        Finding::new(Severity::Note, &[], claim, remedy)
     };
     case.about.iter().filter(is_unmoved).map(note).collect()
 }

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
-use dbduel_record::order_entry::{CONSTRAINTS, Constraint, NAME as ORDER_ENTRY};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,7 @@ use super::evidence::blocks::CompleteBlock;
 use super::evidence::figures::latency_quantile;
 use super::evidence::{Evidence, slice_of};
 use super::summary::{Figure, Quantity, QuantityComparison};
+use super::workloads;
 
 /// What is compared of every class.
 const COMPARED: [Quantity; 2] = [Quantity::LatencyP50, Quantity::LatencyP99];
@@ -106,13 +106,11 @@ pub fn cell_of<'c>(cells: &'c [ClassCell], level: usize, contender: &str) -> Opt
 /// The classes in the order in which the load process names them. One of which nothing was ever sent is none: transactions
 /// that were due and never sent have no class yet.
 fn names(evidence: &Evidence<'_>) -> Vec<String> {
-    if evidence.plan().workload.name == ORDER_ENTRY {
-        let names = CONSTRAINTS.iter();
-        return names
-            .map(|constraint| constraint.class.to_owned())
-            .collect();
+    let known = workloads::classes(&evidence.plan().workload.name).iter();
+    let mut names: Vec<String> = known.map(|known| known.class.to_owned()).collect();
+    if !names.is_empty() {
+        return names;
     }
-    let mut names: Vec<String> = Vec::new();
     for row in &evidence.record.slices {
         let is_new =
             row.class != ALL_CLASSES && row.due > row.skipped && !names.contains(&row.class);
@@ -178,9 +176,8 @@ fn figures(evidence: &Evidence<'_>, class: &str, rows: &[&SliceRow], ended: u64)
     let ok = sum(|row| row.ok);
     let alpha = 1.0 - plan.decision.confidence;
     let [p50, p90, p99] = latencies(evidence, class, rows, alpha);
-    let of_order_entry =
-        |constraint: &&Constraint| plan.workload.name == ORDER_ENTRY && constraint.class == class;
-    let constraint = CONSTRAINTS.iter().find(of_order_entry);
+    let mut constraints = workloads::classes(&plan.workload.name).iter();
+    let constraint = constraints.find(|constraint| constraint.class == class);
     ClassFigures {
         class: class.to_owned(),
         ok,

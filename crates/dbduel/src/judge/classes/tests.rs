@@ -4,9 +4,9 @@ use dbduel_record::Record;
 use dbduel_record::order_entry::CLASSES;
 
 use super::*;
-use crate::judge::order_entry::tests::order_entry_record;
 use crate::judge::summarise;
 use crate::judge::summary::Change;
+use crate::judge::workloads::order_entry::tests::order_entry_record;
 
 /// A duel of a script with the classes of order entry, in their order.
 pub fn script_record() -> Record {

@@ -22,11 +22,11 @@ use super::audit::disclosure::Item;
 use super::classes::ClassCell;
 pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
-use super::order_entry::OrderEntry;
 pub use super::seconds::stacks::{Flame, Frame};
 pub use super::seconds::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
 pub use super::seconds::tracks::{Track, TrackQuantity};
 pub use super::seconds::watched::Watched;
+use super::workloads::order_entry::OrderEntry;
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,

@@ -1,7 +1,8 @@
 //! The judge against synthetic records whose truth is known.
 
+use crate::judge::Finding;
 use dbduel_record::Record;
-use dbduel_record::event::{EndReason, Finding, Severity, SliceId};
+use dbduel_record::event::{EndReason, Severity, SliceId};
 use dbduel_stats::sequential;
 use serde_json::Value;
 

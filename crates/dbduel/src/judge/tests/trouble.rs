@@ -1,7 +1,7 @@
 //! Runs in which something went wrong: what it costs, and that it is told.
 
 use dbduel_record::rows::ReadingRow;
-use dbduel_record::{Complaint, Event, Stamped};
+use dbduel_record::{Complaint, Event, Stamped, event};
 
 use super::*;
 use crate::judge::synthetic::Observation;
@@ -162,7 +162,7 @@ fn unequal_data_void_the_contender() {
 
 #[test]
 fn a_void_in_the_journal_voids_everything() {
-    let noticed = Finding {
+    let noticed = event::Finding {
         rule: "lab.clock-stepped".to_owned(),
         severity: Severity::Void,
         about: vec![],
@@ -177,7 +177,7 @@ fn a_void_in_the_journal_voids_everything() {
         .record(),
     );
     assert_eq!(verdicts(&summary), [Verdict::Void; 3]);
-    assert_eq!(findings[0], noticed);
+    assert_eq!(findings[0], noticed.into());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! New-Orders per minute of every counted slice over time.
 
 use crate::judge::Summary;
-use crate::judge::order_entry::OrderCell;
 use crate::judge::summary::Duel;
+use crate::judge::workloads::order_entry::OrderCell;
 use crate::report::words;
 
 use super::frame::{Plot, titled};

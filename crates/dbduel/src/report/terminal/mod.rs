@@ -8,7 +8,7 @@ mod ratios;
 mod verdicts;
 mod workloads;
 
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 
 use super::view::{View, audit_doubts_left, caveats, severity};
 use super::{Format, Options, Rendered, explanation, scaling, words};
@@ -17,7 +17,7 @@ pub use page::wrap;
 pub(super) use page::{Ink, Page, clean, columns_of, padded};
 use verdicts::verdict_box;
 
-use crate::judge::Summary;
+use crate::judge::{Finding, Summary};
 
 /// As wide as the label of a finding.
 const UNLABELLED: &str = "         ";

@@ -1,11 +1,11 @@
 //! The box with the verdicts.
 
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 
 use super::page::{Ink, Page, clean, columns_of, padded, wrap};
-use crate::judge::Summary;
 use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Verdict};
+use crate::judge::{Finding, Summary};
 use crate::report::view::fairness_line;
 use crate::report::words::{self, RatioUnit};
 

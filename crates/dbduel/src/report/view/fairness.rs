@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::{Entry, entry};
 use crate::judge::Summary;
-use crate::judge::audit::{Audit, AuditFinding, Grade, Outcome};
+use crate::judge::audit::{Audit, Grade, Outcome};
+use crate::judge::finding::Finding;
 use crate::report::words;
 
 /// Values of a side that are shown; all are in the JSON.
@@ -67,7 +68,7 @@ pub struct DifferenceView {
 /// The audit of the contest; `None` when the judge did not ask.
 pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
     let audit = summary.audit.as_ref()?;
-    let views = |keep: fn(&AuditFinding) -> bool| {
+    let views = |keep: fn(&Finding) -> bool| {
         let kept = audit.findings.iter().filter(|finding| keep(finding));
         kept.map(finding).collect::<Vec<AuditView>>()
     };
@@ -149,7 +150,7 @@ fn because(audit: &Audit) -> String {
     parts.join(", ")
 }
 
-fn finding(finding: &AuditFinding) -> AuditView {
+fn finding(finding: &Finding) -> AuditView {
     let (severity, sign) = super::severity(finding.severity);
     let shown = finding.evidence.iter().filter(|side| !side.from.is_empty());
     let evidence = shown.map(|side| {

@@ -1,10 +1,10 @@
 //! Findings as text, which of them are beside the verdicts, and the disclosure checklist.
 
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::{Entry, entry};
-use crate::judge::{self, Summary};
+use crate::judge::{Finding, Summary};
 
 /// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
 const AUDIT_DOUBTS_SHOWN: usize = 5;
@@ -21,15 +21,13 @@ pub struct FindingView {
     pub remedy: String,
 }
 
-pub(super) fn finding(summary: &Summary, finding: &Finding) -> FindingView {
+pub(super) fn finding(finding: &Finding) -> FindingView {
     let (severity, sign) = severity(finding.severity);
-    let audit = summary.audit.as_ref();
-    let why = judge::why(&finding.rule).or_else(|| judge::fairness::why(audit?, &finding.rule));
     FindingView {
         severity,
         sign,
         rule: finding.rule.clone(),
-        why: why.unwrap_or_default().to_owned(),
+        why: finding.why.clone(),
         claim: finding.claim.clone(),
         remedy: finding.remedy.clone(),
     }
@@ -46,7 +44,7 @@ pub fn severity(severity: Severity) -> (&'static str, &'static str) {
 }
 
 fn is_of_audit(finding: &Finding) -> bool {
-    finding.severity == Severity::Doubt && finding.rule.starts_with("audit.")
+    finding.severity == Severity::Doubt && finding.is_of_audit()
 }
 
 /// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.

@@ -2,12 +2,12 @@
 //!
 //! Decides words, not looks: no markup, no colour.
 
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
 use super::{method, scaling, words};
-use crate::judge::Summary;
+use crate::judge::{Finding, Summary};
 
 mod by_clients;
 mod classes;
@@ -142,14 +142,14 @@ impl View {
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),
-            caveats: caveats(findings).map(|one| finding(summary, one)).collect(),
+            caveats: caveats(findings).map(finding).collect(),
             caveats_more: audit_doubts_left(findings),
             scaling: scaling::sentences(summary),
             reservations: findings
                 .iter()
                 .filter(|finding| finding.severity > Severity::Note)
                 .count(),
-            findings: findings.iter().map(|one| finding(summary, one)).collect(),
+            findings: findings.iter().map(finding).collect(),
             columns: figures::COLUMNS.iter().map(|column| column.head).collect(),
             levels: summary.duels.iter().map(level).collect(),
             courses: words::courses(summary).unwrap_or_default(),

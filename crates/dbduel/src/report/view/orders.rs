@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::figures::how;
 use super::{Entry, entry};
 use crate::judge::Summary;
-use crate::judge::order_entry::{OrderCell, OrderEntry};
+use crate::judge::workloads::order_entry::{OrderCell, OrderEntry};
 use crate::report::{number_of, words};
 
 #[derive(Debug, Clone, Serialize)]

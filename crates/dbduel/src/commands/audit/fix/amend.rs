@@ -10,7 +10,8 @@ use dbduel_record::Plan;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
-use crate::judge::audit::{Fix, RemedySetting};
+use crate::judge::audit::Fix;
+use crate::judge::finding::RemedySetting;
 use crate::lab::experiment::normalised_name;
 use crate::lab::inspect::Gathered;
 use crate::lab::server::{Meaning, ServerName};

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::left;
-use crate::judge::audit::{Fix, RemedySetting, ServerEvidence};
+use crate::judge::audit::{Fix, ServerEvidence};
+use crate::judge::finding::RemedySetting;
 use crate::lab::inspect::Gathered;
 use crate::lab::server::{Meaning, ServerName, Version, reserved};
 

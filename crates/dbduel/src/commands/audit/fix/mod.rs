@@ -14,7 +14,8 @@ use dbduel_record::event::Severity;
 
 use super::text::wrap;
 use crate::commands::run::plan_of;
-use crate::judge::audit::{AuditFinding, Fix, Kind, RemedySetting};
+use crate::judge::audit::Fix;
+use crate::judge::finding::{Finding, FindingKind, RemedySetting};
 use crate::lab::inspect::{Gathered, Origin};
 
 /// Writes the experiment and checks that it can be planned, with as much for a script as `scripts` says.
@@ -68,8 +69,8 @@ pub fn summary(path: &Path, fix: &Fix, width: usize) -> String {
 /// What the fix does not make equal, a line each: no setting changes it, the contest is about it, or it is
 /// not known.
 fn left(fix: &Fix) -> Vec<String> {
-    let is_left = |finding: &&AuditFinding| {
-        finding.severity > Severity::Note || finding.kind == Kind::Architecture
+    let is_left = |finding: &&Finding| {
+        finding.severity > Severity::Note || finding.kind == FindingKind::Architecture
     };
     let findings = fix.after.findings.iter().filter(is_left);
     let mut left: Vec<String> = findings

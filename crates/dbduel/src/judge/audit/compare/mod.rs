@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Contest};
 use super::classes::Weight;
-use super::finding::{AuditFinding, Kind, RemedySetting, Side};
 use super::reading::{self, Reading, State};
 use super::remedy::{equalising, remedy_settings};
 use super::subject::Subject;
 use super::table::{Compare, Fact, Faster, table};
 use super::value::Value;
+use crate::judge::finding::{Finding, FindingKind, RemedySetting, Side};
 pub use outcome::{Outcome, outcome_of};
 use outcome::{differing_flags, parts};
 
@@ -40,7 +40,7 @@ pub struct Comparison {
 
 /// Every fact of `other` beside the baseline's, and the findings about those that differ.
 #[must_use]
-pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<AuditFinding>) {
+pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<Finding>) {
     let subject = Subject::of(case);
     let mut comparisons = Vec::new();
     let mut findings = Vec::new();
@@ -180,7 +180,7 @@ impl<'a> Pair<'a> {
         Some(self.name(usize::from(!first_is_faster)))
     }
 
-    fn finding(&self, outcome: Outcome, subject: &Subject) -> Option<AuditFinding> {
+    fn finding(&self, outcome: Outcome, subject: &Subject) -> Option<Finding> {
         match outcome {
             Outcome::Differs => Some(self.difference(subject)),
             Outcome::Unreadable => Some(self.unreadable()),
@@ -189,7 +189,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn difference(&self, subject: &Subject) -> AuditFinding {
+    fn difference(&self, subject: &Subject) -> Finding {
         let weight = weight(self.fact, self.case, &self.indices, &self.readings);
         let is_architecture = self
             .readings
@@ -199,7 +199,7 @@ impl<'a> Pair<'a> {
         let named = subject.names(self.fact, &self.readings);
         let (kind, severity, remark) = match (weight, &named) {
             (Weight::Durability, Some(named)) => (
-                Kind::Declared,
+                FindingKind::Declared,
                 if named.is_declared {
                     Severity::Note
                 } else {
@@ -208,29 +208,31 @@ impl<'a> Pair<'a> {
                 "; the contest is about this, so the faster side also promises less",
             ),
             (_, Some(_)) => (
-                Kind::Declared,
+                FindingKind::Declared,
                 Severity::Note,
                 "; the contest is about this",
             ),
             (Weight::Durability | Weight::Semantics, None) => {
-                (Kind::NotComparable, weight.severity(), "")
+                (FindingKind::NotComparable, weight.severity(), "")
             }
             (Weight::Performance, None) if is_architecture => (
-                Kind::Architecture,
+                FindingKind::Architecture,
                 Severity::Note,
                 "; one of them has it by design",
             ),
-            (Weight::Performance, None) if is_listed_only => {
-                (Kind::Difference, Severity::Note, "; listed, not equalised")
-            }
+            (Weight::Performance, None) if is_listed_only => (
+                FindingKind::Difference,
+                Severity::Note,
+                "; listed, not equalised",
+            ),
             (Weight::Performance, None) if matches!(self.fact.class.id, "P22" | "P23") => {
-                (Kind::ClientSide, Severity::Doubt, "")
+                (FindingKind::ClientSide, Severity::Doubt, "")
             }
-            (Weight::Performance, None) => (Kind::Advantage, Severity::Doubt, ""),
-            (Weight::Information, None) => (Kind::Difference, Severity::Note, ""),
+            (Weight::Performance, None) => (FindingKind::Advantage, Severity::Doubt, ""),
+            (Weight::Information, None) => (FindingKind::Difference, Severity::Note, ""),
         };
         let (kind, severity, remark) = if self.is_inferred() && severity > Severity::Note {
-            (Kind::Difference, Severity::Note, INFERRED)
+            (FindingKind::Difference, Severity::Note, INFERRED)
         } else {
             (kind, severity, remark)
         };
@@ -256,19 +258,22 @@ impl<'a> Pair<'a> {
                 named.name
             );
         }
-        AuditFinding {
+        Finding {
+            kind,
+            favours,
+            remedy_settings,
+            ..self.about_fact(severity, &claim, &remedy)
+        }
+    }
+
+    fn about_fact(&self, severity: Severity, claim: &str, remedy: &str) -> Finding {
+        let about = [self.name(0), self.name(1)];
+        Finding {
             rule: self.fact.name.clone(),
             class: self.fact.class.id.to_owned(),
-            kind,
-            severity,
-            about: vec![self.name(0).to_owned(), self.name(1).to_owned()],
-            favours,
-            claim: self.sentence(&claim),
             why: self.fact.why.clone(),
-            remedy,
             evidence: self.sides().into(),
-            remedy_settings,
-            waived: None,
+            ..Finding::new(severity, &about, self.sentence(claim), remedy)
         }
     }
 
@@ -292,27 +297,15 @@ impl<'a> Pair<'a> {
         Some(sides.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 
-    fn unreadable(&self) -> AuditFinding {
+    fn unreadable(&self) -> Finding {
         let claim = format!("{}: {}.", self.fact.title, self.side_by_side());
-        AuditFinding {
-            rule: self.fact.name.clone(),
-            class: self.fact.class.id.to_owned(),
-            kind: Kind::Unreadable,
-            severity: if self.is_inferred() {
-                Severity::Note
-            } else {
-                self.fact.weight.severity_unread()
-            },
-            about: vec![self.name(0).to_owned(), self.name(1).to_owned()],
-            favours: None,
-            claim: self.sentence(&claim),
-            why: self.fact.why.clone(),
-            remedy: "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal."
-                .to_owned(),
-            evidence: self.sides().into(),
-            remedy_settings: Vec::new(),
-            waived: None,
-        }
+        let severity = match self.is_inferred() {
+            true => Severity::Note,
+            false => self.fact.weight.severity_unread(),
+        };
+        let remedy = "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal.";
+        let finding = self.about_fact(severity, &claim, remedy);
+        finding.of(FindingKind::Unreadable)
     }
 
     /// With a capital at the start, unless that is the name of a variable.

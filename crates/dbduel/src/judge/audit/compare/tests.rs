@@ -5,7 +5,8 @@ use dbduel_record::event::Severity;
 use super::Outcome;
 use crate::judge::audit::evidence::Connection;
 use crate::judge::audit::tests::{finding, server, two, with};
-use crate::judge::audit::{Case, Grade, Kind, audit};
+use crate::judge::audit::{Case, Grade, audit};
+use crate::judge::finding::FindingKind;
 
 #[test]
 fn settings_of_both_products_meet_in_one_fact() {
@@ -56,7 +57,7 @@ fn durability_that_differs_makes_a_contest_void() {
         let found = finding(&audit, rule);
         assert_eq!(
             (found.severity, found.kind),
-            (Severity::Void, Kind::NotComparable),
+            (Severity::Void, FindingKind::NotComparable),
             "{setting} = {value}"
         );
         assert_eq!(audit.grade, Grade::NotComparable);
@@ -72,7 +73,7 @@ fn durability_in_which_settings_differ_is_a_doubt_until_it_is_declared() {
     let found = finding(&undeclared, "torn_page.protection");
     assert_eq!(
         (found.kind, found.severity),
-        (Kind::Declared, Severity::Doubt)
+        (FindingKind::Declared, Severity::Doubt)
     );
     assert!(found.claim.contains("promises less"), "{}", found.claim);
     let hint = "about = [\"innodb_doublewrite\"]";
@@ -85,7 +86,7 @@ fn durability_in_which_settings_differ_is_a_doubt_until_it_is_declared() {
         let found = finding(&declared, "torn_page.protection");
         assert_eq!(
             (found.kind, found.severity),
-            (Kind::Declared, Severity::Note),
+            (FindingKind::Declared, Severity::Note),
             "{name}"
         );
         assert!(found.claim.contains("promises less"), "{}", found.claim);
@@ -102,7 +103,7 @@ fn a_difference_in_performance_that_the_settings_make_is_declared() {
     );
     case.declare_what_was_asked();
     let audit = audit(&case);
-    assert_eq!(finding(&audit, "ahi.on").kind, Kind::Declared);
+    assert_eq!(finding(&audit, "ahi.on").kind, FindingKind::Declared);
     assert_eq!(audit.grade, Grade::Fair);
 }
 
@@ -149,10 +150,13 @@ fn between_products_settings_declare_nothing() {
     let mut case = Case::of(vec![mariadb, server("mysql", "mysql-5.6.24")]);
     assert_eq!(
         finding(&audit(&case), "flush.threads").kind,
-        Kind::Advantage
+        FindingKind::Advantage
     );
     case.about.push("P3".to_owned());
-    assert_eq!(finding(&audit(&case), "flush.threads").kind, Kind::Declared);
+    assert_eq!(
+        finding(&audit(&case), "flush.threads").kind,
+        FindingKind::Declared
+    );
 }
 
 #[test]
@@ -190,6 +194,6 @@ fn the_load_s_connections_are_compared_where_they_were_seen() {
     let found = finding(&audit, "connection.tls");
     assert_eq!(
         (found.kind, found.favours.as_deref()),
-        (Kind::ClientSide, Some("a"))
+        (FindingKind::ClientSide, Some("a"))
     );
 }

@@ -4,6 +4,8 @@
 
 mod stints;
 
+use std::collections::BTreeMap;
+
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::plan::Contender;
 use dbduel_record::store::{ContenderFiles, contender_dir};
@@ -12,14 +14,15 @@ use dbduel_record::{Event, Record};
 use super::case::{Case, Stage};
 use super::evidence::{Connection, ServerEvidence, Texts};
 use super::server::{Product, Version};
+use crate::judge::summary::{Duel, Verdict};
 
 /// Facts that are what a contest is about when its contenders are told to store the tables differently.
 const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
 
-/// The case that a record makes, with the waivers of its plan. The subject is what the plan sets
-/// differently; more of it is for the caller to add.
+/// The case that a record makes, with the waivers of its plan and the verdicts on its duels. The subject is what the plan sets
+/// differently.
 #[must_use]
-pub fn case_of(record: &Record) -> Case {
+pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
     let contenders = contenders.map(|(contender, files)| evidence(record, contender, files));
     let mut case = Case::of(contenders.collect());
@@ -47,11 +50,30 @@ pub fn case_of(record: &Record) -> Case {
             .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
     }
     case.declare_what_was_asked();
+    case.margins = Some(margins(duels));
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
         case.contenders[index].data_bytes = data_bytes(record, &contender.name);
     }
     case
+}
+
+/// The ratio of throughputs farthest from 1 that a verdict stands on, of each contender that is faster or slower.
+fn margins(duels: &[Duel]) -> BTreeMap<String, f64> {
+    let mut margins = BTreeMap::new();
+    let comparisons = duels.iter().flat_map(|duel| &duel.comparisons);
+    let decided = comparisons
+        .filter(|comparison| matches!(comparison.verdict, Verdict::Faster | Verdict::Slower));
+    for comparison in decided {
+        let Some(ratio) = comparison.ratio.value().filter(|ratio| *ratio > 0.0) else {
+            continue;
+        };
+        let known = margins.entry(comparison.contender.clone()).or_insert(ratio);
+        if ratio.ln().abs() > f64::ln(*known).abs() {
+            *known = ratio;
+        }
+    }
+    margins
 }
 
 fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> ServerEvidence {

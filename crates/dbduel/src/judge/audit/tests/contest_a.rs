@@ -66,7 +66,7 @@ fn shown(audit: &Audit, fact: &str) -> [String; 2] {
 }
 
 /// The values that a finding rests on, as `name=value` of all its sides.
-pub(super) fn evidence(finding: &AuditFinding) -> Vec<String> {
+pub(super) fn evidence(finding: &Finding) -> Vec<String> {
     finding
         .evidence
         .iter()
@@ -217,7 +217,10 @@ fn published_settings_alone_leave_the_redo_size_unknown() {
         contender.is_predicted = true;
     }
     let audit = audit(&case);
-    assert_eq!(finding(&audit, "redo.capacity").kind, Kind::Unreadable);
+    assert_eq!(
+        finding(&audit, "redo.capacity").kind,
+        FindingKind::Unreadable
+    );
     assert!(
         finding(&audit, "R40").claim.contains("redo log size")
             || finding(&audit, "R40").claim.contains("option file")

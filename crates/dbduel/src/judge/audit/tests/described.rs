@@ -235,7 +235,7 @@ fn what_can_be_set_is_never_said_to_be_out_of_reach() {
     for one in &servers {
         for other in &servers {
             let audit = super::audit(&Case::of(vec![server("a", one), server("b", other)]));
-            let by_setting = |found: &&AuditFinding| found.kind != Kind::Architecture;
+            let by_setting = |found: &&Finding| found.kind != FindingKind::Architecture;
             for found in audit.findings.iter().filter(by_setting) {
                 assert!(
                     !found.remedy.starts_with("No setting") || built_in(&found.rule),

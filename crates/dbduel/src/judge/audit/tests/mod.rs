@@ -12,14 +12,17 @@ mod described;
 mod objections;
 
 /// A server as its package sets it, read from the server itself.
-pub(super) fn server(name: &str, recorded: &str) -> ServerEvidence {
+pub(in crate::judge) fn server(name: &str, recorded: &str) -> ServerEvidence {
     let mut server = Defaults::of(recorded).unwrap().evidence(name).unwrap();
     server.is_predicted = false;
     server
 }
 
 /// The server with settings made, each with what follows from it.
-pub(super) fn with(mut server: ServerEvidence, settings: &[(&str, &str)]) -> ServerEvidence {
+pub(in crate::judge) fn with(
+    mut server: ServerEvidence,
+    settings: &[(&str, &str)],
+) -> ServerEvidence {
     for (name, value) in settings {
         predict(&mut server, name, value);
     }
@@ -27,7 +30,7 @@ pub(super) fn with(mut server: ServerEvidence, settings: &[(&str, &str)]) -> Ser
 }
 
 /// Two servers of one build, each with settings of its own.
-pub(super) fn two(recorded: &str, one: &[(&str, &str)], two: &[(&str, &str)]) -> Case {
+pub(in crate::judge) fn two(recorded: &str, one: &[(&str, &str)], two: &[(&str, &str)]) -> Case {
     Case::of(vec![
         with(server("a", recorded), one),
         with(server("b", recorded), two),
@@ -35,7 +38,7 @@ pub(super) fn two(recorded: &str, one: &[(&str, &str)], two: &[(&str, &str)]) ->
 }
 
 /// Counters as SHOW GLOBAL STATUS has them.
-pub(super) fn counters(pairs: &[(&str, &str)]) -> Texts {
+pub(in crate::judge) fn counters(pairs: &[(&str, &str)]) -> Texts {
     pairs
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -43,12 +46,12 @@ pub(super) fn counters(pairs: &[(&str, &str)]) -> Texts {
 }
 
 /// True when the rule or fact says something.
-pub(super) fn says(audit: &Audit, rule: &str) -> bool {
+pub(in crate::judge) fn says(audit: &Audit, rule: &str) -> bool {
     audit.findings.iter().any(|finding| finding.rule == rule)
 }
 
 /// What the rule or fact says; it is an error when it says nothing.
-pub(super) fn finding<'a>(audit: &'a Audit, rule: &str) -> &'a AuditFinding {
+pub(in crate::judge) fn finding<'a>(audit: &'a Audit, rule: &str) -> &'a Finding {
     let named = || {
         audit
             .findings
@@ -121,7 +124,7 @@ fn every_pair_of_recorded_servers_is_read_without_gaps() {
             let unknown = audit
                 .findings
                 .iter()
-                .find(|finding| finding.kind == Kind::Unknown);
+                .find(|finding| finding.kind == FindingKind::Unknown);
             assert!(
                 unknown.is_none(),
                 "{one} and {other}: {}",
@@ -149,7 +152,7 @@ fn a_waiver_is_applied_printed_and_missed_when_nothing_needs_it() {
     );
     assert!(
         found
-            .to_finding()
+            .listed()
             .claim
             .ends_with(" Waived: the device writes pages whole.")
     );

@@ -2,6 +2,7 @@
 
 use super::contest_a::{contest, evidence};
 use super::*;
+use crate::judge;
 
 /// What stands around the table in the page.
 const BEGIN: &str = "<!-- The table is made by the tests of the audit; do not edit it here. -->\n";
@@ -146,7 +147,7 @@ fn cells(audit: &Audit, by: &By) -> (String, String) {
     }
 }
 
-fn severity(finding: &AuditFinding) -> &'static str {
+fn severity(finding: &judge::Finding) -> &'static str {
     match finding.severity {
         Severity::Void => "void",
         Severity::Doubt => "doubt",

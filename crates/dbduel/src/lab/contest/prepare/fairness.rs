@@ -3,7 +3,8 @@
 use anyhow::Result;
 use dbduel_record::event::Severity;
 
-use crate::judge::audit::{Audit, AuditFinding, ServerEvidence, audit};
+use crate::judge::audit::{Audit, ServerEvidence, audit};
+use crate::judge::finding::Finding;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::journal::Journal;
 use crate::lab::host;
@@ -27,9 +28,9 @@ pub fn check(
     let audit = audit(&case);
     // Settings that did not take effect are reported when settings are read back, with the server's own words.
     let is_news =
-        |finding: &&AuditFinding| finding.severity > Severity::Note && finding.rule != NOT_TAKEN;
+        |finding: &&Finding| finding.severity > Severity::Note && finding.rule != NOT_TAKEN;
     for finding in audit.findings.iter().filter(is_news) {
-        journal.notice(finding.to_finding())?;
+        journal.notice(finding.listed().into())?;
     }
     NotComparable::refuse(&audit)?;
     Ok(())
@@ -49,8 +50,8 @@ impl NotComparable {
     /// # Errors
     /// All that is void, with what to do.
     pub fn refuse(audit: &Audit) -> Result<(), Self> {
-        let is_void = |finding: &&AuditFinding| finding.severity == Severity::Void;
-        let void: Vec<&AuditFinding> = audit.findings.iter().filter(is_void).collect();
+        let is_void = |finding: &&Finding| finding.severity == Severity::Void;
+        let void: Vec<&Finding> = audit.findings.iter().filter(is_void).collect();
         let Some(first) = void.first() else {
             return Ok(());
         };
@@ -70,6 +71,6 @@ impl NotComparable {
     }
 }
 
-fn as_line(finding: &AuditFinding) -> String {
+fn as_line(finding: &Finding) -> String {
     format!("{}: {} {}", finding.class, finding.claim, finding.remedy)
 }

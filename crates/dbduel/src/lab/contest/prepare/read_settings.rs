@@ -8,7 +8,8 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 
-use crate::judge::audit::{NotTaken, ServerEvidence, not_taken};
+use crate::judge::audit::ServerEvidence;
+use crate::judge::rules::servers::taken::{NotTaken, not_taken};
 use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;

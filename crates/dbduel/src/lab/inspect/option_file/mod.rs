@@ -8,9 +8,10 @@ use anyhow::{Context as _, Result, bail};
 
 use super::text::{self, TextError};
 use crate::judge::audit::{
-    Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, at_most,
-    expected, option_fate, set_option,
+    Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, expected,
+    option_fate, set_option,
 };
+use crate::judge::finding::at_most;
 
 /// Includes nested deeper than this are refused, as servers do.
 const DEPTH_MAX: usize = 10;

@@ -17,7 +17,8 @@ use anyhow::{Result, bail};
 use dbduel_record::store;
 
 use super::{Gathered, Subject};
-use crate::judge::audit::{ServerEvidence, at_most};
+use crate::judge::audit::ServerEvidence;
+use crate::judge::finding::at_most;
 use contests::distinct;
 use runs::Reading;
 

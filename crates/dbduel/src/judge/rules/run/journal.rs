@@ -1,0 +1,271 @@
+//! Rules about the course of the run and the state of its record.
+
+use std::collections::BTreeMap;
+
+use dbduel_record::event::{EndReason, Event, Severity, SliceId};
+
+use super::RunEvidence;
+use crate::counts;
+use crate::judge::evidence::used::extensions;
+use crate::judge::finding::Finding;
+use crate::judge::summary::Scope;
+
+/// Complaints that are quoted; the rest is counted.
+const COMPLAINTS_QUOTED: usize = 3;
+/// Lost slices whose reason is quoted.
+const LOST_QUOTED: usize = 3;
+
+fn events<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = &'a Event> {
+    run.evidence.record.events.iter().map(|event| &event.what)
+}
+
+pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
+    // Every start of the servers has a warm-up. On a busy machine all contenders are told of, hence in one finding.
+    let mut warm_ups: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+    for event in events(run) {
+        if let Event::WarmedUp {
+            contender,
+            seconds,
+            steady,
+            ..
+        } = event
+        {
+            let own = warm_ups.entry(contender).or_default();
+            own.push((*seconds, *steady));
+        }
+    }
+    let mut restless: Vec<(&str, String)> = Vec::new();
+    let mut longest_s: f64 = 0.0;
+    for (name, own) in warm_ups {
+        let ended: Vec<f64> = own
+            .iter()
+            .filter(|(_, steady)| !steady)
+            .map(|(seconds, _)| *seconds)
+            .collect();
+        if ended.is_empty() {
+            continue;
+        }
+        longest_s = ended.iter().copied().fold(longest_s, f64::max);
+        restless.push(match own.len() {
+            1 => (name, format!("`{name}`")),
+            all => (name, format!("`{name}` in {} of {all} starts", ended.len())),
+        });
+    }
+    if restless.is_empty() {
+        return Vec::new();
+    }
+    let (names, shares): (Vec<&str>, Vec<String>) = restless.into_iter().unzip();
+    let claim = format!(
+        "Not in a steady state when the warm-up was ended after {longest_s:.0} s at most: {}.",
+        shares.join(", ")
+    );
+    let remedy = "Give a longer warm-up; a noisy machine may never certify one.";
+    vec![Finding::new(Severity::Doubt, &names, claim, remedy)]
+}
+
+pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let deaths = events(run).filter_map(|event| match event {
+        Event::ServerDied { contender, how } => Some((contender.as_str(), how)),
+        _ => None,
+    });
+    deaths
+        .map(|(name, how)| {
+            let claim = format!("`{name}` died during the run: {how}");
+            Finding::new(
+                Severity::Doubt,
+                &[name],
+                claim,
+                "Look into the server's log in the record.",
+            )
+        })
+        .collect()
+}
+
+pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let lost: Vec<(SliceId, &str)> = events(run)
+        .filter_map(|event| match event {
+            Event::SliceLost { slice, why, .. } => Some((*slice, why.as_str())),
+            _ => None,
+        })
+        .collect();
+    if lost.is_empty() {
+        // The last block of an interrupted run is no mystery; `run.unfinished` speaks of it.
+        return Vec::new();
+    }
+    let plan = run.evidence.plan();
+    let mut of_each: BTreeMap<&str, u64> = BTreeMap::new();
+    for (slice, _) in &lost {
+        let block = plan.blocks.get(slice.block as usize);
+        let contender = block.and_then(|block| block.order.get(slice.position as usize));
+        if let Some(contender) = contender.and_then(|index| plan.contenders.get(*index)) {
+            *of_each.entry(&contender.name).or_default() += 1;
+        }
+    }
+    let of_each = of_each
+        .iter()
+        .map(|(name, count)| format!("{count} of `{name}`"));
+    let quoted = lost.iter().take(LOST_QUOTED);
+    let mut reasons: Vec<String> = quoted
+        .map(|(slice, why)| format!("{slice}: {why}"))
+        .collect();
+    if lost.len() > LOST_QUOTED {
+        reasons.push(format!("and {} more", lost.len() - LOST_QUOTED));
+    }
+    let claim = format!(
+        "{} brought no result ({}): {}. {} left out.",
+        counts::things(lost.len() as u64, "slice"),
+        of_each.collect::<Vec<_>>().join(", "),
+        reasons.join("; "),
+        match run.summary.run.blocks_incomplete {
+            1 => "1 block was".to_owned(),
+            count => format!("{count} blocks were"),
+        }
+    );
+    let remedy = "Look into events.jsonl for each of them. A server that loses more slices than the others is less \
+                  available; a load process that stalled was stopped or had no processor.";
+    vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
+}
+
+pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
+    // Where starts are the units, one more of them is no flaw.
+    if run.summary.scope == Scope::TheseServers {
+        return Vec::new();
+    }
+    let again = StartsAgain::of(events(run));
+    let (what, remedy) = match again {
+        StartsAgain {
+            extended: 0,
+            interrupted: 0,
+        } => return Vec::new(),
+        StartsAgain { extended: 0, .. } => ("resumed", "Run it again without interruption."),
+        StartsAgain { interrupted: 0, .. } => (
+            "extended",
+            "Run it again with a larger budget from the start.",
+        ),
+        _ => (
+            "extended and resumed",
+            "Run it again with a larger budget from the start, and without interruption.",
+        ),
+    };
+    let claim = format!(
+        "The run was {what}: its blocks come from {} starts of all servers, treated as one. If restarts differ, the \
+         interval is too narrow.",
+        1 + again.extended + again.interrupted
+    );
+    vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
+}
+
+/// Why all servers were started again.
+#[derive(Debug, Default, Clone, Copy)]
+struct StartsAgain {
+    /// The run had come to its end and was given more.
+    extended: usize,
+    /// The run had stopped before its end.
+    interrupted: usize,
+}
+
+impl StartsAgain {
+    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+        let mut again = Self::default();
+        // How the last run ended; nothing before the first, and no reason where it was killed.
+        let mut last: Option<Option<EndReason>> = None;
+        for event in events {
+            match (event, last) {
+                (Event::Started { .. }, before) => {
+                    match before {
+                        None => {}
+                        Some(Some(EndReason::Decided | EndReason::BudgetSpent)) => {
+                            again.extended += 1;
+                        }
+                        Some(_) => again.interrupted += 1,
+                    }
+                    last = Some(None);
+                }
+                (Event::Ended { reason }, Some(_)) => last = Some(Some(*reason)),
+                _ => {}
+            }
+        }
+        again
+    }
+}
+
+pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let Some(extensions) = extensions(run.evidence.record) else {
+        return Vec::new();
+    };
+    let claim = format!(
+        "The run was extended after its plan was made ({}); since then it had {:.0} s of load and {}. Blocks beyond the planned {} \
+         are decided by the reserve of the error probability, which may be used at any time.",
+        counts::things(extensions.count as u64, "extension"),
+        extensions.used_s,
+        counts::things(extensions.blocks as u64, "block"),
+        run.summary.rule.blocks_max
+    );
+    vec![Finding::new(
+        Severity::Note,
+        &[],
+        claim,
+        "A larger budget from the start decides sooner.",
+    )]
+}
+
+pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let run = &run.summary.run;
+    let (severity, what) = match run.ended {
+        Some(EndReason::Decided | EndReason::BudgetSpent) => return Vec::new(),
+        Some(EndReason::Interrupted) => (Severity::Note, "was interrupted"),
+        Some(EndReason::Failed) => (Severity::Doubt, "could not go on"),
+        None => (Severity::Note, "has no recorded end"),
+    };
+    let claim = format!(
+        "The run {what}; {} and {} begun.",
+        match run.blocks_complete {
+            1 => "1 block is complete".to_owned(),
+            count => format!("{count} blocks are complete"),
+        },
+        run.blocks_incomplete
+    );
+    vec![Finding::new(
+        severity,
+        &[],
+        claim,
+        "`dbduel run DIR` goes on where it stopped.",
+    )]
+}
+
+pub fn complaints(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let complaints = &run.evidence.record.complaints;
+    if complaints.is_empty() {
+        return Vec::new();
+    }
+    let quoted: Vec<String> = complaints
+        .iter()
+        .take(COMPLAINTS_QUOTED)
+        .map(|complaint| match complaint.line {
+            0 => format!("{}: {}", complaint.file, complaint.why),
+            line => format!("{} line {line}: {}", complaint.file, complaint.why),
+        })
+        .collect();
+    let claim = format!(
+        "{} of the record could not be read and {} left out: {}{}.",
+        counts::things(complaints.len() as u64, "part"),
+        if complaints.len() == 1 { "was" } else { "were" },
+        quoted.join("; "),
+        match complaints.len().saturating_sub(COMPLAINTS_QUOTED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        }
+    );
+    // Earlier versions left the line that a crash tore in its file; more than one is damage.
+    let severity = if complaints.len() == 1 {
+        Severity::Note
+    } else {
+        Severity::Doubt
+    };
+    vec![Finding::new(
+        severity,
+        &[],
+        claim,
+        "Compare with a copy of the record; `dbduel verify` names the files that were changed.",
+    )]
+}

@@ -1,0 +1,291 @@
+//! Rules about transactions and the process that sends them.
+
+use dbduel_record::event::Severity;
+use dbduel_record::plan::Arrival;
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+
+use super::RunEvidence;
+use crate::judge::evidence::slice_of;
+use crate::judge::finding::Finding;
+use crate::judge::summary::{Duel, Measures};
+use crate::{counts, percent};
+
+/// Share of given-up transactions from which there is no verdict.
+const FAILED_VOID: f64 = 0.01;
+/// Share of given-up transactions that weakens a verdict.
+const FAILED_DOUBT: f64 = 0.001;
+/// Additional attempts per committed transaction that weaken a verdict.
+const RETRIES_DOUBT: f64 = 0.05;
+/// Share of due transactions that were never sent that weakens a verdict.
+const SKIPPED_DOUBT: f64 = 0.001;
+/// Share of its threads' time from which the load process has nothing to spare.
+const LOAD_CPU_DOUBT: f64 = 0.7;
+/// Lag that is never complained about, microseconds.
+const LAG_US: f64 = 100.0;
+/// Lag that is never complained about, as a share of the median latency.
+const LAG_SHARE: f64 = 0.02;
+/// Share of the slices with too much lag that weakens a verdict.
+const LAG_SLICES: f64 = 0.1;
+
+fn measures<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, &'a Measures)> {
+    run.summary
+        .duels
+        .iter()
+        .flat_map(|duel| duel.contenders.iter().map(move |measures| (duel, measures)))
+}
+
+pub fn nothing_committed(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let silent =
+        measures(run).filter(|(_, measures)| measures.slices > 0 && measures.outcomes.ok == 0);
+    silent
+        .map(|(duel, measures)| {
+            let name = measures.contender.as_str();
+            let claim = format!(
+                "`{name}` committed no transaction at {} in {:.0} s under load.",
+                duel.label, measures.active_s
+            );
+            let remedy = "Look into errors.csv and the server's log in the record; where one transaction takes longer than a \
+                          slice, give longer ones (`slice` in `[schedule]`).";
+            Finding::new(Severity::Void, &[name], claim, remedy).at(duel.level)
+        })
+        .collect()
+}
+
+pub fn silent_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let blocks = &run.evidence.plan().blocks;
+        let is_here = |row: &SliceRow| {
+            let block = blocks.get(row.block as usize);
+            block.is_some_and(|block| block.level == duel.level)
+        };
+        for measures in duel
+            .contenders
+            .iter()
+            .filter(|measures| measures.outcomes.ok > 0)
+        {
+            let name = measures.contender.as_str();
+            let rows = run.evidence.record.slices.iter();
+            let silent = rows.filter(|row| {
+                row.class == ALL_CLASSES && is_here(row) && row.contender == name && row.ok == 0
+            });
+            let count = silent.count();
+            if count > 0 {
+                let claim = format!(
+                    "`{name}` committed nothing in {} at {}; each counts as half a transaction, so their weight in \
+                     the ratio is arbitrary.",
+                    counts::things(count as u64, "slice"),
+                    duel.label
+                );
+                let remedy =
+                    "Give longer slices, and look into the server's log for what held it up.";
+                found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
+            }
+        }
+    }
+    found
+}
+
+pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let failing =
+        measures(run).filter(|(_, measures)| measures.outcomes.failed_share() > FAILED_DOUBT);
+    failing
+        .map(|(duel, measures)| {
+            let (name, outcomes) = (measures.contender.as_str(), &measures.outcomes);
+            let share = outcomes.failed_share();
+            let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
+            let errors = commonest_errors(run, name);
+            let claim = format!(
+                "`{name}` gave up {} of its transactions at {} ({} of {}{errors}).",
+                percent::of(share),
+                duel.label,
+                counts::of(outcomes.failed),
+                counts::of(outcomes.ok + outcomes.failed)
+            );
+            let remedy = "Make the failures go away on all sides, or choose a workload that all contenders can run.";
+            Finding::new(severity, &[name], claim, remedy).at(duel.level)
+        })
+        .collect()
+}
+
+/// The contender's commonest error over all levels, as an appendix to a sentence.
+fn commonest_errors(run: &RunEvidence<'_>, contender: &str) -> String {
+    let mut counts = std::collections::BTreeMap::new();
+    for row in run
+        .evidence
+        .record
+        .errors
+        .iter()
+        .filter(|row| row.contender == contender)
+    {
+        let entry = counts
+            .entry(row.code)
+            .or_insert((0_u64, row.example.as_str()));
+        entry.0 += row.count;
+    }
+    match counts.into_iter().max_by_key(|(_, (count, _))| *count) {
+        Some((code, (_, example))) => format!("; commonest error {code}: {example}"),
+        None => String::new(),
+    }
+}
+
+pub fn retries(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let retrying = measures(run).filter_map(|(duel, measures)| {
+        let Measures {
+            outcomes,
+            contender,
+            ..
+        } = measures;
+        let per_ok = outcomes.retries as f64 / (outcomes.ok as f64).max(1.0);
+        (per_ok > RETRIES_DOUBT).then_some((duel, contender.as_str(), per_ok))
+    });
+    retrying
+        .map(|(duel, name, per_ok)| {
+            let claim = format!(
+                "`{name}` needed {:.0} additional attempts per 100 committed transactions at {}, after deadlocks, lock \
+                 timeouts or changed records.",
+                100.0 * per_ok,
+                duel.label
+            );
+            Finding::new(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or compare retries as a result.")
+        })
+        .collect()
+}
+
+pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let skipping = measures(run).filter_map(|(duel, measures)| {
+        let Measures {
+            outcomes,
+            contender,
+            ..
+        } = measures;
+        let share = outcomes.skipped as f64 / (outcomes.due as f64).max(1.0);
+        (share > SKIPPED_DOUBT).then_some((duel, contender.as_str(), share))
+    });
+    skipping
+        .map(|(duel, name, share)| {
+            let claim = format!(
+                "{} of the transactions that were due on `{name}` at {} were never sent; the rate was more than \
+                 it could take.",
+                percent::of(share),
+                duel.label
+            );
+            Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or give more clients.")
+        })
+        .collect()
+}
+
+pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let threads = f64::from(run.summary.load.threads.max(1));
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let worst = counted_rows(run, duel)
+            .filter_map(|row| {
+                let share = run.evidence.cpu_s(slice_of(row), "load")? / (threads * row.measured_s);
+                Some((share, row))
+            })
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some((share, row)) = worst.filter(|(share, _)| *share > LOAD_CPU_DOUBT) {
+            let claim = format!(
+                "The load process used {} of its {}{} at {} (slice {}.{}, `{}`); above {} it may be the \
+                 bottleneck.",
+                percent::of(share),
+                if threads > 1.0 {
+                    format!("{threads:.0} threads")
+                } else {
+                    "thread".to_owned()
+                },
+                match run.summary.load.busy_poll_us {
+                    0 => "",
+                    _ => ", polling in vain aside,",
+                },
+                duel.label,
+                row.block,
+                row.position,
+                row.contender,
+                percent::of(LOAD_CPU_DOUBT)
+            );
+            found.push(Finding::new(
+                Severity::Doubt,
+                &[],
+                claim,
+                "Give the load process more threads and cores.",
+            ));
+        }
+    }
+    found
+}
+
+/// Slices in which the load process stalled, though not for so long that they were lost.
+pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let stalls: Vec<(f64, &SliceRow)> = counted_rows(run, duel)
+            .filter_map(|row| {
+                let stalled_s = run.evidence.reading(slice_of(row), "load", "stalled_s")?;
+                (stalled_s > 0.0).then_some((stalled_s, row))
+            })
+            .collect();
+        let worst = stalls
+            .iter()
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        if let Some((stalled_s, row)) = worst {
+            let claim = format!(
+                "The load process stalled in {} at {}, at worst for {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); \
+                 it sent nothing meanwhile, and their throughput is lower for it.",
+                counts::things(stalls.len() as u64, "slice"),
+                duel.label,
+                row.measured_s,
+                row.block,
+                row.position,
+                row.contender
+            );
+            let remedy = "Give the load process cores of its own, and find out what stopped it or took its processor.";
+            found.push(Finding::new(Severity::Doubt, &[], claim, remedy).at(duel.level));
+        }
+    }
+    found
+}
+
+pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        // With a fixed rate, waiting for a free connection is the server's doing and looks the same.
+        if !matches!(duel.load.arrival, Arrival::Closed { .. }) {
+            continue;
+        }
+        let lags: Vec<(f64, &SliceRow)> = counted_rows(run, duel)
+            .filter_map(|row| {
+                Some((
+                    run.evidence.reading(slice_of(row), "load", "lag_us_p99")?,
+                    row,
+                ))
+            })
+            .collect();
+        let late = lags
+            .iter()
+            .filter(|(lag_us, row)| *lag_us > LAG_US.max(LAG_SHARE * row.latency_us_p50));
+        let (late, slices) = (late.count(), lags.len());
+        if late as f64 > LAG_SLICES * slices as f64 {
+            let worst = lags.iter().map(|(lag_us, _)| *lag_us).fold(0.0, f64::max);
+            let claim = format!(
+                "In {late} of {slices} slices at {} one transaction in a hundred was sent more than {LAG_US:.0} µs and \
+                 {} of the median latency after it was due (at worst {} µs); this delay of the load \
+                 process is part of every latency.",
+                duel.label,
+                percent::of(LAG_SHARE),
+                counts::of(worst.round() as u64)
+            );
+            let remedy = "Give the load process cores of its own, or more threads.";
+            found.push(Finding::new(Severity::Doubt, &[], claim, remedy));
+        }
+    }
+    found
+}
+
+fn counted_rows<'a>(run: &'a RunEvidence<'_>, duel: &Duel) -> impl Iterator<Item = &'a SliceRow> {
+    run.evidence.levels[duel.level]
+        .complete
+        .iter()
+        .flat_map(|block| block.rows.iter().copied())
+}

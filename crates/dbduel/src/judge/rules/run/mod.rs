@@ -1,0 +1,21 @@
+//! Rules about the run, its load and its verdicts.
+
+pub mod carry_over;
+pub mod contenders;
+pub mod journal;
+pub mod lab;
+pub mod load;
+pub mod observe;
+pub mod steady;
+pub mod verdict;
+
+use crate::judge::evidence::Evidence;
+use crate::judge::summary::Summary;
+
+/// What rules about a run look at.
+pub struct RunEvidence<'a> {
+    /// The record.
+    pub evidence: &'a Evidence<'a>,
+    /// What was concluded from it, verdicts before any of them is void.
+    pub summary: &'a Summary,
+}

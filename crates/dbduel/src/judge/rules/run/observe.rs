@@ -1,0 +1,88 @@
+//! Rules about what samplers saw, and when.
+
+use std::collections::BTreeSet;
+
+use dbduel_record::event::Severity;
+
+use super::RunEvidence;
+use crate::counts;
+use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
+use crate::judge::finding::Finding;
+
+/// Share of the slices whose counters were read over another time from which costs are doubted.
+const WINDOWS_DOUBT: f64 = 0.1;
+
+/// Slices whose counters were read over a time that differs from theirs.
+pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let blocks = &run.evidence.levels[duel.level].complete;
+        let rows: Vec<_> = blocks.iter().flat_map(|block| &block.rows).collect();
+        let mut most = 0;
+        let mut parts = Vec::new();
+        for (window, what) in [
+            (Window::Kernel, "processes, threads and devices"),
+            (Window::Engine, "the engine"),
+        ] {
+            let shares = rows.iter();
+            let shares = shares.filter_map(|row| run.evidence.window_share(slice_of(row), window));
+            let off: Vec<f64> = shares
+                .filter(|share| (share - 1.0).abs() > WINDOW_ERROR)
+                .collect();
+            let (low, high) = off
+                .iter()
+                .fold((f64::INFINITY, 0.0_f64), |(low, high), share| {
+                    (low.min(*share), high.max(*share))
+                });
+            if !off.is_empty() {
+                most = most.max(off.len());
+                parts.push(format!(
+                    "the counters of {what} were read over {low:.2} to {high:.2} times the slice in {} of {}",
+                    off.len(),
+                    counts::things(rows.len() as u64, "slice"),
+                ));
+            }
+        }
+        if parts.is_empty() {
+            continue;
+        }
+        let severity = match most as f64 > WINDOWS_DOUBT * rows.len() as f64 {
+            true => Severity::Doubt,
+            false => Severity::Note,
+        };
+        let claim = format!(
+            "At {} {}; costs per transaction take it that the rest of such a slice was alike.",
+            duel.label,
+            parts.join(", and ")
+        );
+        let remedy = "Leave dbduel a processor (`cores` and `server_cores` in `[load]`), or give longer slices.";
+        found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
+    }
+    found
+}
+
+/// Waits that the performance schema of some contenders counts and that of others does not.
+pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let readings = run.evidence.record.readings.iter();
+    let counting: BTreeSet<&str> = readings
+        .filter(|reading| reading.source == "waits")
+        .map(|reading| reading.contender.as_str())
+        .collect();
+    let names = run.summary.contenders.iter().map(|one| one.name.as_str());
+    let (on, off): (Vec<&str>, Vec<&str>) = names.partition(|name| counting.contains(name));
+    if on.is_empty() || off.is_empty() {
+        return Vec::new();
+    }
+    let quoted = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let claim = format!(
+        "The performance schema counts the waits of {} and not those of {}, so waits are not compared.",
+        quoted(&on),
+        quoted(&off)
+    );
+    let remedy = "Set performance_schema alike for all contenders: ON to have the waits in the explanation, OFF to save \
+                  its cost.";
+    vec![Finding::new(Severity::Note, &on, claim, remedy)]
+}

@@ -1,0 +1,184 @@
+//! Rules about storage and what the server believes of it.
+
+use dbduel_record::event::Severity;
+use dbduel_record::facts::Host;
+
+use super::{Contender, Hit};
+use crate::judge::audit::{Product, Version};
+
+/// True when the machine is known to have no moving heads under its files.
+fn is_flash_or_virtual(host: &Host) -> bool {
+    host.rotational == Some(false) || host.virtualisation.is_some()
+}
+
+fn device(host: &Host) -> String {
+    let name = host.block_device.as_deref().unwrap_or("its device");
+    match (host.rotational, &host.virtualisation) {
+        (Some(false), _) => format!("{name} (not rotating)"),
+        (_, Some(hypervisor)) => format!("{name} (virtual, {hypervisor})"),
+        _ => name.to_owned(),
+    }
+}
+
+pub fn neighbours(contender: &Contender<'_>) -> Option<Hit> {
+    let host = contender
+        .case
+        .host
+        .as_ref()
+        .filter(|host| is_flash_or_virtual(host))?;
+    let effective = contender
+        .number("flush.neighbours")
+        .filter(|&effective| effective >= 1.0)?;
+    let what = format!(
+        "flushes neighbouring pages ({effective}) on {}",
+        device(host)
+    );
+    let hit = Hit::new(
+        what,
+        "Neighbours are worth flushing on rotating disks only.",
+    )
+    .from(contender, &["innodb_flush_neighbors"]);
+    Some(
+        if contender
+            .server()
+            .variables
+            .contains_key("innodb_flush_neighbors")
+        {
+            hit.set("innodb_flush_neighbors", "0")
+        } else {
+            hit
+        },
+    )
+}
+
+pub fn claims_to_rotate(contender: &Contender<'_>) -> Option<Hit> {
+    let host = contender.case.host.as_ref()?;
+    let trusts_the_kernel = contender.server().product == Product::MariaDb
+        && contender.server().version
+            >= Version {
+                major: 10,
+                minor: 4,
+                patch: 0,
+            };
+    let claims = host.rotational == Some(true) && host.virtualisation.is_some();
+    let value = contender
+        .server()
+        .number("innodb_flush_neighbors")
+        .filter(|&value| value >= 1.0)?;
+    (trusts_the_kernel && claims).then(|| {
+        let what = format!(
+            "trusts the kernel that {} rotates and keeps innodb_flush_neighbors = {value} in force",
+            device(host)
+        );
+        Hit::new(what, "Set it to 0 rather than leaving it to detection.")
+            .from(contender, &["innodb_flush_neighbors"])
+            .set("innodb_flush_neighbors", "0")
+    })
+}
+
+pub fn io_capacity(contender: &Contender<'_>) -> Option<Hit> {
+    let host = contender
+        .case
+        .host
+        .as_ref()
+        .filter(|host| host.rotational == Some(false))?;
+    let capacity = contender
+        .server()
+        .number("innodb_io_capacity")
+        .filter(|&capacity| capacity <= 200.0)?;
+    let what = format!(
+        "plans its background writes for {capacity} pages/s on {}",
+        device(host)
+    );
+    Some(
+        Hit::new(
+            what,
+            "Set it to what the device does, the same on all sides.",
+        )
+        .from(contender, &["innodb_io_capacity", "innodb_io_capacity_max"]),
+    )
+}
+
+pub fn atomic_writes(contender: &Contender<'_>) -> Option<Hit> {
+    let server = contender.server();
+    // Later versions detect the device themselves and keep the doublewrite buffer elsewhere.
+    let is_dangerous = server.product == Product::MariaDb
+        && server.version
+            < Version {
+                major: 10,
+                minor: 2,
+                patch: 0,
+            };
+    let is_asked = contender.switch("innodb_use_atomic_writes") == Some(true);
+    if !is_dangerous || !is_asked {
+        return None;
+    }
+    let host = contender.case.host.as_ref();
+    let is_atomic = |host: &Host| {
+        let facts = [&host.block_device, &host.file_system];
+        facts
+            .into_iter()
+            .flatten()
+            .any(|fact| fact.contains("fio") || fact.to_ascii_lowercase().contains("nvmfs"))
+    };
+    if host.is_some_and(is_atomic) {
+        return None;
+    }
+    let known = host.and_then(|host| host.block_device.clone());
+    let place = known.as_ref().map_or_else(
+        || "a device that is not disclosed".to_owned(),
+        |device| format!("`{device}`"),
+    );
+    let what = format!(
+        "has innodb_use_atomic_writes on {place}; it acts on Fusion-io with NVMFS and switches the doublewrite buffer off by itself"
+    );
+    let mut hit = Hit::new(what, "Switch it off and the doublewrite buffer on, or name the mechanism that keeps pages whole in a waiver.")
+        .from(contender, &["innodb_use_atomic_writes", "innodb_doublewrite", "innodb_flush_method"])
+        .set("innodb_use_atomic_writes", "0")
+        .set("innodb_doublewrite", "1");
+    hit.severity = Some(if known.is_some() {
+        Severity::Void
+    } else {
+        Severity::Doubt
+    });
+    Some(hit)
+}
+
+pub fn no_doublewrite(contender: &Contender<'_>) -> Option<Hit> {
+    let protection = contender.fact("torn_page.protection")?.to_string();
+    if protection != "none" && protection != "detection only" {
+        return None;
+    }
+    let what = "would not repair a page that a power cut tears".to_owned();
+    let remedy =
+        "Switch the doublewrite buffer on, or say which device or file system writes whole pages.";
+    let mut hit = Hit::new(what, remedy).from(contender, &["innodb_doublewrite"]);
+    // That sides differ is told, and weighed, by comparing the fact.
+    hit.severity = Some(Severity::Note);
+    Some(hit)
+}
+
+pub fn lost_aio(contender: &Contender<'_>) -> Option<Hit> {
+    const SIGNS: &[&str] = &[
+        "io_uring_queue_init() failed",
+        "native aio disabled",
+        "falling back to",
+        "linux native aio interface is not supported",
+        "io_setup() failed",
+    ];
+    let log = contender.server().error_log.as_deref()?;
+    let about_aio = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        (lower.contains("aio") || lower.contains("io_uring") || lower.contains("io_setup"))
+            && SIGNS.iter().any(|sign| lower.contains(sign))
+    };
+    let line = log.lines().find(about_aio)?;
+    let what = format!("lost its asynchronous I/O: \u{201c}{}\u{201d}", line.trim());
+    Some(
+        Hit::new(
+            what,
+            "Raise fs.aio-max-nr, or allow io_uring, for all sides.",
+        )
+        .from(contender, &["innodb_use_native_aio", "innodb_linux_aio"]),
+    )
+}

@@ -1,0 +1,29 @@
+//! What only single workloads have: limits of their classes, figures of their own and rules about these.
+//!
+//! A workload of its own kind is a folder here and a row of [`WORKLOADS`]; one without such figures needs neither.
+
+pub mod order_entry;
+
+use dbduel_record::order_entry::Constraint;
+
+use super::rules::Rule;
+
+/// A workload about which the judge has more to say than about others.
+pub struct Workload {
+    /// Its name in plans.
+    pub name: &'static str,
+    /// Its transaction classes in their order, with what its specification demands of each.
+    pub classes: &'static [Constraint],
+    /// Rules about its figures.
+    pub rules: &'static [Rule],
+}
+
+/// Every such workload.
+pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD];
+
+/// What the specification of a workload demands of its classes; nothing where there is none.
+#[must_use]
+pub fn classes(workload: &str) -> &'static [Constraint] {
+    let found = WORKLOADS.iter().find(|known| known.name == workload);
+    found.map_or(&[], |found| found.classes)
+}
