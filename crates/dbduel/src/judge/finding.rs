@@ -63,6 +63,15 @@ pub fn at_most(most: usize, texts: impl ExactSizeIterator<Item = String>) -> Vec
     listed
 }
 
+/// Names as claims have them: `a`, `b`.
+pub fn quoted(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    names.join(", ")
+}
+
 /// A setting to add to the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RemedySetting {

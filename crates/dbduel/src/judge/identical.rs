@@ -1,4 +1,4 @@
-//! Contenders that are one server set alike: whatever a duel of them shows is chance or the lab's fault.
+//! Contenders that are one server set alike: whatever a duel of them shows is chance or a lab error.
 
 use dbduel_record::Record;
 use dbduel_record::plan::Setting;
@@ -145,7 +145,7 @@ mod tests {
             .unwrap();
         assert_eq!(found.severity, Severity::Doubt);
         assert!(
-            found.claim.contains("chance or the lab's fault"),
+            found.claim.contains("chance or a lab error"),
             "{}",
             found.claim
         );

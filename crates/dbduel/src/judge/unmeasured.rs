@@ -1,4 +1,4 @@
-//! What a run cannot answer, so that nobody takes silence for a measurement.
+//! What a run did not measure, listed so that silence is not taken for a measurement.
 
 use dbduel_record::Record;
 use dbduel_record::event::Event;
@@ -11,7 +11,7 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
     let mut list = Vec::new();
     if summary.scope == Scope::TheseInstances {
         list.push(
-            "Other starts of the same servers. A restart alone can move a server by a percent or more; one set of \
+            "Other starts of the same servers. A restart alone can change throughput by a percent or more; one set of \
              instances was compared."
                 .to_owned(),
         );
@@ -20,18 +20,18 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
         "Other machines, other storage, other data sizes and other mixes of transactions."
             .to_owned(),
         durability(record).to_owned(),
-        "The cause of a difference. Counters are evidence; no setting was changed one at a time."
+        "The cause of a difference. Counters are evidence; settings were not changed one at a time."
             .to_owned(),
-        "Latency of transactions that were given up; the histograms hold committed ones only."
+        "Latency of failed transactions; the histograms hold committed ones only."
             .to_owned(),
     ]);
     let measures = || summary.duels.iter().flat_map(|duel| &duel.contenders);
     let is_missing = |figure: &Figure| matches!(figure, Figure::NotMeasured { .. });
     if measures().any(|measures| is_missing(&measures.server_cpu_us_per_transaction)) {
-        list.push("Processor time of the servers.".to_owned());
+        list.push("CPU time of the servers.".to_owned());
     }
     if measures().any(|measures| is_missing(&measures.client_cpu_us_per_transaction)) {
-        list.push("Processor time of the load process.".to_owned());
+        list.push("CPU time of the load process.".to_owned());
     }
     if measures().any(|measures| measures.stalls.is_none()) {
         list.push("Stalls: the record has no series inside the slices.".to_owned());
@@ -59,7 +59,7 @@ fn durability(record: &Record) -> &'static str {
         matches!(&event.what, Event::Noticed { finding } if finding.rule.starts_with("data.commits-"))
     });
     if is_compared {
-        "Durability beyond the end of a server process: the operating system and the device were not cut off."
+        "Durability beyond the end of a server process: no OS crash or power cut was tested."
     } else {
         "Durability. Whether a committed transaction survives a crash or a power loss was not tested."
     }

@@ -141,7 +141,7 @@ fn what_the_experiment_declares_stands_in_the_header_and_among_the_findings() {
         .unwrap();
     assert_eq!(declared.severity, Severity::Note);
     assert!(
-        declared.claim.contains("also promises less"),
+        declared.claim.contains("is also less durable"),
         "{}",
         declared.claim
     );
@@ -151,7 +151,7 @@ fn what_the_experiment_declares_stands_in_the_header_and_among_the_findings() {
             .render(&summary, &findings, &OPTIONS)
             .text;
         assert!(text.contains("declared subject: "), "{name}: {text}");
-        assert!(text.contains("also promises less"), "{name}: {text}");
+        assert!(text.contains("is also less durable"), "{name}: {text}");
     }
 }
 

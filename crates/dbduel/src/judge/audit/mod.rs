@@ -185,7 +185,7 @@ impl Audit {
             (Outcome::Equivalent, "is equivalent", "are equivalent"),
             (Outcome::Differs, "differs", "differ"),
             (Outcome::OneSided, "exists on one side", "exist on one side"),
-            (Outcome::NotSeen, "was not looked at", "were not looked at"),
+            (Outcome::NotSeen, "has no evidence", "have no evidence"),
             (
                 Outcome::Unreadable,
                 "could not be read",

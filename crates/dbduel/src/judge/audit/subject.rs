@@ -89,9 +89,9 @@ pub fn without_difference(case: &Case) -> Vec<Finding> {
     };
     let note = |name: &String| {
         let claim = format!(
-            "The contest is declared to be about `{name}`, and no contender differs in it from the baseline."
+            "The contest is declared to be about `{name}`, but no contender differs in it from the baseline."
         );
-        let remedy = "Set it differently, or take the name out of `about`.";
+        let remedy = "Set it differently, or remove the name from `about`.";
         Finding::new(Severity::Note, &[], claim, remedy)
     };
     case.about.iter().filter(is_unmoved).map(note).collect()

@@ -9,5 +9,4 @@ pub mod pairs;
 mod paths;
 pub mod profile;
 pub mod quantities;
-pub mod stalls;
 pub mod steady;

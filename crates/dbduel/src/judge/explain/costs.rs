@@ -155,7 +155,7 @@ fn without_interval(ratio: Figure) -> Figure {
             value,
             n,
             how,
-            why: "it stood still in all blocks".to_owned(),
+            why: "it did not change in any block".to_owned(),
         },
         other => other,
     }

@@ -37,9 +37,7 @@ pub fn divide(
     match plan.levels[level].arrival {
         Arrival::Closed { think_ms: 0.0 } => {}
         _ => {
-            return Err(
-                "clients rest between transactions, and rest looks like waiting".to_owned(),
-            );
+            return Err("clients pause between transactions, which looks like waiting".to_owned());
         }
     }
     let baseline = side(evidence, level, plan.baseline)?;
@@ -111,7 +109,7 @@ impl Slice {
         let clients = f64::from(row.clients);
         // A thread is recognised when it is seen to wait for its client, which takes some looks.
         if reading("server", "state_looks_count")? < LOOKS_MIN {
-            return Err(format!("slice {id}: its threads were looked at too seldom"));
+            return Err(format!("slice {id}: thread states were sampled too rarely"));
         }
         let threads = reading("server", "connections_count")?;
         if threads < clients {

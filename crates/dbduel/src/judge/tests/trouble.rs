@@ -286,7 +286,7 @@ fn a_stalled_load_process_is_named_where_its_slices_count() {
     assert!(
         found
             .claim
-            .starts_with("The load process stalled in 1 slice at")
+            .starts_with("Load process stalled in 1 slice at")
     );
     assert!(found.claim.contains("for 0.3 s of") && found.claim.contains(&place));
     assert!(found.about.is_empty(), "no contender is to blame");
@@ -304,10 +304,7 @@ fn lost_slices_are_counted_by_contender_and_quoted_up_to_a_few() {
         the(&findings, "run.lost-slices").claim.clone()
     };
     let one = lost(1);
-    assert!(
-        one.starts_with("1 slice brought no result (1 of `"),
-        "{one}"
-    );
+    assert!(one.starts_with("1 slice lost (1 of `"), "{one}");
     assert!(!one.contains("more"), "{one}");
     let five = lost(5);
     assert!(five.contains("2.1: ") && !five.contains("3.1: "), "{five}");

@@ -52,7 +52,7 @@ fn an_option_file_that_its_server_does_not_take_is_void_with_that_reason_first()
         );
         let claim = first["claim"].as_str().unwrap();
         assert!(
-            claim.contains("does not take its option file") && claim.contains(why),
+            claim.contains("rejects its option file") && claim.contains(why),
             "{claim}"
         );
         let name = first["evidence"][0]["from"][0]["name"].as_str().unwrap();

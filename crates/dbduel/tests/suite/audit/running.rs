@@ -27,7 +27,7 @@ fn a_server_whose_account_demands_tls_is_audited_with_tls() {
     // Nobody saw a connection to the server that a dump is of, so that the audit's own says nothing against it.
     let dump = data("mysql-5.6.24.vertical.txt");
     let report = json(&[&address, text(&dump), "--tls", "required"], 4);
-    check_encrypted(&report, "not-seen", ["on", "not looked at"]);
+    check_encrypted(&report, "not-seen", ["on", "no evidence"]);
 }
 
 /// What the audit makes of the encryption of two connections, which is no finding.

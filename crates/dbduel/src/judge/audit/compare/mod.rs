@@ -67,7 +67,7 @@ pub fn compare(case: &Case, other: usize) -> (Vec<Comparison>, Vec<Finding>) {
 }
 
 /// Added to the claim of a difference that weighs less because a default is inferred.
-const INFERRED: &str = "; the default is taken from the manual or from other versions alone: read it from the server, or set it";
+const INFERRED: &str = "; the default is inferred from the manual or other versions: read it from the server, or set it";
 
 /// How much a difference in this fact weighs, which may depend on whether a side set it on purpose.
 #[must_use]
@@ -146,7 +146,7 @@ impl<'a> Pair<'a> {
             }
             State::Known(value) => self.fact.show(value),
             State::NotThere => "does not exist".to_owned(),
-            State::NotSeen => "not looked at".to_owned(),
+            State::NotSeen => "no evidence".to_owned(),
             State::Unreadable(missing) => format!("unreadable without {}", missing.join(", ")),
         }
     }
@@ -184,7 +184,7 @@ impl<'a> Pair<'a> {
         match outcome {
             Outcome::Differs => Some(self.difference(subject)),
             Outcome::Unreadable => Some(self.unreadable()),
-            // Single facts that nobody looked at or that exist on one side are told together.
+            // Facts without evidence and facts of one side are listed together.
             Outcome::Equal | Outcome::Equivalent | Outcome::OneSided | Outcome::NotSeen => None,
         }
     }
@@ -205,7 +205,7 @@ impl<'a> Pair<'a> {
                 } else {
                     Severity::Doubt
                 },
-                "; the contest is about this, so the faster side also promises less",
+                "; the contest is about this, so the faster side is also less durable",
             ),
             (_, Some(_)) => (
                 FindingKind::Declared,
@@ -254,7 +254,7 @@ impl<'a> Pair<'a> {
             && severity > Severity::Note
         {
             remedy = format!(
-                "If it is the question, declare it in the experiment: about = [\"{}\"]. Otherwise: {remedy}",
+                "If it is intended, declare it in the experiment: about = [\"{}\"]. Otherwise: {remedy}",
                 named.name
             );
         }
@@ -303,7 +303,8 @@ impl<'a> Pair<'a> {
             true => Severity::Note,
             false => self.fact.weight.severity_unread(),
         };
-        let remedy = "Give the whole of SHOW GLOBAL VARIABLES; what cannot be read is not equal.";
+        let remedy =
+            "Provide the whole of SHOW GLOBAL VARIABLES; an unreadable value is not equal.";
         let finding = self.about_fact(severity, &claim, remedy);
         finding.of(FindingKind::Unreadable)
     }
@@ -320,7 +321,7 @@ impl<'a> Pair<'a> {
     /// What to set: both sides to the table's target, or the other to the baseline, or the reverse.
     fn remedy(&self) -> (String, Vec<RemedySetting>) {
         let settings = equalising(self.fact, self.case, &self.indices, &self.readings);
-        // Nobody is told to give up durability to be equal.
+        // Durability is never given up to be equal.
         let may_mirror = self.fact.weight < Weight::Durability || self.fact.target.is_none();
         let mirrored = match (self.readings[0].value(), self.readings[1].value()) {
             (Some(first), Some(second)) if may_mirror => {

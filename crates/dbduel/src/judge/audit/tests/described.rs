@@ -135,9 +135,9 @@ fn values_of_the_recording_machine_are_computed_or_open() {
     assert_eq!(
         facts(NOWHERE),
         expected([
-            ("not looked at", "8"),
-            ("not looked at", "4 threads"),
-            ("not looked at", "4 threads")
+            ("no evidence", "8"),
+            ("no evidence", "4 threads"),
+            ("no evidence", "4 threads")
         ])
     );
     let machine = Machine {

@@ -92,7 +92,7 @@ const OBJECTIONS: &[(&str, &[By])] = &[
     ),
     (
         "One kind of storage: servers, or atomic writes?",
-        &[Claim("R36", "contest of devices")],
+        &[Claim("R36", "the device affects the result")],
     ),
     (
         "Nothing explains why the two differ.",

@@ -107,7 +107,7 @@ fn a_level_that_warms_up_in_its_own_blocks_is_told() {
     assert_eq!(found[0].rule, "steady.settled-late");
     assert_eq!(found[0].about, ["a", "b"]);
     assert!(found[0].claim.contains("of 1 client lie apart"));
-    assert!(found[0].remedy.contains("an experiment of its own"));
+    assert!(found[0].remedy.contains("a separate experiment"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn where_there_is_one_level_no_other_is_blamed() {
     let mut found = all_findings(&equals(&[16], 20, 3), cold);
     found.retain(|finding| finding.rule == "steady.settled-late");
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].remedy, "Give a longer warm-up.");
+    assert_eq!(found[0].remedy, "Use a longer warm-up.");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_contender_that_never_settles_is_told_and_a_ratio_that_drifts_is_doubted_onc
     ];
     assert_eq!(said, expected);
     assert_eq!(found[1].about, ["b"]);
-    assert!(found[1].claim.contains("moved against the other"));
+    assert!(found[1].claim.contains("changed relative to the other"));
 }
 
 #[test]
@@ -198,7 +198,11 @@ fn a_machine_that_slows_down_moves_all_alike_and_the_ratio_holds() {
     for finding in found {
         assert_eq!(finding.severity, Severity::Note);
         assert_eq!(finding.about, ["a", "b"]);
-        assert!(finding.claim.contains("moved alike"), "{}", finding.claim);
+        assert!(
+            finding.claim.contains("changed equally"),
+            "{}",
+            finding.claim
+        );
     }
 }
 

@@ -1,7 +1,6 @@
 //! The resources that a transaction costs: rows of tables over the readings of the record, one table for each
 //! kind of counter.
 
-mod client;
 mod engine;
 mod formats;
 mod server;
@@ -75,7 +74,7 @@ const TABLES: [&[Resource]; 5] = [
     engine::ENGINE,
     formats::FORMATS,
     waits::WAITS,
-    client::CLIENT,
+    server::CLIENT,
 ];
 
 /// Every resource, in the order of a report.

@@ -1,6 +1,6 @@
-//! What the kernel counts of a server and of the disk below it.
+//! What the kernel counts of a server, of the disk below it and of the load process.
 
-use super::Group::{Disk, Processor, Storage};
+use super::Group::{Client, Disk, Processor, Storage};
 use super::Role::{Detail, Level, Main};
 use super::Unit::{Bytes, Count, Microseconds};
 use super::{Resource, resource};
@@ -174,5 +174,29 @@ pub(super) const SERVER: &[Resource] = &[
         Bytes,
         Disk,
         ("host", &["dirty_bytes"]),
+    ),
+];
+
+/// The load process.
+pub(super) const CLIENT: &[Resource] = &[
+    Resource {
+        // Polling in vain is no work, and grows with the time that the server takes.
+        less: Some("polled_s"),
+        ..resource(
+            Main,
+            "client-cpu",
+            "processor time of the load process",
+            Microseconds,
+            Client,
+            ("load", &["cpu_user_s", "cpu_system_s"]),
+        )
+    },
+    resource(
+        Detail,
+        "client-run-queue",
+        "time of the load process in the run queue",
+        Microseconds,
+        Client,
+        ("load", &["cpu_wait_s"]),
     ),
 ];

@@ -33,9 +33,8 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let lost = |log_ratio: f64| percent::of(-log_ratio.exp_m1());
             let claim = format!(
-                "At {} slices of `{}` right after a switch commit {} less ({} to {}) than those that \
-                 follow one of its own: the guard of {} s does not cover all of the switch. It counts in every \
-                 contender's ratio as far as their losses differ.",
+                "At {} slices of `{}` right after a switch commit {} less ({} to {}) than its consecutive slices: the \
+                 guard of {} s is too short. Ratios are biased as far as these losses differ between contenders.",
                 duel.label,
                 facts.name,
                 lost(estimate.value),
@@ -45,11 +44,11 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
             );
             let remedy = match transient_s(run, duel.level, number) {
                 Some(transient_s) => format!(
-                    "Give a `guard` of {:.1} s or more in [schedule]: throughput comes back about {transient_s:.1} s after \
-                     the present one.",
+                    "Set `guard` in [schedule] to {:.1} s or more: throughput recovers about {transient_s:.1} s after the \
+                     present guard.",
                     run.summary.schedule.guard_s + transient_s
                 ),
-                None => "Give a longer `guard` in [schedule], or longer slices.".to_owned(),
+                None => "Set a longer `guard` in [schedule], or use longer slices.".to_owned(),
             };
             found
                 .push(Finding::new(Severity::Doubt, &[&facts.name], claim, &remedy).at(duel.level));

@@ -6,7 +6,7 @@ use dbduel_record::event::{Event, Severity};
 
 use super::RunEvidence;
 use crate::counts;
-use crate::judge::finding::Finding;
+use crate::judge::finding::{Finding, quoted};
 
 /// Names that are listed in a sentence; the rest is counted.
 const NAMES_LISTED: usize = 8;
@@ -49,10 +49,10 @@ pub fn digests(run: &RunEvidence<'_>) -> Vec<Finding> {
     if !unequal.is_empty() {
         let names: Vec<&str> = unequal.into_iter().collect();
         let claim = format!(
-            "The data of {} are not those of `{baseline}`: their digests differ.",
+            "Data of {} differ from those of `{baseline}`: the digests differ.",
             quoted(&names)
         );
-        let remedy = "Load the data anew for all contenders; if the digests still differ, a server stores them otherwise.";
+        let remedy = "Reload the data for all contenders; if the digests still differ, a server stores them differently.";
         return vec![Finding::new(Severity::Void, &names, claim, remedy)];
     }
     let complete = epochs
@@ -64,12 +64,10 @@ pub fn digests(run: &RunEvidence<'_>) -> Vec<Finding> {
             let rows = counts::of(*rows);
             let claim =
                 format!("All contenders started with the same {rows} rows (digest {short}).");
-            vec![Finding::new(Severity::Note, &[], claim, "Nothing to do.")]
+            vec![Finding::new(Severity::Note, &[], claim, "None.")]
         }
         None => {
-            let claim =
-                "Whether the contenders held the same data was not checked for all of them."
-                    .to_owned();
+            let claim = "Equality of the data was not checked for all contenders.".to_owned();
             vec![Finding::new(
                 Severity::Doubt,
                 &[],
@@ -90,7 +88,7 @@ pub fn unmanaged(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let claim = format!(
-        "{} not started by dbduel, so it was not frozen while others ran, and its background work may have disturbed them.",
+        "{} not started by dbduel and not frozen while others ran; background work may have disturbed them.",
         match unmanaged.as_slice() {
             [one] => format!("`{one}` was"),
             many => format!("{} were", quoted(many)),
@@ -100,7 +98,7 @@ pub fn unmanaged(run: &RunEvidence<'_>) -> Vec<Finding> {
         Severity::Doubt,
         &unmanaged,
         claim,
-        "Let dbduel start the server: name a package or a path.",
+        "Let dbduel start the server: give a package or a path.",
     )]
 }
 
@@ -116,7 +114,7 @@ pub fn builds_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let claim = format!(
-        "The contenders run different builds: {}. A difference is that of the whole builds with these settings.",
+        "Different builds: {}. A difference is between whole builds with these settings.",
         builds.into_iter().collect::<Vec<_>>().join(", ")
     );
     vec![Finding::new(
@@ -150,14 +148,12 @@ pub fn settings_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
         .collect::<Vec<_>>()
         .join(", ");
     let mut claim = match differing.len() {
-        0 => "No setting that all servers have differs beyond those asked for".to_owned(),
-        1 => format!("1 effective setting differs that was not asked for: {listed}"),
+        0 => "No setting common to all servers differs beyond the configured ones".to_owned(),
+        1 => format!("1 effective setting differs unintentionally: {listed}"),
         count if count > NAMES_LISTED => {
-            format!(
-                "{count} effective settings differ that were not asked for: {listed} and others"
-            )
+            format!("{count} effective settings differ unintentionally: {listed} and others")
         }
-        count => format!("{count} effective settings differ that were not asked for: {listed}"),
+        count => format!("{count} effective settings differ unintentionally: {listed}"),
     };
     if one_sided > 0 {
         claim.push_str(&format!("; {one_sided} exist on some of the servers only"));
@@ -167,14 +163,6 @@ pub fn settings_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
         Severity::Note,
         &[],
         claim,
-        "Set those that matter to the same value on all sides.",
+        "Set the relevant ones to the same value on all sides.",
     )]
-}
-
-fn quoted(names: &[&str]) -> String {
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -56,10 +56,10 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
     }
     let (names, shares): (Vec<&str>, Vec<String>) = restless.into_iter().unzip();
     let claim = format!(
-        "Not in a steady state when the warm-up was ended after {longest_s:.0} s at most: {}.",
+        "Warm-up ended without a steady state after at most {longest_s:.0} s: {}.",
         shares.join(", ")
     );
-    let remedy = "Give a longer warm-up; a noisy machine may never certify one.";
+    let remedy = "Use a longer warm-up; on a noisy machine a steady state may never be shown.";
     vec![Finding::new(Severity::Doubt, &names, claim, remedy)]
 }
 
@@ -75,7 +75,7 @@ pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {
                 Severity::Doubt,
                 &[name],
                 claim,
-                "Look into the server's log in the record.",
+                "Read the server's log in the record.",
             )
         })
         .collect()
@@ -112,7 +112,7 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
         reasons.push(format!("and {} more", lost.len() - LOST_QUOTED));
     }
     let claim = format!(
-        "{} brought no result ({}): {}. {} left out.",
+        "{} lost ({}): {}. {} left out.",
         counts::things(lost.len() as u64, "slice"),
         of_each.collect::<Vec<_>>().join(", "),
         reasons.join("; "),
@@ -121,8 +121,8 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
             count => format!("{count} blocks were"),
         }
     );
-    let remedy = "Look into events.jsonl for each of them. A server that loses more slices than the others is less \
-                  available; a load process that stalled was stopped or had no processor.";
+    let remedy = "See events.jsonl. A server that loses more slices than the others is less available; a load process \
+                  that stalled was stopped or had no CPU.";
     vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
 }
 
@@ -137,18 +137,17 @@ pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
             extended: 0,
             interrupted: 0,
         } => return Vec::new(),
-        StartsAgain { extended: 0, .. } => ("resumed", "Run it again without interruption."),
-        StartsAgain { interrupted: 0, .. } => (
-            "extended",
-            "Run it again with a larger budget from the start.",
-        ),
+        StartsAgain { extended: 0, .. } => ("resumed", "Repeat it without interruption."),
+        StartsAgain { interrupted: 0, .. } => {
+            ("extended", "Repeat it with a larger budget from the start.")
+        }
         _ => (
             "extended and resumed",
-            "Run it again with a larger budget from the start, and without interruption.",
+            "Repeat it with a larger budget from the start, and without interruption.",
         ),
     };
     let claim = format!(
-        "The run was {what}: its blocks come from {} starts of all servers, treated as one. If restarts differ, the \
+        "The run was {what}: its blocks come from {} starts of all servers, treated as one. If starts differ, the \
          interval is too narrow.",
         1 + again.extended + again.interrupted
     );
@@ -194,8 +193,8 @@ pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let claim = format!(
-        "The run was extended after its plan was made ({}); since then it had {:.0} s of load and {}. Blocks beyond the planned {} \
-         are decided by the reserve of the error probability, which may be used at any time.",
+        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned {} \
+         are decided by the reserve of the error probability.",
         counts::things(extensions.count as u64, "extension"),
         extensions.used_s,
         counts::things(extensions.blocks as u64, "block"),
@@ -214,7 +213,7 @@ pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
     let (severity, what) = match run.ended {
         Some(EndReason::Decided | EndReason::BudgetSpent) => return Vec::new(),
         Some(EndReason::Interrupted) => (Severity::Note, "was interrupted"),
-        Some(EndReason::Failed) => (Severity::Doubt, "could not go on"),
+        Some(EndReason::Failed) => (Severity::Doubt, "failed"),
         None => (Severity::Note, "has no recorded end"),
     };
     let claim = format!(
@@ -229,7 +228,7 @@ pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
         severity,
         &[],
         claim,
-        "`dbduel run DIR` goes on where it stopped.",
+        "Resume it with `dbduel run DIR`.",
     )]
 }
 
@@ -247,7 +246,7 @@ pub fn complaints(run: &RunEvidence<'_>) -> Vec<Finding> {
         })
         .collect();
     let claim = format!(
-        "{} of the record could not be read and {} left out: {}{}.",
+        "{} of the record {} unreadable and left out: {}{}.",
         counts::things(complaints.len() as u64, "part"),
         if complaints.len() == 1 { "was" } else { "were" },
         quoted.join("; "),
@@ -266,6 +265,6 @@ pub fn complaints(run: &RunEvidence<'_>) -> Vec<Finding> {
         severity,
         &[],
         claim,
-        "Compare with a copy of the record; `dbduel verify` names the files that were changed.",
+        "Compare with a copy of the record; `dbduel verify` names the changed files.",
     )]
 }

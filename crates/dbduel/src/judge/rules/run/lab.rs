@@ -45,8 +45,8 @@ pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
         .map(|row| row.measured_s)
         .sum();
     let claim = format!(
-        "The lab stopped `{name}` for {} of its slices on purpose ({} were planned); this duel proves the lab \
-         and says nothing about the servers.",
+        "The lab stopped `{name}` for {} of its slices on purpose ({} planned); this duel validates the \
+         lab and says nothing about the servers.",
         percent::of(stopped_s / measured_s.max(f64::MIN_POSITIVE)),
         percent::of(injection.stopped_share)
     );
@@ -54,7 +54,7 @@ pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
         Severity::Doubt,
         &[name],
         claim,
-        "Take [injection] out of the experiment for a real duel.",
+        "Remove [injection] from the experiment for a real duel.",
     )]
 }
 
@@ -111,16 +111,14 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
             })
             .collect();
         let claim = format!(
-            "In {starved} of {slices} slices at {} the load threads waited for a processor for {} of the time longer \
-             than is usual here ({}){}.",
+            "In {starved} of {slices} slices at {} load threads waited for CPU {} percentage points more than usual ({}){}.",
             duel.label,
-            percent::of(WAIT_SHARE),
+            100.0 * WAIT_SHARE,
             sides.join(", "),
             match is_uneven {
                 true =>
-                    "; that met one side more often than chance would, so part of the ratio may be the machine's",
-                false =>
-                    "; chance alone may share it out like that, and then it costs precision and not the error rate",
+                    "; one side is affected more often than by chance, so part of the ratio may be the machine's",
+                false => "; may be chance: adds noise, not bias",
             }
         );
         let severity = if is_uneven {
@@ -128,7 +126,7 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
         } else {
             Severity::Note
         };
-        let remedy = "End the other work on this machine, or give the load process and the servers cores of their own.";
+        let remedy = "Stop other work on this machine, or give the load process and the servers their own cores.";
         found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
     }
     found
@@ -165,19 +163,18 @@ pub fn outlying(run: &RunEvidence<'_>) -> Vec<Finding> {
                 more => format!(" and {more} more"),
             };
             let (lie, they_count) = match far.len() {
-                1 => ("lies", "it counts"),
-                _ => ("lie", "they count"),
+                1 => ("lies", "it is included"),
+                _ => ("lie", "they are included"),
             };
             let claim = format!(
-                "{} of {} slices of `{}` at {} {lie} far from the others (slice {}{more} of the median); {they_count} \
-                 like all others.",
+                "{} of {} slices of `{}` at {} {lie} far from the others (slice {}{more} of the median); {they_count}.",
                 far.len(),
                 rows.len(),
                 facts.name,
                 duel.label,
                 named.join(", ")
             );
-            let remedy = "Look at these slices in ticks.csv and at what else ran then.";
+            let remedy = "Check these slices in ticks.csv and other processes at that time.";
             found.push(Finding::new(Severity::Note, &[&facts.name], claim, remedy).at(duel.level));
         }
     }
@@ -255,7 +252,7 @@ mod tests {
         let (_, findings) = summarise(&starved_record(|row| row.block % 4 == 0));
         let even = of_rule(&findings, "lab.starved");
         assert_eq!((even.len(), even[0].severity), (1, Severity::Note));
-        assert!(even[0].claim.contains("chance alone"), "{}", even[0].claim);
+        assert!(even[0].claim.contains("may be chance"), "{}", even[0].claim);
 
         let (_, findings) = summarise(&starved_record(|row| row.contender == "doublewrite"));
         let uneven = of_rule(&findings, "lab.starved");

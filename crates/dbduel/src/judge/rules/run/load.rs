@@ -44,8 +44,8 @@ pub fn nothing_committed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 "`{name}` committed no transaction at {} in {:.0} s under load.",
                 duel.label, measures.active_s
             );
-            let remedy = "Look into errors.csv and the server's log in the record; where one transaction takes longer than a \
-                          slice, give longer ones (`slice` in `[schedule]`).";
+            let remedy = "Read errors.csv and the server's log in the record; if one transaction takes longer than a slice, \
+                          use longer slices (`slice` in `[schedule]`).";
             Finding::new(Severity::Void, &[name], claim, remedy).at(duel.level)
         })
         .collect()
@@ -72,13 +72,12 @@ pub fn silent_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
             let count = silent.count();
             if count > 0 {
                 let claim = format!(
-                    "`{name}` committed nothing in {} at {}; each counts as half a transaction, so their weight in \
-                     the ratio is arbitrary.",
+                    "`{name}` committed nothing in {} at {}; each counts as half a transaction, an arbitrary weight in \
+                     the ratio.",
                     counts::things(count as u64, "slice"),
                     duel.label
                 );
-                let remedy =
-                    "Give longer slices, and look into the server's log for what held it up.";
+                let remedy = "Use longer slices, and read the server's log for the cause.";
                 found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
             }
         }
@@ -96,7 +95,7 @@ pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
             let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
             let errors = commonest_errors(run, name);
             let claim = format!(
-                "`{name}` gave up {} of its transactions at {} ({} of {}{errors}).",
+                "`{name}` failed {} of its transactions at {} ({} of {}{errors}).",
                 percent::of(share),
                 duel.label,
                 counts::of(outcomes.failed),
@@ -124,53 +123,44 @@ fn commonest_errors(run: &RunEvidence<'_>, contender: &str) -> String {
         entry.0 += row.count;
     }
     match counts.into_iter().max_by_key(|(_, (count, _))| *count) {
-        Some((code, (_, example))) => format!("; commonest error {code}: {example}"),
+        Some((code, (_, example))) => format!("; most common error {code}: {example}"),
         None => String::new(),
     }
 }
 
 pub fn retries(run: &RunEvidence<'_>) -> Vec<Finding> {
     let retrying = measures(run).filter_map(|(duel, measures)| {
-        let Measures {
-            outcomes,
-            contender,
-            ..
-        } = measures;
+        let outcomes = &measures.outcomes;
         let per_ok = outcomes.retries as f64 / (outcomes.ok as f64).max(1.0);
-        (per_ok > RETRIES_DOUBT).then_some((duel, contender.as_str(), per_ok))
+        (per_ok > RETRIES_DOUBT).then_some((duel, measures.contender.as_str(), per_ok))
     });
     retrying
         .map(|(duel, name, per_ok)| {
             let claim = format!(
-                "`{name}` needed {:.0} additional attempts per 100 committed transactions at {}, after deadlocks, lock \
-                 timeouts or changed records.",
+                "`{name}` needed {:.0} retries per 100 committed transactions at {}, after deadlocks, lock timeouts or \
+                 changed records.",
                 100.0 * per_ok,
                 duel.label
             );
-            Finding::new(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or compare retries as a result.")
+            Finding::new(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or report retries as a result.")
         })
         .collect()
 }
 
 pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
     let skipping = measures(run).filter_map(|(duel, measures)| {
-        let Measures {
-            outcomes,
-            contender,
-            ..
-        } = measures;
+        let outcomes = &measures.outcomes;
         let share = outcomes.skipped as f64 / (outcomes.due as f64).max(1.0);
-        (share > SKIPPED_DOUBT).then_some((duel, contender.as_str(), share))
+        (share > SKIPPED_DOUBT).then_some((duel, measures.contender.as_str(), share))
     });
     skipping
         .map(|(duel, name, share)| {
             let claim = format!(
-                "{} of the transactions that were due on `{name}` at {} were never sent; the rate was more than \
-                 it could take.",
+                "{} of the transactions due on `{name}` at {} were never sent; the rate exceeds its capacity.",
                 percent::of(share),
                 duel.label
             );
-            Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or give more clients.")
+            Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or use more clients.")
         })
         .collect()
 }
@@ -187,8 +177,7 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
             .max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some((share, row)) = worst.filter(|(share, _)| *share > LOAD_CPU_DOUBT) {
             let claim = format!(
-                "The load process used {} of its {}{} at {} (slice {}.{}, `{}`); above {} it may be the \
-                 bottleneck.",
+                "Load process: {} of its {}{} used at {} (slice {}.{}, `{}`); above {} it may be the bottleneck.",
                 percent::of(share),
                 if threads > 1.0 {
                     format!("{threads:.0} threads")
@@ -231,8 +220,8 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
             .max_by(|(one, _), (other, _)| one.total_cmp(other));
         if let Some((stalled_s, row)) = worst {
             let claim = format!(
-                "The load process stalled in {} at {}, at worst for {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); \
-                 it sent nothing meanwhile, and their throughput is lower for it.",
+                "Load process stalled in {} at {}, at most for {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); it \
+                 sent nothing during that time, which lowers throughput.",
                 counts::things(stalls.len() as u64, "slice"),
                 duel.label,
                 row.measured_s,
@@ -240,7 +229,8 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
                 row.position,
                 row.contender
             );
-            let remedy = "Give the load process cores of its own, and find out what stopped it or took its processor.";
+            let remedy =
+                "Give the load process its own cores, and find what stopped it or took its CPU.";
             found.push(Finding::new(Severity::Doubt, &[], claim, remedy).at(duel.level));
         }
     }
@@ -269,14 +259,13 @@ pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
         if late as f64 > LAG_SLICES * slices as f64 {
             let worst = lags.iter().map(|(lag_us, _)| *lag_us).fold(0.0, f64::max);
             let claim = format!(
-                "In {late} of {slices} slices at {} one transaction in a hundred was sent more than {LAG_US:.0} µs and \
-                 {} of the median latency after it was due (at worst {} µs); this delay of the load \
-                 process is part of every latency.",
+                "Load generator lag at {}: p99 up to {} µs, above the limit in {late} of {slices} slices (limit \
+                 {LAG_US:.0} µs and {} of the median latency). Latencies include it.",
                 duel.label,
-                percent::of(LAG_SHARE),
-                counts::of(worst.round() as u64)
+                counts::of(worst.round() as u64),
+                percent::of(LAG_SHARE)
             );
-            let remedy = "Give the load process cores of its own, or more threads.";
+            let remedy = "Give the load process its own cores or more threads.";
             found.push(Finding::new(Severity::Doubt, &[], claim, remedy));
         }
     }

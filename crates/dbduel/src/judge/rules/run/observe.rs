@@ -7,7 +7,7 @@ use dbduel_record::event::Severity;
 use super::RunEvidence;
 use crate::counts;
 use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
-use crate::judge::finding::Finding;
+use crate::judge::finding::{Finding, quoted};
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;
@@ -37,7 +37,7 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             if !off.is_empty() {
                 most = most.max(off.len());
                 parts.push(format!(
-                    "the counters of {what} were read over {low:.2} to {high:.2} times the slice in {} of {}",
+                    "counters of {what} cover {low:.2} to {high:.2} times the slice in {} of {}",
                     off.len(),
                     counts::things(rows.len() as u64, "slice"),
                 ));
@@ -51,11 +51,11 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             false => Severity::Note,
         };
         let claim = format!(
-            "At {} {}; costs per transaction take it that the rest of such a slice was alike.",
+            "At {} {}; costs per transaction assume a constant rate in such a slice.",
             duel.label,
             parts.join(", and ")
         );
-        let remedy = "Leave dbduel a processor (`cores` and `server_cores` in `[load]`), or give longer slices.";
+        let remedy = "Leave dbduel a processor (`cores` and `server_cores` in `[load]`), or use longer slices.";
         found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
     }
     found
@@ -73,16 +73,11 @@ pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
     if on.is_empty() || off.is_empty() {
         return Vec::new();
     }
-    let quoted = |names: &[&str]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        names.join(", ")
-    };
     let claim = format!(
-        "The performance schema counts the waits of {} and not those of {}, so waits are not compared.",
+        "The performance schema counts the waits of {} but not those of {}, so waits are not compared.",
         quoted(&on),
         quoted(&off)
     );
-    let remedy = "Set performance_schema alike for all contenders: ON to have the waits in the explanation, OFF to save \
-                  its cost.";
+    let remedy = "Set performance_schema equally for all contenders: ON to explain waits, OFF to save its cost.";
     vec![Finding::new(Severity::Note, &on, claim, remedy)]
 }

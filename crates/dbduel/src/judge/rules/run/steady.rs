@@ -43,27 +43,27 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
             Whose::Own(cells) if is_told_of_a_ratio(run, duel, &cells) => (
                 cells,
                 Severity::Note,
-                "It moved against the other contenders too, which is why the ratio changed.".to_owned(),
+                "It changed relative to the other contenders too, which is why the ratio changed.".to_owned(),
             ),
             Whose::Own(cells) => (
                 cells,
                 Severity::Doubt,
-                "It moved against the other contenders too, so the ratio is one of servers on their way.".to_owned(),
+                "It changed relative to the other contenders too, so the ratio is not a steady-state one.".to_owned(),
             ),
             Whose::Common(cells) => (
                 cells,
                 Severity::Note,
                 format!(
-                    "Contenders moved alike within {within}, as when the machine does: so far ratios hold, but the figures \
-                     of single contenders are means over a state that moved."
+                    "All contenders changed equally within {within}, as when the machine changes: ratios hold, but figures \
+                     of single contenders are means over a changing state."
                 ),
             ),
             Whose::NotShown(cells) => (
                 cells,
                 Severity::Note,
                 format!(
-                    "Whether contenders moved alike within {within} is not shown; the figures of single contenders are \
-                     means over a state that moved."
+                    "Whether contenders changed equally within {within} is not shown; figures of single contenders are \
+                     means over a changing state."
                 ),
             ),
         };
@@ -72,7 +72,7 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
             .map(|(name, course)| (*name, format!("`{name}` by {}", change(&course.change))))
             .unzip();
         let claim = format!(
-            "Never settled at {}: throughput changed from the first half of the slices{} to the second, of {}. {meaning}",
+            "No steady state at {}: throughput changed from the first half of the slices{} to the second, of {}. {meaning}",
             duel.label,
             which_start(run),
             changes.join(", of ")
@@ -82,7 +82,7 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
             _ => " or fewer load levels",
         };
         let remedy = format!(
-            "Look at throughput over time; give a longer warm-up{fewer_levels}, or a machine without other work."
+            "See throughput over time; use a longer warm-up{fewer_levels}, or a machine without other work."
         );
         Some(Finding::new(severity, &names, claim, &remedy).at(duel.level))
     });
@@ -140,16 +140,16 @@ pub fn settled_late(run: &RunEvidence<'_>) -> Vec<Finding> {
             return None;
         }
         let claim = format!(
-            "Slices at the beginning of {}{} lie apart from the later ones: {}. They count like all others; a machine \
-                 that was busy then looks the same.",
+            "First slices of {}{} differ from the later ones: {}. They are included; a machine that was busy then \
+                 looks the same.",
             duel.label,
             which_start(run),
             parts.join(", ")
         );
         let remedy = match Some(levels[duel.level].clients) == heaviest {
-            true => "Give a longer warm-up.",
+            true => "Use a longer warm-up.",
             false => {
-                "The warm-up ran under the heaviest load only; give a longer one, or this load level an experiment of its own."
+                "The warm-up ran under the heaviest load only; use a longer one, or a separate experiment for this load level."
             }
         };
         Some(Finding::new(Severity::Note, &names, claim, remedy).at(duel.level))
@@ -177,12 +177,12 @@ pub fn level_entered(run: &RunEvidence<'_>) -> Vec<Finding> {
             false => Severity::Note,
         };
         let claim = format!(
-            "At {} the first slice after another load level differs from the next one in the same block: {}. The state \
-             that one level leaves is part of the figures of the other.",
+            "At {} the first slice after another load level differs from the next one in the same block: {}. State \
+             left by one level affects the figures of the other.",
             duel.label,
             parts.join(", ")
         );
-        let remedy = "Give longer slices, or every load level an experiment of its own.";
+        let remedy = "Use longer slices, or a separate experiment for each load level.";
         Some(Finding::new(severity, &names, claim, remedy).at(duel.level))
     });
     told.collect()
@@ -196,6 +196,6 @@ fn change(ratio: &Figure) -> String {
             format!("{} ({} to {})", signed(value), signed(low), signed(high))
         }
         (Some(value), None) => signed(value),
-        (None, _) => "an amount that is not known".to_owned(),
+        (None, _) => "an unknown amount".to_owned(),
     }
 }

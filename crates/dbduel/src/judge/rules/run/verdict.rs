@@ -44,13 +44,13 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let claim = format!(
-        "Short horizon at {}: a contender was under load for as little as {shortest_s:.0} s. A stall rarer than once \
-         in {:.0} s would be invisible, and stalls of {UNSEEN_STALL_S:.0} s could cost up to {} unseen.",
+        "Short run at {}: with {shortest_s:.0} s of load per server, stalls rarer than one per {:.0} s can be \
+         missed; undetected stalls of {UNSEEN_STALL_S:.0} s could cost up to {}.",
         labels.join(", "),
         UNSEEN_STALL_S / unseen_stall_share(shortest_s),
         percent::of(unseen_stall_share(shortest_s))
     );
-    let remedy = "Give a longer budget or fewer load levels.";
+    let remedy = "Use a longer budget or fewer load levels.";
     vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
 }
 
@@ -68,7 +68,7 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
         };
         let others = [
             (
-                "by the Hodges–Lehmann estimator, which a few blocks cannot move",
+                "by the Hodges–Lehmann estimator, which is robust against a few blocks",
                 comparison.ratio_hodges_lehmann,
             ),
             (
@@ -82,15 +82,14 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let name = comparison.contender.as_str();
             let claim = format!(
-                "At {} the ratio of `{name}` is {value:.3} by the mean over blocks but {other:.3} {how}; that lies \
-                 outside the interval.",
+                "At {} the ratio of `{name}` is {value:.3} by the mean over blocks but {other:.3} {how}, outside the interval.",
                 duel.label
             );
             found.push(Finding::new(
                 Severity::Doubt,
                 &[name],
                 claim,
-                "Look at the ratio of every block and at the stalls.",
+                "Check the ratio of every block and the stalls.",
             ));
         }
     }
@@ -101,7 +100,7 @@ pub fn ratio_changed(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (duel, comparison) in comparisons(run) {
         let name = comparison.contender.as_str();
-        let remedy = "Look at the ratio of every block; warm up longer.";
+        let remedy = "Check the ratio of every block; use a longer warm-up.";
         if let Some(why) = no_single_ratio(comparison) {
             let claim = format!("At {} there is no verdict on `{name}`: {why}.", duel.label);
             found.push(Finding::new(Severity::Doubt, &[name], claim, remedy));
@@ -157,19 +156,19 @@ pub fn identical(run: &RunEvidence<'_>) -> Vec<Finding> {
         });
         let decided: Vec<&str> = decided.map(|duel| duel.label.as_str()).collect();
         let mut claim = format!(
-            "`{one}` and `{other}` are identical: the same server program, settings and tables. A difference between them \
-             is chance or the lab's fault"
+            "`{one}` and `{other}` are identical: same server program, settings and tables. A difference between them is \
+             chance or a lab error"
         );
         let severity = match decided.as_slice() {
             [] => Severity::Note,
             labels => {
-                claim.push_str(&format!("; one is shown at {}", labels.join(", ")));
+                claim.push_str(&format!("; detected at {}", labels.join(", ")));
                 Severity::Doubt
             }
         };
         let remedy = format!(
-            "Repeat the duel: chance shows a difference in up to {} of the duels of equals. If it appears again, look for \
-             what treats the two differently.",
+            "Repeat the duel: up to {} of duels between equals show a difference by chance. If it persists, find what \
+             treats the two differently.",
             percent::of(1.0 - run.summary.rule.confidence)
         );
         Finding::new(severity, &[one, other], format!("{claim}."), &remedy)
@@ -205,11 +204,11 @@ pub fn uneven_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
                 probability(stalls.same_rate_p)
             );
             claim.push_str(match stalls.unpriced {
-                true => "; too few stalls to tell their cost from luck.",
+                true => "; too few stalls to separate their cost from chance.",
                 false => ".",
             });
             let remedy = format!(
-                "Measure until at least {PRICEABLE_MIN} stalls are seen, or find their cause in the server's log and status."
+                "Measure until at least {PRICEABLE_MIN} stalls occur, or find their cause in the server's log and status."
             );
             let severity = if is_uneven {
                 Severity::Doubt
@@ -232,7 +231,7 @@ fn probability(p: f64) -> String {
 
 fn times_and_cost(count: u64, lost_s: f64) -> String {
     match count {
-        0 => "not once".to_owned(),
+        0 => "never".to_owned(),
         1 => format!("once ({lost_s:.1} s lost)"),
         count => format!("{count} times ({lost_s:.1} s lost)"),
     }

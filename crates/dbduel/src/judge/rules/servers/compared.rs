@@ -21,10 +21,10 @@ pub fn without_variables(case: &Case) -> Vec<Finding> {
             .filter(|server| server.variables.is_empty());
         let without: Vec<String> = without.map(|server| format!("`{}`", server.name)).collect();
         let claim = format!(
-            "No setting can be compared: there are no variables of {}.",
+            "No settings compared: variables of {} are missing.",
             without.join(" and ")
         );
-        let remedy = "Give SHOW GLOBAL VARIABLES of every server.";
+        let remedy = "Provide SHOW GLOBAL VARIABLES of every server.";
         Finding::new(Severity::Doubt, &case.pair(other), claim, remedy).of(FindingKind::Unreadable)
     };
     others.map(finding).collect()
@@ -32,8 +32,8 @@ pub fn without_variables(case: &Case) -> Vec<Finding> {
 
 pub fn one_sided(case: &Case) -> Vec<Finding> {
     let finding = |pair: [&str; 2], facts: Vec<Comparison>| {
-        let claim = format!("Only one of the servers has: {}.", titles(&facts));
-        let remedy = "Nothing to do; the values are in the evidence.";
+        let claim = format!("On one of the servers only: {}.", titles(&facts));
+        let remedy = "None; the values are in the evidence.";
         let sides = facts.into_iter().flat_map(|fact| fact.sides);
         let sides: Vec<Side> = sides.filter(|side| !side.from.is_empty()).collect();
         let finding = Finding::new(Severity::Note, &pair, claim, remedy);
@@ -44,7 +44,7 @@ pub fn one_sided(case: &Case) -> Vec<Finding> {
 
 pub fn not_seen(case: &Case) -> Vec<Finding> {
     let finding = |pair: [&str; 2], facts: Vec<Comparison>| {
-        let claim = format!("Not looked at: {}.", titles(&facts));
+        let claim = format!("Not compared for lack of evidence: {}.", titles(&facts));
         let remedy = "Audit a running server or a record to see these.";
         Finding::new(Severity::Note, &pair, claim, remedy).of(FindingKind::Unreadable)
     };
@@ -111,11 +111,8 @@ pub fn unclassified_of(case: &Case, other: usize) -> Option<Finding> {
             })
             .collect(),
     };
-    let claim = format!(
-        "Variables differ of which it is not known what they mean: {}.",
-        listed.join(", ")
-    );
-    let remedy = "Set them alike, or classify them in data/audit.";
+    let claim = format!("Unclassified variables differ: {}.", listed.join(", "));
+    let remedy = "Set them equally, or classify them in data/audit.";
     let finding = Finding::new(Severity::Note, &case.pair(other), claim, remedy);
     let sides = [side(one, false), side(two, true)];
     Some(finding.of(FindingKind::Unknown).resting_on(sides))

@@ -67,7 +67,7 @@ pub fn data_against_pool(case: &Case) -> Vec<Finding> {
                     severity,
                     &[one, two],
                     claim,
-                    "Choose a size of data or pool that puts all sides into one class.",
+                    "Choose a data or pool size that puts all sides into one class.",
                 )
                 .of(kind),
             )
@@ -91,7 +91,7 @@ pub fn temporary_tables(case: &Case) -> Vec<Finding> {
         0.01,
         percent::of,
         "Share of temporary tables that went to disk",
-        "Give sessions the same memory for temporary tables.",
+        "Set the same memory for temporary tables on all sides.",
     )
 }
 
@@ -115,7 +115,7 @@ pub fn rollbacks(case: &Case) -> Vec<Finding> {
         0.001,
         |share| format!("{:.2} per 1000", share * 1000.0),
         "Transactions rolled back per commit",
-        "Count failed transactions, do not count them as throughput, and treat them alike on all sides.",
+        "Count failed transactions separately from throughput, equally on all sides.",
     )
 }
 
@@ -181,30 +181,29 @@ pub fn one_platform(case: &Case) -> Vec<Finding> {
     let host = case.host.as_ref();
     let device = host
         .and_then(|host| host.block_device.as_deref())
-        .unwrap_or("one that is not named");
+        .unwrap_or("not named");
     let relies_on_device = (0..case.contenders.len()).any(|index| {
         let protection = Contender { case, index }.fact("torn_page.protection");
         protection.is_some_and(|protection| protection.to_string() != "doublewrite")
     });
     let atomic = if relies_on_device {
-        "; without a doublewrite buffer it is a contest of devices and how they are used, too"
+        "; without a doublewrite buffer the device affects the result too"
     } else {
         ""
     };
-    let claim =
-        format!("All results come from one machine and one storage device ({device}){atomic}.");
+    let claim = format!("One machine and one storage device ({device}){atomic}.");
     vec![
         Finding::new(
             Severity::Note,
             &[],
             claim,
-            "Repeat on another kind of storage, or confine the conclusion to this one.",
+            "Repeat on another kind of storage, or limit the conclusion to this one.",
         )
         .of(FindingKind::Relevance),
     ]
 }
 
-/// From this number of open differences on, nobody can say which one made the result (a rule of thumb).
+/// From this number of open differences on, the cause of the result is unknown (a rule of thumb).
 const DIFFERENCES_MIN: usize = 2;
 
 pub fn confounded(case: &Case) -> Vec<Finding> {
@@ -219,11 +218,11 @@ pub fn confounded(case: &Case) -> Vec<Finding> {
             let [one, two] = case.pair(other);
             let names: Vec<&str> = open.iter().map(|finding| finding.rule.as_str()).collect();
             let claim = format!(
-                "`{one}` and `{two}` differ in {} facts that can move the result ({}) and {apart} in all; nobody can say which of them did.",
+                "`{one}` and `{two}` differ in {} facts that can change the result ({}) and {apart} in all; the cause is unknown.",
                 open.len(),
                 names.join(", ")
             );
-            Some(Finding::new(Severity::Note, &[one, two], claim, "Equalise them (`dbduel audit --fix`), then vary one at a time.").of(FindingKind::Relevance))
+            Some(Finding::new(Severity::Note, &[one, two], claim, "Equalise them (`dbduel audit --fix`), then change one at a time.").of(FindingKind::Relevance))
         })
         .collect()
 }

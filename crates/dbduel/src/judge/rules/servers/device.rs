@@ -67,10 +67,10 @@ pub fn claims_to_rotate(contender: &Contender<'_>) -> Option<Hit> {
         .filter(|&value| value >= 1.0)?;
     (trusts_the_kernel && claims).then(|| {
         let what = format!(
-            "trusts the kernel that {} rotates and keeps innodb_flush_neighbors = {value} in force",
+            "takes {} for a rotating disk, as the kernel reports it, and keeps innodb_flush_neighbors = {value}",
             device(host)
         );
-        Hit::new(what, "Set it to 0 rather than leaving it to detection.")
+        Hit::new(what, "Set it to 0 instead of relying on detection.")
             .from(contender, &["innodb_flush_neighbors"])
             .set("innodb_flush_neighbors", "0")
     })
@@ -87,13 +87,13 @@ pub fn io_capacity(contender: &Contender<'_>) -> Option<Hit> {
         .number("innodb_io_capacity")
         .filter(|&capacity| capacity <= 200.0)?;
     let what = format!(
-        "plans its background writes for {capacity} pages/s on {}",
+        "limits background writes to {capacity} pages/s (innodb_io_capacity) on {}",
         device(host)
     );
     Some(
         Hit::new(
             what,
-            "Set it to what the device does, the same on all sides.",
+            "Set it to the capacity of the device, equally on all sides.",
         )
         .from(contender, &["innodb_io_capacity", "innodb_io_capacity_max"]),
     )
@@ -130,9 +130,9 @@ pub fn atomic_writes(contender: &Contender<'_>) -> Option<Hit> {
         |device| format!("`{device}`"),
     );
     let what = format!(
-        "has innodb_use_atomic_writes on {place}; it acts on Fusion-io with NVMFS and switches the doublewrite buffer off by itself"
+        "has innodb_use_atomic_writes on {place}; it works on Fusion-io with NVMFS only and switches the doublewrite buffer off"
     );
-    let mut hit = Hit::new(what, "Switch it off and the doublewrite buffer on, or name the mechanism that keeps pages whole in a waiver.")
+    let mut hit = Hit::new(what, "Switch it off and the doublewrite buffer on, or name the mechanism that protects pages in a waiver.")
         .from(contender, &["innodb_use_atomic_writes", "innodb_doublewrite", "innodb_flush_method"])
         .set("innodb_use_atomic_writes", "0")
         .set("innodb_doublewrite", "1");
@@ -149,11 +149,10 @@ pub fn no_doublewrite(contender: &Contender<'_>) -> Option<Hit> {
     if protection != "none" && protection != "detection only" {
         return None;
     }
-    let what = "would not repair a page that a power cut tears".to_owned();
-    let remedy =
-        "Switch the doublewrite buffer on, or say which device or file system writes whole pages.";
+    let what = "cannot repair a page torn by a power cut".to_owned();
+    let remedy = "Switch the doublewrite buffer on, or name the device or file system that writes whole pages.";
     let mut hit = Hit::new(what, remedy).from(contender, &["innodb_doublewrite"]);
-    // That sides differ is told, and weighed, by comparing the fact.
+    // A difference between sides is weighed by comparing the fact.
     hit.severity = Some(Severity::Note);
     Some(hit)
 }
@@ -173,7 +172,10 @@ pub fn lost_aio(contender: &Contender<'_>) -> Option<Hit> {
             && SIGNS.iter().any(|sign| lower.contains(sign))
     };
     let line = log.lines().find(about_aio)?;
-    let what = format!("lost its asynchronous I/O: \u{201c}{}\u{201d}", line.trim());
+    let what = format!(
+        "runs without asynchronous I/O: \u{201c}{}\u{201d}",
+        line.trim()
+    );
     Some(
         Hit::new(
             what,

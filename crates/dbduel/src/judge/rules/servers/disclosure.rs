@@ -1,10 +1,13 @@
-//! Rules about what somebody's results leave out.
+//! Rules about what published results leave out.
 
 use dbduel_record::event::Severity;
 
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::{Case, Stage};
-use crate::judge::finding::{Finding, FindingKind};
+use crate::judge::finding::{Finding, FindingKind, quoted};
+
+/// What to do about evidence that is missing.
+const PUBLISH: &str = "Publish them with the figures.";
 
 pub fn missing_dumps(case: &Case) -> Vec<Finding> {
     if case.stage != Stage::Results {
@@ -13,9 +16,9 @@ pub fn missing_dumps(case: &Case) -> Vec<Finding> {
     let missing = |contender: &ServerEvidence| {
         let mut missing = Vec::new();
         if contender.variables.is_empty() {
-            missing.push("SHOW GLOBAL VARIABLES (redo log size, flush threads, checksums and everything else that it ran with)");
+            missing.push("SHOW GLOBAL VARIABLES (redo log size, flush threads, checksums and all other settings)");
         } else if contender.is_predicted {
-            missing.push("SHOW GLOBAL VARIABLES (an option file says what was asked for, not what was in effect)");
+            missing.push("SHOW GLOBAL VARIABLES (an option file has the requested settings, not the effective ones)");
         }
         if contender.status_after.is_empty() {
             missing.push("SHOW GLOBAL STATUS after the run");
@@ -38,21 +41,12 @@ pub fn missing_dumps(case: &Case) -> Vec<Finding> {
     }
     alike.retain(|(missing, _)| !missing.is_empty());
     let finding = |(missing, names): (Vec<&str>, Vec<String>)| {
-        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let claim = format!(
-            "The results do not show for {}: {}.",
-            quoted.join(", "),
+            "Missing from the results of {}: {}.",
+            quoted(&names),
             missing.join("; ")
         );
-        let mut finding = Finding::new(
-            Severity::Doubt,
-            &[],
-            claim,
-            "Publish them beside the figures.",
-        )
-        .of(FindingKind::Undisclosed);
-        finding.about = names;
-        finding
+        undisclosed(Severity::Doubt, names, claim, PUBLISH)
     };
     alike.into_iter().map(finding).collect()
 }
@@ -86,18 +80,43 @@ pub fn missing_host(case: &Case) -> Vec<Finding> {
     if missing.is_empty() {
         return Vec::new();
     }
-    let claim = format!(
-        "The results do not say of the machine: {}.",
-        missing.join(", ")
-    );
-    // Who looked and did not see has told what can be told.
+    let claim = format!("Missing about the machine: {}.", missing.join(", "));
+    // A host that was examined and does not show a fact has nothing more to disclose.
     let severity = if case.host.is_some() {
         Severity::Note
     } else {
         Severity::Doubt
     };
-    vec![
-        Finding::new(severity, &[], claim, "Publish them beside the figures.")
-            .of(FindingKind::Undisclosed),
-    ]
+    vec![undisclosed(severity, Vec::new(), claim, PUBLISH)]
+}
+
+pub fn protocol_unknown(case: &Case) -> Vec<Finding> {
+    if case.stage != Stage::Results {
+        return Vec::new();
+    }
+    let unknown: Vec<String> = case
+        .contenders
+        .iter()
+        .filter(|contender| {
+            contender.connection.prepared.is_none() && contender.prepared_share().is_none()
+        })
+        .map(|contender| contender.name.clone())
+        .collect();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    let claim = format!(
+        "Use of prepared statements is unknown for {}: no counters of Com_stmt_execute before and after the run.",
+        quoted(&unknown)
+    );
+    let remedy = "Publish SHOW GLOBAL STATUS from before and after the run.";
+    vec![undisclosed(Severity::Doubt, unknown, claim, remedy)]
+}
+
+fn undisclosed(severity: Severity, about: Vec<String>, claim: String, remedy: &str) -> Finding {
+    let finding = Finding::new(severity, &[], claim, remedy);
+    Finding {
+        about,
+        ..finding.of(FindingKind::Undisclosed)
+    }
 }

@@ -29,7 +29,7 @@ pub fn redo_too_small(contender: &Contender<'_>) -> Option<Hit> {
     let usable = server
         .after("innodb_checkpoint_max_age")
         .or(capacity.map(|bytes| bytes * REDO_USABLE))?;
-    let remedy = "Give the redo log room for the whole measured time, the same on all sides.";
+    let remedy = "Enlarge the redo log to hold the whole measured time, equally on all sides.";
     let written = redo_written(contender);
     if let (Some(written), Some(seconds)) = (
         written,
@@ -124,7 +124,7 @@ pub fn waits_for_free_pages(contender: &Contender<'_>) -> Option<Hit> {
     Some(
         Hit::new(
             what,
-            "Let flushing keep up: more I/O capacity or flushing threads, on all sides.",
+            "Raise I/O capacity or the number of flushing threads, on all sides.",
         )
         .from(contender, &["delta.innodb_buffer_pool_wait_free"])
         .excess(waits / WAITS_MIN),
@@ -151,14 +151,14 @@ pub fn scan_budget(contender: &Contender<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "may scan {depth} × {instances} instances = {budget} pages/s ({}/s) of its LRU lists; more than {cap} pages/s or a tenth of the pool is too much (a rule of thumb)",
+        "scans up to {depth} × {instances} instances = {budget} LRU pages/s ({}/s); limit {cap} pages/s or a tenth of the pool (a rule of thumb)",
         show_bytes(budget * page)
     );
     let better = (cap.min(0.1 * pool_pages) / instances)
         .floor()
         .clamp(1024.0, 3000.0);
     Some(
-        Hit::new(what, "The depth is per instance: 1024 to 3000 do.")
+        Hit::new(what, "The depth is per instance: 1024 to 3000 suffice.")
             .from(
                 contender,
                 &[
@@ -192,7 +192,7 @@ pub fn admission(contender: &Contender<'_>) -> Option<Hit> {
             |cpus| format!("on {cpus} processors"),
         );
         let what = format!(
-            "lets {limit} threads into InnoDB at once (innodb_thread_concurrency) {beside} and queues the rest"
+            "admits {limit} threads to InnoDB at once (innodb_thread_concurrency) {beside} and queues the others"
         );
         return Some(
             Hit::new(what, "Set it to 0: no limit.")
@@ -201,7 +201,7 @@ pub fn admission(contender: &Contender<'_>) -> Option<Hit> {
         );
     }
     if let Some(limit) = commits {
-        let what = format!("lets {limit} threads commit at once and queues the rest");
+        let what = format!("lets {limit} threads commit at once and queues the others");
         return Some(
             Hit::new(what, "Set it to 0: no limit.")
                 .from(contender, &reads)
@@ -215,8 +215,8 @@ pub fn admission(contender: &Contender<'_>) -> Option<Hit> {
     if server.product != Product::MariaDb {
         return None;
     }
-    let what = format!("was asked for innodb_thread_concurrency = {asked} and ignores it");
-    Some(Hit::new(what, "Leave it out, and set 0 on the other side.").from(contender, &reads))
+    let what = format!("ignores innodb_thread_concurrency = {asked}");
+    Some(Hit::new(what, "Remove it, and set 0 on the other side.").from(contender, &reads))
 }
 
 pub fn software_checksum(contender: &Contender<'_>) -> Option<Hit> {
@@ -229,10 +229,16 @@ pub fn software_checksum(contender: &Contender<'_>) -> Option<Hit> {
             };
     let is_software = contender.fact("page.checksum") == Some(Value::word("software"));
     (has_crc32 && is_software).then(|| {
-        let what = "computes page checksums in software although it has crc32".to_owned();
-        Hit::new(what, "Set it before the data are loaded: pages keep the checksum that they were written with.")
-            .from(contender, &["innodb_checksum_algorithm", "innodb_checksums"])
-            .set("innodb_checksum_algorithm", "crc32")
+        let what = "computes page checksums in software although crc32 is available".to_owned();
+        Hit::new(
+            what,
+            "Set it before loading the data: pages keep their checksum algorithm.",
+        )
+        .from(
+            contender,
+            &["innodb_checksum_algorithm", "innodb_checksums"],
+        )
+        .set("innodb_checksum_algorithm", "crc32")
     })
 }
 
@@ -259,7 +265,10 @@ pub fn starved_flushers(contender: &Contender<'_>) -> Option<Hit> {
             percent::of(dirty / total.max(1.0))
         )
     });
-    let what = format!("has {cleaners} page cleaners for {instances} buffer pool instances{state}");
+    let what = format!(
+        "has {} for {instances} buffer pool instances{state}",
+        counts::things(cleaners as u64, "page cleaner")
+    );
     Some(
         Hit::new(
             what,
@@ -291,8 +300,8 @@ pub fn adaptive_flushing(contender: &Contender<'_>) -> Option<Hit> {
         "innodb_io_capacity_max",
     ];
     if !is_on {
-        let what = "does not adapt its flushing to the redo log".to_owned();
-        let mut hit = Hit::new(what, "Switch it the same way on all sides.")
+        let what = "has adaptive flushing off".to_owned();
+        let mut hit = Hit::new(what, "Set it equally on all sides.")
             .from(contender, &reads)
             .set("innodb_adaptive_flushing", "1");
         hit.severity = None;
@@ -304,9 +313,9 @@ pub fn adaptive_flushing(contender: &Contender<'_>) -> Option<Hit> {
     is_set_by_hand.then(|| {
         let redo = redo.map_or_else(|| "of unknown size".to_owned(), show_bytes);
         let what = format!(
-            "has innodb_io_capacity = {capacity} set by hand and adaptive flushing on, which paces writes by the age of the redo log ({redo})"
+            "has innodb_io_capacity = {capacity} set explicitly and adaptive flushing on, which paces writes by the redo log age ({redo})"
         );
-        let mut hit = Hit::new(what, "Say which of the two is meant to pace the writes; with a small redo log adaptive flushing wins.").from(contender, &reads);
+        let mut hit = Hit::new(what, "State which of the two is meant to pace writes; with a small redo log adaptive flushing dominates.").from(contender, &reads);
         hit.severity = Some(Severity::Note);
         hit
     })
@@ -342,9 +351,9 @@ pub fn syncs_missing(contender: &Contender<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "claims a sync per commit and shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (a rule of thumb)"
+        "is set to one sync per commit but shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (a rule of thumb)"
     );
-    Some(Hit::new(what, "Look for a library that swallows fsync, a memory file system, or a device without a flush.").from(contender, &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "delta.innodb_data_fsyncs", "delta.com_commit"]))
+    Some(Hit::new(what, "Check for a library that ignores fsync, a memory file system, or a device without a flush.").from(contender, &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "delta.innodb_data_fsyncs", "delta.com_commit"]))
 }
 
 pub fn debt(contender: &Contender<'_>) -> Option<Hit> {
@@ -364,7 +373,7 @@ pub fn debt(contender: &Contender<'_>) -> Option<Hit> {
         percent::of(dirty / written),
         percent::of(DEBT_SHARE_MAX)
     );
-    Some(Hit::new(what, "Measure long enough for flushing to reach its steady rate, or count the time until all is written.").from(contender, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).gauge(dirty / written / DEBT_SHARE_MAX))
+    Some(Hit::new(what, "Measure until flushing reaches a steady rate, or include the time until all is written.").from(contender, &["after.innodb_buffer_pool_pages_dirty", "delta.innodb_data_written"]).gauge(dirty / written / DEBT_SHARE_MAX))
 }
 
 pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {
@@ -380,12 +389,12 @@ pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {
         return Some(
             Hit::new(
                 what,
-                "See the error log; the algorithm may not be available.",
+                "Read the error log; the algorithm may be unavailable.",
             )
             .from(contender, &["innodb_compression_algorithm"]),
         );
     }
-    // Whoever says "none" compares tables that are compressed with the same tables that are not.
+    // A setting of "none" compares tables that are compressed with the same tables that are not.
     let is_refused = server
         .look_up("innodb_compression_algorithm")
         .is_some_and(|(algorithm, _)| algorithm.eq_ignore_ascii_case("none"));
@@ -398,7 +407,7 @@ pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {
     let written = server.delta("innodb_pages_written").unwrap_or(0.0);
     if is_asked && compressed == 0.0 && written > 0.0 {
         let what = format!(
-            "wrote {written} pages and compressed none of them, though page compression is asked for"
+            "wrote {written} pages and compressed none of them, though page compression is set"
         );
         return Some(
             Hit::new(
@@ -419,8 +428,7 @@ pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {
         .get("innodb_use_trim")
         .is_some_and(|asked| Value::read(&option_value(asked)).switch() == Some(true));
     if trim_asked && contender.switch("innodb_use_trim") == Some(false) && !server.is_predicted {
-        let what = "was asked to punch holes (innodb_use_trim) and has switched that off by itself"
-            .to_owned();
+        let what = "has switched off hole punching (innodb_use_trim = ON was set)".to_owned();
         return Some(
             Hit::new(
                 what,

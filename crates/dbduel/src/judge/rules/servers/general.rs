@@ -105,7 +105,7 @@ pub fn connections(contender: &Contender<'_>) -> Option<Hit> {
     }
     let clients = f64::from(contender.case.clients?);
     (clients > limit - CONNECTIONS_SPARE).then(|| {
-        let what = format!("admits {limit} connections for {clients} clients");
+        let what = format!("allows {limit} connections for {clients} clients");
         Hit::new(what, remedy).from(contender, &reads).set(
             "max_connections",
             &(clients + 10.0 * CONNECTIONS_SPARE).to_string(),
@@ -152,13 +152,16 @@ pub fn query_cache(contender: &Contender<'_>) -> Option<Hit> {
         } else {
             "has its query cache on".to_owned()
         };
-        Hit::new(what, "Switch it off at start; at run time its lock stays.")
-            .from(
-                contender,
-                &["query_cache_type", "query_cache_size", "delta.qcache_hits"],
-            )
-            .set("query_cache_type", "0")
-            .set("query_cache_size", "0")
+        Hit::new(
+            what,
+            "Switch it off at start; switching it off at run time keeps its lock.",
+        )
+        .from(
+            contender,
+            &["query_cache_type", "query_cache_size", "delta.qcache_hits"],
+        )
+        .set("query_cache_type", "0")
+        .set("query_cache_size", "0")
     })
 }
 
@@ -183,7 +186,7 @@ pub fn build(contender: &Contender<'_>) -> Option<Hit> {
         let machine = &server.variables["version_compile_machine"];
         Hit::new(
             format!("is a 32-bit build ({machine})"),
-            "Take the 64-bit build of this version.",
+            "Use the 64-bit build of this version.",
         )
         .from(contender, &reads)
     })
@@ -196,7 +199,7 @@ pub fn pool_size(contender: &Contender<'_>) -> Option<Hit> {
     let cpus = f64::from(contender.case.host.as_ref()?.cpus?);
     (size != cpus).then(|| {
         let what = format!("has a thread pool of {size} groups on {cpus} processors");
-        Hit::new(what, "Set it to the processors that the server may use.")
+        Hit::new(what, "Set it to the number of processors of the server.")
             .from(contender, &["thread_handling", "thread_pool_size"])
             .set("thread_pool_size", &cpus.to_string())
     })
@@ -251,7 +254,7 @@ pub fn watching_plugins(contender: &Contender<'_>) -> Option<Hit> {
         .collect();
     (!names.is_empty()).then(|| {
         let what = format!("has the plugin {} active", names.join(", "));
-        Hit::new(what, "Leave it out, or load it on all sides.")
+        Hit::new(what, "Unload it, or load it on all sides.")
     })
 }
 
@@ -259,15 +262,15 @@ pub fn counters_lost(contender: &Contender<'_>) -> Option<Hit> {
     let lost = contender.server().stints_lost;
     (lost > 0).then(|| {
         let what = match lost {
-            1 => "did not live to tell the counters of one of its stints; rates are of the others"
+            1 => "lost the counters of one of its stints by ending; rates are of the others"
                 .to_owned(),
             many => format!(
-                "did not live to tell the counters of {many} of its stints; rates are of the others"
+                "lost the counters of {many} of its stints by ending; rates are of the others"
             ),
         };
         let mut hit = Hit::new(
             what,
-            "Nothing to do for the audit; the crash itself is told on its own.",
+            "None for the audit; the crash has a finding of its own.",
         );
         hit.severity = Some(Severity::Note);
         hit
@@ -292,6 +295,6 @@ pub fn changed(contender: &Contender<'_>) -> Option<Hit> {
         .collect();
     (!changed.is_empty()).then(|| {
         let what = format!("changed during the run: {}", changed.join(", "));
-        Hit::new(what, "Set it before the run and leave it.")
+        Hit::new(what, "Set it before the run and do not change it.")
     })
 }

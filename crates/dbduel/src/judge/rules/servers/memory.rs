@@ -24,7 +24,7 @@ pub fn huge_pages(contender: &Contender<'_>) -> Option<Hit> {
         let what = format!("runs on {allocator} with transparent huge pages always on");
         Hit::new(
             what,
-            "Set transparent huge pages to madvise, or give all sides one allocator.",
+            "Set transparent huge pages to madvise, or use the same allocator on all sides.",
         )
     })
 }

@@ -3,7 +3,6 @@
 //! Whether what a rule finds of a server is bias or merely makes the result less relevant depends on the other servers, and is
 //! decided here. Limits called a rule of thumb are heuristics and stand in the claim beside the number.
 
-pub mod client;
 pub mod compared;
 pub mod contest;
 pub mod device;

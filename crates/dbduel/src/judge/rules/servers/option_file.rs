@@ -28,19 +28,19 @@ fn refused_by(server: &ServerEvidence, stage: Stage) -> Finding {
     } else {
         (
             Severity::Doubt,
-            "; its variables show what it ran with, which another file set",
+            "; its variables show that another file was in effect",
         )
     };
     let claim = format!(
-        "`{}` ({} {}) does not take its option file{}: {reasons}{effect}.",
+        "`{}` ({} {}) rejects its option file{}: {reasons}{effect}.",
         server.name,
         server.product,
         server.version_text,
         whose_file(server)
     );
     let remedy = match stage {
-        Stage::Results => "Publish the option file that the server was started with.",
-        Stage::Configuration => "Correct the file, or the product and version that it is for.",
+        Stage::Results => "Publish the option file of the server.",
+        Stage::Configuration => "Correct the file, or give its product and version.",
     };
     let from = server.refused.iter().map(|refused| Read {
         name: refused.place.clone(),
@@ -65,7 +65,7 @@ fn whose_file(server: &ServerEvidence) -> String {
     let first = products.next().flatten();
     match first {
         Some(product) if product != server.product && products.all(|other| other == first) => {
-            format!(", which is one for {product}")
+            format!(", which is for {product}")
         }
         _ => String::new(),
     }
@@ -80,11 +80,11 @@ pub fn incomplete(case: &Case) -> Vec<Finding> {
             let missing = server.missing_includes.iter();
             let named = missing.map(|missing| format!("`{}` ({})", missing.target, missing.place));
             let claim = format!(
-                "The option file of `{}` includes what is not here, so its settings are known in part only: {}.",
+                "Settings of `{}` are known in part only; files that its option file includes are missing: {}.",
                 server.name,
                 at_most(NAMED, named).join(", ")
             );
-            let remedy = "Add what it includes, or give SHOW GLOBAL VARIABLES.";
+            let remedy = "Add the included files, or provide SHOW GLOBAL VARIABLES.";
             Finding::new(Severity::Doubt, &[&server.name], claim, remedy).of(FindingKind::Undisclosed)
         })
         .collect()

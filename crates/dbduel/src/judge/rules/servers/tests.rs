@@ -140,7 +140,7 @@ fn settings_that_did_not_take_are_told() {
     assert!(
         finding(&audit, "R17")
             .claim
-            .contains("innodb_page_cleaners = 8 does not exist there")
+            .contains("innodb_page_cleaners = 8 does not exist")
     );
     assert!(finding(&audit, "R5").claim.contains("ignores it"));
 }

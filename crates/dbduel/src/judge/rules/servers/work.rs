@@ -1,4 +1,4 @@
-//! Why contenders differ: the work that each did per transaction, as its own counters tell it.
+//! Why contenders differ: work per transaction by the servers' counters.
 //!
 //! Counters that differ are evidence, not a proved cause; counters that do not differ leave a result
 //! without any.
@@ -104,7 +104,7 @@ fn are_alike(case: &Case, other: usize) -> bool {
 
 fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
     let claim = format!(
-        "Why `{}` and `{}` differ cannot be said: there are no counters of the work that each did per transaction.",
+        "Cause unknown: no counters of the work per transaction of `{}` and `{}`.",
         one.name, two.name
     );
     let remedy = "Publish SHOW GLOBAL STATUS from before and after the run.";
@@ -129,7 +129,7 @@ fn explain(
         .collect();
     if apart.is_empty() {
         let chance = if doubt == Doubt::Chance {
-            ", and nothing that was compared differs: it may be chance"
+            ", and no compared fact differs: may be chance"
         } else {
             ""
         };
@@ -145,7 +145,7 @@ fn explain(
             severity,
             &[],
             claim,
-            "Look at processor time, waits and the client.",
+            "Check CPU time, waits and the client.",
         )
         .of(FindingKind::Relevance);
     }
@@ -153,7 +153,7 @@ fn explain(
         "Work per transaction that differs {between}: {}.",
         apart.join(", ")
     );
-    let remedy = "Explain the result by these, or say that they do not.";
+    let remedy = "Explain the result by these, or state that they do not.";
     Finding::new(Severity::Note, &[], claim, remedy)
         .of(FindingKind::Relevance)
         .resting_on([one, two].map(|(server, work)| side(server, &work)))

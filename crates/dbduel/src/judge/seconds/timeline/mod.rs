@@ -3,8 +3,7 @@
 //! Stretches without any slice (a night between two sittings) are cut out and listed. Knows no
 //! pixels; a chart may thin further.
 
-mod clock;
-mod thin;
+mod axis;
 
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
@@ -14,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::tracks::{self, Checkpoint, Track};
 use crate::judge::evidence::blocks::LevelBlocks;
 use crate::judge::evidence::{Evidence, slice_of};
-use clock::Clock;
-use thin::thin;
+use axis::{Clock, thin};
 
 /// Entries of the schedule at most; more cannot be told apart on a page.
 const SCHEDULE_MAX: usize = 240;

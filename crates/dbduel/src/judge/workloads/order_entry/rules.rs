@@ -16,12 +16,12 @@ use crate::{counts, percent};
 
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
-    run("order-entry.unaudited", "A derived workload must not be taken for the audited benchmark.", unaudited),
-    run("order-entry.response-time", "Throughput that keeps its users waiting is not what the specification counts.", response_times),
-    run("order-entry.mix", "NOPM grows when the other transactions are left out.", mix),
-    run("order-entry.rollbacks", "Orders that are rolled back on purpose are part of the work.", rollbacks),
-    run("order-entry.skipped-deliveries", "A delivery without an order is hardly any work.", skipped_deliveries),
-    run("order-entry.scaling", "Terminals that wait as people do bound what a warehouse can bring.", scaling),
+    run("order-entry.unaudited", "Results of a derived workload are not results of the audited benchmark.", unaudited),
+    run("order-entry.response-time", "The specification counts throughput only within its response-time limits.", response_times),
+    run("order-entry.mix", "NOPM rises when the other transactions fall short.", mix),
+    run("order-entry.rollbacks", "Intentional rollbacks are part of the work.", rollbacks),
+    run("order-entry.skipped-deliveries", "A delivery without an order does almost no work.", skipped_deliveries),
+    run("order-entry.scaling", "Keying and think times limit the throughput per warehouse.", scaling),
 ];
 
 /// Standard deviations that chance may take a share away from what it must be.
@@ -53,11 +53,11 @@ fn unaudited(run: &RunEvidence<'_>) -> Vec<Finding> {
     let pacing = if part.keying_and_think_times {
         "terminals kept keying and think times"
     } else {
-        "keying and think times were off, so few warehouses were worked on far harder than the specification lets"
+        "keying and think times were off, so the load per warehouse exceeds what the specification allows"
     };
     let claim = format!(
-        "This is {}; {pacing}; terminals were {}, transactions came from {}, statements were sent as `{}`, and each \
-         Delivery was carried out by the client that asked for it.",
+        "This is {}; {pacing}; terminals were {}, transactions came from {}, statements were sent as `{}`, and the \
+         client that requested a Delivery also carried it out.",
         part.disclaimer,
         part.terminals,
         match part.mix.as_str() {
@@ -87,8 +87,8 @@ fn response_times(run: &RunEvidence<'_>) -> Vec<Finding> {
                 limit_us / 1e6
             );
             if p90_us > limit_us {
-                let claim = format!("A response-time constraint was broken by {words}.");
-                let remedy = "Use fewer clients; the specification does not count such a run.";
+                let claim = format!("Response-time limit exceeded by {words}.");
+                let remedy = "Use fewer clients; the specification excludes such a run.";
                 let about = [cell.contender.as_str()];
                 found.push(Finding::new(Severity::Doubt, &about, claim, remedy).at(cell.level));
             }
@@ -101,7 +101,7 @@ fn response_times(run: &RunEvidence<'_>) -> Vec<Finding> {
         }
     }
     if let Some((_, words)) = nearest.filter(|_| found.is_empty()) {
-        let claim = format!("All response-time constraints were kept; the nearest was {words}.");
+        let claim = format!("All response-time limits were met; the closest was {words}.");
         found.push(Finding::new(Severity::Note, &[], claim, "None."));
     }
     found
@@ -123,15 +123,11 @@ fn mix(run: &RunEvidence<'_>) -> Vec<Finding> {
                 class.class,
                 cell.contender,
                 percent::of(least / 100.0),
-                if share < least {
-                    ", as chance may have it"
-                } else {
-                    ""
-                }
+                if share < least { ", within chance" } else { "" }
             );
             if share + CHANCE * deviation_percent(least, ended) < least {
                 let claim = format!(
-                    "The mix was short of `{}` of `{}` at {label}: {share:.2} % of at least {}.",
+                    "Mix too low in `{}` of `{}` at {label}: {share:.2} % of at least {}.",
                     class.class,
                     cell.contender,
                     percent::of(least / 100.0)
@@ -150,7 +146,7 @@ fn mix(run: &RunEvidence<'_>) -> Vec<Finding> {
         }
     }
     if let Some((_, words)) = nearest.filter(|_| found.is_empty()) {
-        let claim = format!("The minimums of the mix were kept; the nearest was {words}.");
+        let claim = format!("The minimum shares of the mix were met; the closest was {words}.");
         found.push(Finding::new(Severity::Note, &[], claim, "None."));
     }
     found
@@ -166,9 +162,9 @@ fn rollbacks(run: &RunEvidence<'_>) -> Vec<Finding> {
             let (severity, words) = if (low..=high).contains(&share) {
                 (Severity::Note, "")
             } else if (low - chance..=high + chance).contains(&share) {
-                (Severity::Note, "; with so few that is chance")
+                (Severity::Note, "; within chance for so few")
             } else {
-                (Severity::Doubt, "; chance does not explain that")
+                (Severity::Doubt, "; more than chance explains")
             };
             let claim = format!(
                 "`{}` rolled back {} of its {} New-Orders at {label}, where the specification has {low} to \
@@ -177,7 +173,7 @@ fn rollbacks(run: &RunEvidence<'_>) -> Vec<Finding> {
                 percent::of(share / 100.0),
                 counts::of(cell.new_orders)
             );
-            let remedy = "Look whether rollbacks fail or New-Orders are missing; the clients draw one in a hundred.";
+            let remedy = "Check for failed rollbacks or missing New-Orders; clients roll back one in a hundred.";
             Finding::new(severity, &[&cell.contender], claim, remedy).at(cell.level)
         })
         .collect()
@@ -199,7 +195,7 @@ fn skipped_deliveries(run: &RunEvidence<'_>) -> Vec<Finding> {
                 found.contender,
                 percent::of(SKIPPED_DELIVERIES_MAX_PERCENT / 100.0)
             );
-            let remedy = "Load the tables anew, or give New-Order a larger share.";
+            let remedy = "Reload the tables, or give New-Order a larger share.";
             Finding::new(Severity::Doubt, &[&found.contender], claim, remedy)
         })
         .collect()

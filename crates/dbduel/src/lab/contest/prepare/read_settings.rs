@@ -98,7 +98,7 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         .map(|line| format!(" (its log: {line})"))
         .unwrap_or_default();
     let claim = format!(
-        "`{contender}` did not take what was asked for: {}{words}",
+        "`{contender}` ignored or changed requested settings: {}{words}",
         lost.complaint
     );
     finding(

@@ -46,8 +46,11 @@ pub fn rule(contender: &Contender<'_>) -> Option<Hit> {
         .map(|one| (one.name, one.complaint.as_str()))
         .unzip();
     (!wrong.is_empty()).then(|| {
-        let what = format!("did not take what was asked for: {}", complaints.join(", "));
-        let remedy = "Correct the name or value for this server, or leave it out.";
+        let what = format!(
+            "ignored or changed requested settings: {}",
+            complaints.join(", ")
+        );
+        let remedy = "Correct the name or value for this server, or remove it.";
         Hit::new(what, remedy).from(contender, &names)
     })
 }
@@ -68,7 +71,7 @@ fn complaint(server: &ServerEvidence, name: &str, asked: &str) -> Option<String>
             (wants_off == is_on).then(|| format!("{shown} is not in effect"))
         }
         Effective::NoVariable => None,
-        Effective::NotThere => Some(format!("{shown} does not exist there")),
+        Effective::NotThere => Some(format!("{shown} does not exist")),
     }
 }
 
@@ -305,7 +308,7 @@ mod tests {
             mysql,
             ("innodb_use_mtflush", "1"),
             &[],
-            "innodb_use_mtflush = 1 does not exist there",
+            "innodb_use_mtflush = 1 does not exist",
         );
     }
 }
