@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::judge::Finding;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use dbduel_record::store::{Held, RecordError};
@@ -16,7 +15,7 @@ use super::{fail_if, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::{
-    self, Summary,
+    self, Finding, Summary,
     audit::disclosure::{Item, checklist},
 };
 use crate::report;

@@ -1,13 +1,12 @@
 //! Records that hold what should not be: each has a stated outcome, and none makes the judge panic, give
 //! a number without meaning, or say nothing.
 
-use crate::judge::Finding;
 use dbduel_record::Record;
 use dbduel_record::event::{Event, Severity, SliceId, Stamped};
 
 use super::summary::{Change, Figure, Verdict};
 use super::synthetic::Scenario;
-use super::{Summary, summarise};
+use super::{Finding, Summary, summarise};
 
 /// One level, two contenders.
 fn small() -> Scenario {

@@ -9,7 +9,7 @@ use super::chart::{self, LevelChart, Svg};
 use super::explanation::has_content;
 use super::template::rendered;
 use super::view::View;
-use super::{Format, Options, Rendered, words};
+use super::{Format, Options, Rendered, order_entry, words};
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::judge::{Finding, Summary};
 
@@ -152,7 +152,9 @@ impl Format for Html {
             new_orders: summary
                 .duels
                 .iter()
-                .filter_map(|duel| Pair::maybe(|width| chart::new_orders(summary, duel, width)))
+                .filter_map(|duel| {
+                    Pair::maybe(|width| order_entry::chart::new_orders(summary, duel, width))
+                })
                 .collect(),
             schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
             waterfalls: summary

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::template::rendered;
 use super::view::View;
-use super::{ExtraFile, Format, Options, Rendered, chart};
+use super::{ExtraFile, Format, Options, Rendered, chart, order_entry};
 use crate::judge::{Finding, Summary};
 
 const WIDTH: f64 = 900.0;
@@ -64,7 +64,7 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));
         let meanwhile = chart::meanwhile(summary, duel, WIDTH);
         files.extend(meanwhile.map(|svg| file(format!("meanwhile-{number}"), &svg)));
-        let orders = chart::new_orders(summary, duel, WIDTH);
+        let orders = order_entry::chart::new_orders(summary, duel, WIDTH);
         files.extend(orders.map(|svg| file(format!("new-orders-{number}"), &svg)));
         files.extend(latency.map(|svg| file(format!("latency-{number}"), &svg)));
         let curve = chart::latency_curve(summary, duel, WIDTH / 2.0);

@@ -12,6 +12,7 @@ mod html;
 pub mod json;
 mod markdown;
 mod method;
+mod order_entry;
 mod scaling;
 pub mod sweep;
 mod template;

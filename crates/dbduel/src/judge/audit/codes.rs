@@ -11,22 +11,18 @@ use crate::judge::rules::table::rules;
 pub enum What {
     /// A class of facts and rules.
     Class,
-    /// A fact.
     Fact,
-    /// A rule.
     Rule,
 }
 
 /// A name of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// The name.
     pub name: &'static str,
     /// What it stands for.
     pub what: What,
     /// Its class; of a class itself.
     pub class: &'static str,
-    /// What it is about.
     pub about: String,
 }
 

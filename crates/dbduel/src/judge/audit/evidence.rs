@@ -28,9 +28,7 @@ pub type Texts = BTreeMap<String, String>;
 pub struct ServerEvidence {
     /// Name of the contender.
     pub name: String,
-    /// The product.
     pub product: Product,
-    /// Its version.
     pub version: Version,
     /// The version as the server writes it.
     pub version_text: String,

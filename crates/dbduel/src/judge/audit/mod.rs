@@ -100,7 +100,6 @@ impl Grade {
         findings.iter().map(grade).max().unwrap_or(Grade::Fair)
     }
 
-    /// The word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

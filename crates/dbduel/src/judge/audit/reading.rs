@@ -24,7 +24,6 @@ pub struct Read {
 /// What became of reading a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// It has this value.
     Known(Value),
     /// This server has nothing of the kind.
     NotThere,

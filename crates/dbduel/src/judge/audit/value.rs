@@ -19,7 +19,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// A word.
     pub fn word(text: &str) -> Self {
         Value::Word(text.to_owned())
     }

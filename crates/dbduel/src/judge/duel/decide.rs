@@ -77,7 +77,6 @@ fn alpha_per_comparison(plan: &Plan) -> f64 {
 /// What is asked about two contenders at one level, before anything is measured.
 #[derive(Debug, Clone)]
 pub(in crate::judge) struct Question<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// Whose ratio is asked for.
     pub contender: usize,
@@ -300,7 +299,6 @@ pub(in crate::judge) struct Conclusion {
     pub decided_at_block: Option<usize>,
     /// Which part of the error probability paid for it.
     pub paid_by: Option<PaidBy>,
-    /// The ratio.
     pub ratio: Figure,
     /// Standard deviation between starts of the same servers, when several were measured.
     pub restart_sd: Option<f64>,

@@ -10,7 +10,6 @@ use dbduel_record::event::SliceId;
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 
-/// The blocks of one level.
 #[derive(Debug, Clone)]
 pub struct LevelBlocks<'a> {
     /// Blocks that count, in the order of the plan.

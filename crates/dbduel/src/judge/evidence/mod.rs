@@ -31,7 +31,6 @@ pub enum Window {
 
 /// A record with its indices.
 pub struct Evidence<'a> {
-    /// The record.
     pub record: &'a Record,
     /// The blocks of each level.
     pub levels: Vec<LevelBlocks<'a>>,
@@ -103,7 +102,6 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The plan.
     #[must_use]
     pub fn plan(&self) -> &'a Plan {
         &self.record.plan
@@ -121,7 +119,6 @@ impl<'a> Evidence<'a> {
         self.seconds.get(&slice).map_or(&[], Vec::as_slice)
     }
 
-    /// One reading of a slice.
     #[must_use]
     pub fn reading(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
         self.readings.get(&(slice, source, metric)).copied()

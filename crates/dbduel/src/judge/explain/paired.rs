@@ -22,7 +22,6 @@ pub(super) struct Paired {
 /// What one side took, block by block, and what that is divided by: transactions, or slices for a level.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Taken {
-    /// Amounts.
     pub amounts: Vec<f64>,
     /// What they are divided by.
     pub by: Vec<f64>,
@@ -48,7 +47,6 @@ impl Taken {
 }
 
 impl Paired {
-    /// Contender − baseline.
     pub fn difference(self, baseline: &Taken, contender: &Taken) -> Figure {
         let Some([(_, before), (_, after)]) = linearised_sides(baseline, contender) else {
             return nothing_committed();

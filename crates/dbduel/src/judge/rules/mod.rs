@@ -20,7 +20,6 @@ use table::rules;
 /// The rule about option files that their servers do not take. What else is said of such a server is moot.
 pub const REFUSED_OPTION_FILE: &str = "R46";
 
-/// One rule.
 pub struct Rule {
     /// Stable name: `R3`, `load.lag`.
     pub id: &'static str,

@@ -37,7 +37,6 @@ const START_MS: u64 = 1_795_185_000_000;
 /// One synthetic contender.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// Name.
     pub name: String,
     /// Throughput relative to the first contender, per level.
     pub speed: Vec<f64>,

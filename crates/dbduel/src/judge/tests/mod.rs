@@ -1,6 +1,5 @@
 //! The judge against synthetic records whose truth is known.
 
-use crate::judge::Finding;
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Severity, SliceId};
 use dbduel_stats::sequential;
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use super::summary::{Change, Figure, Summary, Verdict};
 use super::synthetic::Scenario;
-use super::{decide_level, summarise};
+use super::{Finding, decide_level, summarise};
 
 mod trouble;
 

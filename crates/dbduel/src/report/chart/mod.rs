@@ -11,17 +11,16 @@ mod dots;
 mod factor;
 mod flame;
 mod forest;
-mod frame;
+pub(super) mod frame;
 mod levels;
 mod meanwhile;
 mod nines;
-mod orders;
-mod overtime;
-mod scale;
+pub(super) mod overtime;
+pub(super) mod scale;
 mod steadiness;
 mod strip;
-mod style;
-mod svg;
+pub(super) mod style;
+pub(super) mod svg;
 mod tradeoff;
 mod waterfall;
 
@@ -34,7 +33,6 @@ pub use forest::forest;
 pub use levels::{LevelChart, by_level};
 pub use meanwhile::meanwhile;
 pub use nines::latency_curve;
-pub use orders::new_orders;
 pub use overtime::throughput_over_time;
 pub use steadiness::steadiness;
 pub use strip::schedule_strip;
@@ -46,7 +44,7 @@ pub use waterfall::waterfall;
 use super::number_of;
 use crate::judge::Summary;
 
-fn names(summary: &Summary) -> Vec<&str> {
+pub(super) fn names(summary: &Summary) -> Vec<&str> {
     summary
         .contenders
         .iter()

@@ -269,7 +269,7 @@ pub(super) fn steps(
 pub(super) const SINCE: &str = "since the first load";
 
 /// Ticks of time in seconds, minutes or hours, and what they count from.
-pub(super) fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64, since: &str) {
+pub fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64, since: &str) {
     let (unit_s, unit) = match length_s {
         _ if length_s > 3.0 * 3600.0 => (3600.0, "hours"),
         _ if length_s > 180.0 => (60.0, "minutes"),

@@ -2,16 +2,16 @@
 //!
 //! Plain text of a given width; colour is an ornament that can be left out.
 
+mod classes;
 mod figures;
-mod page;
+pub(super) mod page;
 mod ratios;
 mod verdicts;
-mod workloads;
 
 use dbduel_record::event::Severity;
 
 use super::view::{View, audit_doubts_left, caveats, severity};
-use super::{Format, Options, Rendered, explanation, scaling, words};
+use super::{Format, Options, Rendered, explanation, order_entry, scaling, words};
 use figures::figures;
 pub use page::wrap;
 pub(super) use page::{Ink, Page, clean, columns_of, padded};
@@ -51,10 +51,10 @@ impl Format for Terminal {
         explanations(&mut page, summary);
         let view = View::new(summary, findings);
         if let Some(part) = &view.orders {
-            workloads::orders(&mut page, part);
+            order_entry::print(&mut page, part);
         }
         if let Some(part) = &view.classes {
-            workloads::classes(&mut page, part);
+            classes::classes(&mut page, part);
         }
         list_findings(&mut page, findings);
         page.blank();

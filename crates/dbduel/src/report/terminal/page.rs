@@ -16,7 +16,7 @@ const WIDTH_MAX: usize = 120;
 
 pub(in crate::report) struct Page {
     pub(in crate::report) text: String,
-    pub(super) width: usize,
+    pub(in crate::report) width: usize,
     colour: bool,
 }
 

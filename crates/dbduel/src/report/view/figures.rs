@@ -162,7 +162,7 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
 }
 
 /// How a figure was obtained, and why it has no interval.
-pub(super) fn how(figure: &Figure) -> String {
+pub fn how(figure: &Figure) -> String {
     match figure {
         Figure::Estimated {
             how, confidence, n, ..

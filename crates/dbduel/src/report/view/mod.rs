@@ -6,16 +6,15 @@ use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
-use super::{method, scaling, words};
+use super::{method, order_entry, scaling, words};
 use crate::judge::{Finding, Summary};
 
 mod by_clients;
 mod classes;
 mod facts;
 mod fairness;
-mod figures;
+pub(super) mod figures;
 mod findings;
-mod orders;
 mod pairs;
 mod ratios;
 mod storage;
@@ -27,7 +26,6 @@ pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::LevelView;
 pub use findings::{DisclosureView, FindingView, audit_doubts_left, caveats, severity};
-pub use orders::OrdersView;
 pub use pairs::PairsView;
 pub use ratios::RatioView;
 pub use verdicts::VerdictView;
@@ -94,7 +92,7 @@ pub struct View {
     pub storage_heads: [&'static str; 10],
     pub storage: Vec<StorageView>,
     /// What only the order-entry workload has.
-    pub orders: Option<OrdersView>,
+    pub orders: Option<order_entry::OrdersView>,
     /// Transaction classes, for workloads that have several.
     pub classes: Option<ClassesView>,
     pub contenders: Vec<ContenderView>,
@@ -159,7 +157,7 @@ impl View {
             by_clients: by_clients(summary),
             storage_heads: storage::HEADS,
             storage: storage(summary),
-            orders: orders::orders(summary),
+            orders: order_entry::view(summary),
             classes: classes::classes(summary),
             contenders: summary
                 .contenders
@@ -180,7 +178,7 @@ impl View {
     }
 }
 
-fn entry(label: &str, text: impl Into<String>) -> Entry {
+pub(super) fn entry(label: &str, text: impl Into<String>) -> Entry {
     Entry {
         label: label.to_owned(),
         text: text.into(),

@@ -67,7 +67,6 @@ fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
     }
 }
 
-/// The parts of a list.
 pub(super) fn parts(list: &Value) -> BTreeSet<String> {
     let list = list.to_string();
     let parts = list.split(',').filter(|part| !part.is_empty());

@@ -15,7 +15,6 @@ const DOCUMENTED: &str = include_str!("../../../../data/audit/documented.tsv");
 /// The default of a variable on some servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Documented {
-    /// The variable.
     pub variable: &'static str,
     /// Which servers.
     pub on: Servers,

@@ -61,7 +61,6 @@ pub struct DefaultsBasis {
 pub struct Defaults {
     /// The server that they were read from, `mysql-5.6.24`.
     pub server: String,
-    /// The variables.
     pub variables: Texts,
 }
 

@@ -31,7 +31,6 @@ pub enum Expression {
     Not(Box<Expression>),
 }
 
-/// The functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// The first that is known.
@@ -56,7 +55,6 @@ pub enum Function {
     Has,
 }
 
-/// The operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `+`

@@ -55,7 +55,6 @@ pub enum Faster {
 pub struct Fact {
     /// Stable name.
     pub name: String,
-    /// Its class.
     pub class: &'static Class,
     /// What it is, for people.
     pub title: String,
@@ -88,7 +87,6 @@ pub struct Fact {
 pub struct Row {
     /// Which servers.
     pub on: Servers,
-    /// The value.
     pub value: Expression,
     /// Settings that bring it about; `target` is the value wanted.
     pub set: Vec<(String, Expression)>,
@@ -143,7 +141,6 @@ pub fn show_bytes(bytes: f64) -> String {
 /// Why variables are not compared that differ between any two servers.
 const OF_THE_INSTANCE: &str = "name of an instance, a place or a moment";
 
-/// The tables.
 #[derive(Debug)]
 pub struct Table {
     /// The facts, in the order of the classes.

@@ -6,7 +6,6 @@ use dbduel_record::event::Severity;
 use super::*;
 
 mod chance;
-mod compression;
 mod contest_a;
 mod described;
 mod objections;

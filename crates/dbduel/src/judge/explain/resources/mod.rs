@@ -93,10 +93,8 @@ pub enum Role {
     Level,
 }
 
-/// One resource.
 #[derive(Debug)]
 pub struct Resource {
-    /// What it is for.
     pub role: Role,
     /// Stable name.
     pub id: &'static str,

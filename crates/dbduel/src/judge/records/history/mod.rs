@@ -50,7 +50,6 @@ pub struct History {
     pub left_out: Vec<String>,
 }
 
-/// A run of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HistoryRun {
     /// Its directory.
@@ -89,7 +88,6 @@ pub struct HistoryPoint {
     pub figure: Figure,
 }
 
-/// One change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HistoryChange {
     /// First run after the change, an index into the runs.

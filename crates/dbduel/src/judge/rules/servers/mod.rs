@@ -34,7 +34,6 @@ const GAUGE_SWING: f64 = 2.0;
 
 /// One contender of a case.
 pub struct Contender<'a> {
-    /// The case.
     pub case: &'a Case,
     /// Which contender.
     pub index: usize,

@@ -328,3 +328,34 @@ fn the_factor_under_test_is_no_doubt() {
         found.claim
     );
 }
+
+/// Both servers write pages and compress none of them; `b` has this algorithm.
+fn compression_is_missing(algorithm: &str) -> bool {
+    let asked = ("innodb_compression_default", "ON");
+    let mut case = two(
+        "mariadb-10.11.5",
+        &[asked, ("innodb_compression_algorithm", "none")],
+        &[asked, ("innodb_compression_algorithm", algorithm)],
+    );
+    case.stage = Stage::Results;
+    for contender in &mut case.contenders {
+        let status = |pages: &str| {
+            counters(&[
+                ("innodb_pages_written", pages),
+                ("innodb_num_pages_page_compressed", "0"),
+            ])
+        };
+        contender.status_before = status("0");
+        contender.status_after = status("5000");
+    }
+    audit(&case)
+        .findings
+        .iter()
+        .any(|finding| finding.rule == "R30")
+}
+
+#[test]
+fn missing_compression_is_found_unless_the_algorithm_is_none() {
+    assert!(compression_is_missing("zlib"));
+    assert!(!compression_is_missing("none"));
+}

@@ -40,7 +40,6 @@ fn cells<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a str, &'a Ord
     })
 }
 
-/// The classes of a cell.
 fn classes<'a>(run: &'a RunEvidence<'_>, cell: &OrderCell) -> &'a [ClassFigures] {
     let found = cell_of(&run.summary.classes, cell.level, &cell.contender);
     found.map_or(&[], |found| &found.classes)

@@ -1,9 +1,12 @@
-//! The order-entry workload's part of a report as text: NOPM, rollbacks, deliveries.
+//! The order-entry workload's part of a report: NOPM, rollbacks, deliveries.
+
+pub(super) mod chart;
 
 use serde::Serialize;
 
-use super::figures::how;
-use super::{Entry, entry};
+use super::terminal::page::{Ink, Page};
+use super::view::figures::how;
+use super::view::{Entry, entry};
 use crate::judge::Summary;
 use crate::judge::workloads::order_entry::{OrderCell, OrderEntry};
 use crate::report::{number_of, words};
@@ -41,7 +44,7 @@ pub struct OrdersCell {
 
 /// The part, if the workload is order entry.
 #[must_use]
-pub fn orders(summary: &Summary) -> Option<OrdersView> {
+pub fn view(summary: &Summary) -> Option<OrdersView> {
     let part = summary.order_entry.as_ref()?;
     let levels = summary.duels.iter().map(|duel| OrdersLevel {
         label: duel.label.clone(),
@@ -57,6 +60,27 @@ pub fn orders(summary: &Summary) -> Option<OrdersView> {
         facts: facts(part),
         levels: levels.collect(),
     })
+}
+
+/// The part on a terminal.
+pub fn print(page: &mut Page, view: &OrdersView) {
+    page.blank();
+    page.wrapped(&view.disclaimer);
+    for level in &view.levels {
+        page.inked_lines(Ink::Bold, &level.label);
+        for cell in &level.cells {
+            let text = format!(
+                "{}: NOPM {} ({}); {}; {}; deliveries without an order: {}",
+                cell.contender,
+                cell.nopm,
+                cell.doubt,
+                cell.slices,
+                cell.rolled_back,
+                cell.deliveries
+            );
+            page.labelled((Ink::Plain, "  "), (Ink::Plain, &text));
+        }
+    }
 }
 
 fn facts(part: &OrderEntry) -> Vec<Entry> {

@@ -1,31 +1,10 @@
-//! The parts of a report that only some workloads have: transaction classes, and NOPM of order entry.
+//! Transaction classes for a terminal.
 
 use super::page::{Ink, Page, clean, columns_of, padded};
-use crate::report::view::{ClassText, ClassesView, OrdersView};
+use crate::report::view::{ClassText, ClassesView};
 
 /// What a table is moved to the right by.
 const INDENT: usize = 4;
-
-/// NOPM, after the disclaimer.
-pub(super) fn orders(page: &mut Page, view: &OrdersView) {
-    page.blank();
-    page.wrapped(&view.disclaimer);
-    for level in &view.levels {
-        page.inked_lines(Ink::Bold, &level.label);
-        for cell in &level.cells {
-            let text = format!(
-                "{}: NOPM {} ({}); {}; {}; deliveries without an order: {}",
-                cell.contender,
-                cell.nopm,
-                cell.doubt,
-                cell.slices,
-                cell.rolled_back,
-                cell.deliveries
-            );
-            page.labelled((Ink::Plain, "  "), (Ink::Plain, &text));
-        }
-    }
-}
 
 /// The tables of the last load level, which is the heaviest where levels differ in clients or rates.
 pub(super) fn classes(page: &mut Page, view: &ClassesView) {

@@ -3,14 +3,13 @@
 use crate::judge::Summary;
 use crate::judge::summary::Duel;
 use crate::judge::workloads::order_entry::OrderCell;
+use crate::report::chart::frame::{Plot, titled};
+use crate::report::chart::overtime::time_axis;
+use crate::report::chart::scale::{Scale, nice_end, ticks};
+use crate::report::chart::style::{colour, legend, mark, mark_radius};
+use crate::report::chart::svg::polyline;
+use crate::report::chart::{names, number_of};
 use crate::report::words;
-
-use super::frame::{Plot, titled};
-use super::overtime::time_axis;
-use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, legend, mark, mark_radius};
-use super::svg::polyline;
-use super::{names, number_of};
 
 /// Draws the chart; `None` for another workload, or before the first counted slice.
 #[must_use]
