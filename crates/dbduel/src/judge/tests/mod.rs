@@ -264,7 +264,7 @@ fn stalls_on_one_side_are_counted_and_told() {
     assert!(
         the(&findings, "verdict.uneven-stalls")
             .claim
-            .contains("`doublewrite` not once")
+            .contains("`doublewrite` never")
     );
 }
 

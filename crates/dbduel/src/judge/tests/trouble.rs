@@ -334,7 +334,7 @@ fn counters_that_were_read_over_another_time_than_the_slice_are_marked() {
     assert_eq!(with_windows(&[1.19, 0.81, 1.0]), None);
     let few = with_windows(&[1.19, 0.62, 1.0, 2.08]).unwrap();
     assert_eq!(few.severity, Severity::Note);
-    let part = "were read over 0.62 to 2.08 times the slice in 2 of ";
+    let part = "cover 0.62 to 2.08 times the slice in 2 of ";
     assert!(few.claim.contains(part), "{}", few.claim);
     let many = with_windows(&[1.3; 1000]).unwrap();
     assert_eq!(many.severity, Severity::Doubt);

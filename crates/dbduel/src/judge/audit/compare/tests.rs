@@ -75,7 +75,7 @@ fn durability_in_which_settings_differ_is_a_doubt_until_it_is_declared() {
         (found.kind, found.severity),
         (FindingKind::Declared, Severity::Doubt)
     );
-    assert!(found.claim.contains("promises less"), "{}", found.claim);
+    assert!(found.claim.contains("less durable"), "{}", found.claim);
     let hint = "about = [\"innodb_doublewrite\"]";
     assert!(found.remedy.contains(hint), "{}", found.remedy);
     assert_eq!(undeclared.grade, Grade::Doubtful);
@@ -89,7 +89,7 @@ fn durability_in_which_settings_differ_is_a_doubt_until_it_is_declared() {
             (FindingKind::Declared, Severity::Note),
             "{name}"
         );
-        assert!(found.claim.contains("promises less"), "{}", found.claim);
+        assert!(found.claim.contains("less durable"), "{}", found.claim);
         assert_eq!(declared.grade, Grade::Fair, "{name}");
     }
 }

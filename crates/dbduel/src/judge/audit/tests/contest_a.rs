@@ -149,7 +149,7 @@ fn every_objection_is_raised_with_its_evidence() {
         let scan = finding(&audit, "R3");
         assert!(
             scan.claim
-                .contains("25000 × 16 instances = 400000 pages/s (6.1 GiB/s)"),
+                .contains("25000 × 16 instances = 400000 LRU pages/s (6.1 GiB/s)"),
             "{}",
             scan.claim
         );
@@ -166,7 +166,7 @@ fn every_objection_is_raised_with_its_evidence() {
                 .contains("the device affects the result")
         );
         // 15. No explanation.
-        assert!(finding(&audit, "R37").claim.contains("cannot be said"));
+        assert!(finding(&audit, "R37").claim.contains("Cause unknown"));
         // 16. Several differences at once.
         assert!(finding(&audit, "R38").claim.contains("flush.threads"));
     }

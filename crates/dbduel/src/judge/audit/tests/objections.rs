@@ -96,7 +96,7 @@ const OBJECTIONS: &[(&str, &[By])] = &[
     ),
     (
         "Nothing explains why the two differ.",
-        &[Claim("R37", "cannot be said")],
+        &[Claim("R37", "Cause unknown")],
     ),
     (
         "Settings were not varied one by one.",

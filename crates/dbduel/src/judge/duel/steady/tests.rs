@@ -106,7 +106,11 @@ fn a_level_that_warms_up_in_its_own_blocks_is_told() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].rule, "steady.settled-late");
     assert_eq!(found[0].about, ["a", "b"]);
-    assert!(found[0].claim.contains("of 1 client lie apart"));
+    assert!(
+        found[0]
+            .claim
+            .contains("of 1 client differ from the later ones")
+    );
     assert!(found[0].remedy.contains("a separate experiment"));
 }
 

@@ -149,11 +149,15 @@ pub fn settings_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
         .join(", ");
     let mut claim = match differing.len() {
         0 => "No setting common to all servers differs beyond the configured ones".to_owned(),
-        1 => format!("1 effective setting differs unintentionally: {listed}"),
+        1 => format!("1 effective setting differs that the experiment does not set: {listed}"),
         count if count > NAMES_LISTED => {
-            format!("{count} effective settings differ unintentionally: {listed} and others")
+            format!(
+                "{count} effective settings differ that the experiment does not set: {listed} and others"
+            )
         }
-        count => format!("{count} effective settings differ unintentionally: {listed}"),
+        count => {
+            format!("{count} effective settings differ that the experiment does not set: {listed}")
+        }
     };
     if one_sided > 0 {
         claim.push_str(&format!("; {one_sided} exist on some of the servers only"));

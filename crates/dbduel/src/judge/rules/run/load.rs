@@ -95,13 +95,13 @@ pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
             let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
             let errors = commonest_errors(run, name);
             let claim = format!(
-                "`{name}` failed {} of its transactions at {} ({} of {}{errors}).",
+                "{} of the transactions of `{name}` failed at {} ({} of {}{errors}).",
                 percent::of(share),
                 duel.label,
                 counts::of(outcomes.failed),
                 counts::of(outcomes.ok + outcomes.failed)
             );
-            let remedy = "Make the failures go away on all sides, or choose a workload that all contenders can run.";
+            let remedy = "Remove the cause of the failures on all sides, or use a workload that all contenders can run.";
             Finding::new(severity, &[name], claim, remedy).at(duel.level)
         })
         .collect()

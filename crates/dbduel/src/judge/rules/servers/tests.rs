@@ -142,7 +142,11 @@ fn settings_that_did_not_take_are_told() {
             .claim
             .contains("innodb_page_cleaners = 8 does not exist")
     );
-    assert!(finding(&audit, "R5").claim.contains("ignores it"));
+    assert!(
+        finding(&audit, "R5")
+            .claim
+            .contains("ignores innodb_thread_concurrency = 32")
+    );
 }
 
 #[test]
