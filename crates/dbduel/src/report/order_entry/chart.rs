@@ -4,12 +4,12 @@ use crate::judge::Summary;
 use crate::judge::summary::Duel;
 use crate::judge::workloads::order_entry::OrderCell;
 use crate::report::chart::frame::{Plot, titled};
+use crate::report::chart::names;
 use crate::report::chart::overtime::time_axis;
 use crate::report::chart::scale::{Scale, nice_end, ticks};
 use crate::report::chart::style::{colour, legend, mark, mark_radius};
 use crate::report::chart::svg::polyline;
-use crate::report::chart::{names, number_of};
-use crate::report::words;
+use crate::report::{number_of, words};
 
 /// Draws the chart; `None` for another workload, or before the first counted slice.
 #[must_use]

@@ -76,7 +76,7 @@ impl Page {
     }
 
     /// A text beside its label, its lines below each other.
-    pub(super) fn labelled(&mut self, (ink, label): (Ink, &str), (text_ink, text): (Ink, &str)) {
+    pub fn labelled(&mut self, (ink, label): (Ink, &str), (text_ink, text): (Ink, &str)) {
         let indent = columns_of(label);
         let lines = wrap(&clean(text), self.width, indent, indent);
         for (index, line) in lines.iter().enumerate() {
