@@ -363,3 +363,25 @@ fn missing_compression_is_found_unless_the_algorithm_is_none() {
     assert!(compression_is_missing("zlib"));
     assert!(!compression_is_missing("none"));
 }
+
+#[test]
+fn a_scan_depth_is_recommended_as_a_whole_number() {
+    let pools = |instances| ("innodb_buffer_pool_instances", instances);
+    let depth = "innodb_lru_scan_depth";
+    let case = two(
+        "mysql-8.0.33",
+        &[pools("16"), (depth, "25000")],
+        &[pools("7"), (depth, "1024")],
+    );
+    let audit = audit(&case);
+    let set = audit.findings.iter().flat_map(|one| &one.remedy_settings);
+    let depths: Vec<&String> = set
+        .filter(|set| set.name == depth)
+        .map(|set| &set.value)
+        .collect();
+    let is_whole = |value: &&String| value.parse::<u32>().is_ok();
+    assert!(
+        !depths.is_empty() && depths.iter().all(is_whole),
+        "{depths:?}"
+    );
+}
