@@ -26,7 +26,7 @@ fn an_option_file_that_its_server_does_not_take_is_void_with_that_reason_first()
         (
             "innodb_use_mtflush=1",
             "2:20",
-            "one for MariaDB: `innodb_use_mtflush` is an option of MariaDB",
+            "which is for MariaDB: `innodb_use_mtflush` is an option of MariaDB",
         ),
         (
             "innodb_io_capacty=9",
