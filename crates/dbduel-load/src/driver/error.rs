@@ -46,19 +46,23 @@ pub struct ServerError {
     /// The server's own number.
     pub code: u16,
     /// SQLSTATE, five characters.
-    pub sqlstate: String,
+    pub sqlstate: [u8; 5],
     /// The server's text.
     pub message: String,
 }
 
+impl ServerError {
+    /// SQLSTATE as text.
+    #[must_use]
+    pub fn sqlstate(&self) -> &str {
+        std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
+    }
+}
+
 impl fmt::Display for ServerError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerError {
-            code,
-            sqlstate,
-            message,
-            ..
-        } = self;
+        let ServerError { code, message, .. } = self;
+        let sqlstate = self.sqlstate();
         write!(out, "server error {code} ({sqlstate}): {message}")
     }
 }
@@ -202,7 +206,7 @@ impl ConnectError {
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// The server refused it; the connection can be used further.
-    #[error("`{sql}` failed with error {} ({}): {}", .error.code, .error.sqlstate, .error.message)]
+    #[error("`{sql}` failed with error {} ({}): {}", .error.code, .error.sqlstate(), .error.message)]
     Refused {
         /// The server's answer.
         error: ServerError,

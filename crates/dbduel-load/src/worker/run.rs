@@ -298,12 +298,8 @@ fn since(conn: &ClientConnection, before: Effects) -> Counts {
 }
 
 fn refusal(error: &ServerError) -> String {
-    let ServerError {
-        code,
-        sqlstate,
-        message,
-        ..
-    } = error;
+    let ServerError { code, message, .. } = error;
+    let sqlstate = error.sqlstate();
     format!(
         "SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among --mysql-ignore-errors"
     )

@@ -81,7 +81,7 @@ fn of_client(code: u16, message: String) -> ServerError {
     ServerError {
         class: ErrorClass::Other,
         code,
-        sqlstate: "HY000".to_owned(),
+        sqlstate: *b"HY000",
         message,
     }
 }

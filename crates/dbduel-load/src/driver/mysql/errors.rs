@@ -39,7 +39,7 @@ impl From<dbduel_wire::ServerError> for ServerError {
         ServerError {
             class: class(error.code, error.sqlstate()),
             code: error.code,
-            sqlstate: error.sqlstate().to_owned(),
+            sqlstate: error.sqlstate,
             message: error.message,
         }
     }

@@ -86,6 +86,35 @@ pub(in crate::driver) enum Extra {
     Groups,
 }
 
+/// What a server gets that asks for a file. Its type is known where statements are sent, so those that load nothing carry
+/// nothing along.
+trait FileContent {
+    /// The next bytes; 0 at the end.
+    fn read(&mut self, piece: &mut [u8]) -> usize;
+}
+
+/// None.
+impl FileContent for () {
+    fn read(&mut self, _piece: &mut [u8]) -> usize {
+        0
+    }
+}
+
+impl FileContent for &mut Content<'_> {
+    fn read(&mut self, piece: &mut [u8]) -> usize {
+        loop {
+            match self.reader.read(piece) {
+                Ok(length) => return length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.failed = Some(error);
+                    return 0;
+                }
+            }
+        }
+    }
+}
+
 /// The content of a file that a statement loads.
 pub(in crate::driver) struct Content<'a> {
     pub(in crate::driver) reader: &'a mut dyn Read,
@@ -328,7 +357,7 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Summary, StatementError> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        self.round_trip(RowFormat::Text, sink, None).await
+        self.round_trip(RowFormat::Text, sink, ()).await
     }
 
     /// Lets the server forget a statement, which it does not answer.
@@ -366,7 +395,7 @@ impl<W: Waiter> Conn<W> {
         let kinds: Vec<ColumnKind> = kinds.iter().map(|kind| kind.of_column()).collect();
         self.out.clear();
         bulk_execute(&mut self.out, statement, &kinds, rows).map_err(LostError::from)?;
-        self.round_trip(RowFormat::Text, &mut Skip, None).await
+        self.round_trip(RowFormat::Text, &mut Skip, ()).await
     }
 
     /// Runs a text query that loads a file, and gets this content whatever file it names.
@@ -377,7 +406,6 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Summary, StatementError> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        let content = Some(content);
         self.round_trip(RowFormat::Text, &mut Skip, content).await
     }
 
@@ -406,7 +434,11 @@ impl<W: Waiter> Conn<W> {
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
         let request = self.request(statement, values)?;
-        self.reply(statement, request, sink).await
+        let outcome = self.round_trip(request.0, sink, ()).await;
+        if outcome.is_err() {
+            statement.failed();
+        }
+        outcome
     }
 
     /// Writes out a statement with these values; [`Conn::reply`] sends it.
@@ -432,7 +464,7 @@ impl<W: Waiter> Conn<W> {
         request: Request,
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
-        let outcome = self.round_trip(request.0, sink, None).await;
+        let outcome = self.round_trip(request.0, sink, ()).await;
         if outcome.is_err() {
             statement.failed();
         }
@@ -453,16 +485,16 @@ impl<W: Waiter> Conn<W> {
         self.out.clear();
         command::query(&mut self.out, text);
         self.statements += statements.saturating_sub(1);
-        self.round_trip(RowFormat::Text, sink, None).await
+        self.round_trip(RowFormat::Text, sink, ()).await
     }
 
     /// Sends what is in `out` and reads the reply.
     #[inline]
-    async fn round_trip<S: Sink>(
+    async fn round_trip<S: Sink, C: FileContent>(
         &mut self,
         format: RowFormat,
         sink: &mut S,
-        content: Option<&mut Content<'_>>,
+        content: C,
     ) -> Result<Summary, StatementError> {
         self.begin_wait();
         let outcome = self.exchange(format, sink, content).await;
@@ -474,11 +506,11 @@ impl<W: Waiter> Conn<W> {
     }
 
     #[inline]
-    async fn exchange<S: Sink>(
+    async fn exchange<S: Sink, C: FileContent>(
         &mut self,
         format: RowFormat,
         sink: &mut S,
-        mut content: Option<&mut Content<'_>>,
+        mut content: C,
     ) -> Result<Summary, StatementError> {
         self.statements += 1;
         self.socket.send(&self.waiter, &self.out).await?;
@@ -505,37 +537,30 @@ impl<W: Waiter> Conn<W> {
             };
             if asks_for_file {
                 // In memory of its own, so that what a client keeps for a statement is small.
-                Box::pin(self.send_content(content.take())).await?;
+                Box::pin(self.send_content(&mut content)).await?;
             }
         }
     }
 
-    /// Sends the content in packets and the empty packet that ends it; without content only the latter.
+    /// Sends the content in packets and the empty packet that ends it.
     #[cold]
-    async fn send_content(&mut self, content: Option<&mut Content<'_>>) -> Result<(), LostError> {
+    async fn send_content(&mut self, content: &mut impl FileContent) -> Result<(), LostError> {
         if !self.may_load_files() {
             return Err(no_file().into());
         }
         let mut sequence = self.parser.local_infile().sequence;
-        if let Some(content) = content {
-            let mut piece = vec![0; CONTENT_BYTES];
-            loop {
-                let length = match content.reader.read(&mut piece) {
-                    Ok(0) => break,
-                    Ok(length) => length,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(error) => {
-                        content.failed = Some(error);
-                        break;
-                    }
-                };
-                self.out.clear();
-                sequence = local_infile::content(&mut self.out, sequence, &piece[..length]);
-                // A load may take hours; the server shows that it lives by taking the next piece. A server that asks
-                // again, without content to get, gains no time.
-                self.waiter.restart();
-                self.socket.send(&self.waiter, &self.out).await?;
+        let mut piece = vec![0; CONTENT_BYTES];
+        loop {
+            let length = content.read(&mut piece);
+            if length == 0 {
+                break;
             }
+            self.out.clear();
+            sequence = local_infile::content(&mut self.out, sequence, &piece[..length]);
+            // A load may take hours; the server shows that it lives by taking the next piece. A server that asks
+            // again, without content to get, gains no time.
+            self.waiter.restart();
+            self.socket.send(&self.waiter, &self.out).await?;
         }
         self.out.clear();
         local_infile::end(&mut self.out, sequence);

@@ -214,7 +214,7 @@ impl Session {
             .count(if reconnected { RECONNECTED } else { FAILED });
         let failed = Failed::Error {
             code: error.code,
-            sqlstate: error.sqlstate.clone(),
+            sqlstate: error.sqlstate().to_owned(),
             message: error.message.clone(),
             is_ignorable,
         };
