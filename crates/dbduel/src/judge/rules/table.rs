@@ -2,7 +2,8 @@
 
 use super::run::{carry_over, contenders, journal, lab, load, observe, steady, verdict};
 use super::servers::{
-    compared, contest, device, disclosure, engine, general, memory, option_file, taken, work,
+    compared, contest, device, disclosure, engine, general, memory, option_file, taken, torn_pages,
+    work,
 };
 use super::{Check, REFUSED_OPTION_FILE, Rule};
 use crate::judge::audit::classes::Weight::{self, Durability, Performance};
@@ -122,7 +123,7 @@ const SERVERS: &[Rule] = &[
     server("R26", "P6", Performance, "Writes deferred until after the run inflate throughput.", engine::debt),
     server("R30", "S4", Performance, "Compression without effect was not tested.", engine::compression_missing),
     server("R31", "P7", Performance, "A virtual disk that reports itself as rotational keeps neighbour flushing on.", device::claims_to_rotate),
-    server("R32", "D3", Durability, "On a device without atomic writes this setting removes torn-page protection.", device::atomic_writes),
+    server("R32", "D3", Durability, "On a device without atomic writes this setting removes torn-page protection.", torn_pages::atomic_writes),
     server("R33", "P18", Performance, "Without asynchronous I/O a few threads do all reads and writes.", device::lost_aio),
     server("R34", "P24", Performance, "Huge pages increase the memory use of these allocators.", memory::huge_pages),
     server("R35", "P1", Performance, "A value far outside the usual is often a wrong unit.", memory::envelope),
@@ -134,7 +135,7 @@ const SERVERS: &[Rule] = &[
     servers("R41", "P25", "Processors, threads and storage decide what a limit or a thread count means.", disclosure::missing_host),
     server("R45", "I", Performance, "Counters restart at zero with the server; unread ones are lost.", general::counters_lost),
     server("R43", "P13", Performance, "An audit plugin writes or counts every statement.", general::watching_plugins),
-    server("R44", "D3", Durability, "Without doublewrite and atomic writes a power cut can tear pages.", device::no_doublewrite),
+    server("R44", "D3", Durability, "Without doublewrite and atomic writes a power cut can tear pages.", torn_pages::no_doublewrite),
     servers(REFUSED_OPTION_FILE, "I", "A server cannot have run with an option file that it refuses.", option_file::refused),
     servers("R47", "I", "An included file may change any setting.", option_file::incomplete),
     servers("R42", "P23", "Prepared statements change point-read throughput by up to a fifth.", disclosure::protocol_unknown),

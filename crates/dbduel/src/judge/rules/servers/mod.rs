@@ -14,6 +14,7 @@ pub mod option_file;
 pub mod taken;
 #[cfg(test)]
 mod tests;
+pub mod torn_pages;
 pub mod work;
 
 use dbduel_record::event::Severity;
