@@ -147,7 +147,7 @@ impl From<io::Error> for StatementError {
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody answers at the address, or the connection broke.
+    /// No server answers at the address, or the connection broke.
     #[error("cannot connect to `{address}` (is the server running and listening there?)")]
     Unreachable {
         /// Where.

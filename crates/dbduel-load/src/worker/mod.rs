@@ -121,8 +121,8 @@ impl ClientContext {
         }
     }
 
-    /// From when on nobody waits for what the client has begun; none while that is not known. It may be moved, so it is
-    /// asked again and again.
+    /// The end of the wait for what the client has begun; none while that is not known. It may be moved, so
+    /// callers read it again and again.
     pub(crate) fn over_at(&self) -> Box<dyn Fn() -> Option<Instant>> {
         match &self.duty {
             Duty::Slices(group) => {

@@ -11,7 +11,7 @@ use super::rules::REFUSED_OPTION_FILE;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// They differ and one side gains by it, or nobody knows which.
+    /// They differ and one side gains by it, or it is unknown which.
     Advantage,
     /// Durability or semantics differ.
     NotComparable,

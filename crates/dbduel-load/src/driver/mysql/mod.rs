@@ -123,7 +123,7 @@ pub(in crate::driver) struct Content<'a> {
 }
 
 impl ClientConnection {
-    /// Connects and logs in. Has no deadline of its own: whoever waits for it drops it when time is up.
+    /// Connects and logs in. Has no deadline of its own: the caller drops it when time is up.
     ///
     /// # Errors
     /// [`LostError`] says whether there was no server, or it refused.
@@ -614,6 +614,6 @@ fn surplus() -> WireError {
 fn no_file() -> WireError {
     WireError::Malformed {
         packet: "reply",
-        problem: "the server asks for a file that nobody offered",
+        problem: "the server asks for a file that was not offered",
     }
 }

@@ -48,7 +48,7 @@ pub trait Waiter {
     fn restart(&self);
 }
 
-/// A task on an event loop, which waits without holding up its thread. It has no deadline: whoever waits for the task drops
+/// A task on an event loop, which waits without holding up its thread. It has no deadline: the owner of the task drops
 /// it when time is up.
 #[derive(Debug)]
 pub struct OnLoop {

@@ -2,8 +2,7 @@
 //!
 //! Each product's settings, counters and build facts are translated to facts that mean the same on
 //! every server ([`table`], written in `data/audit`), compared in classes ([`classes`]), and checked by
-//! the [rules] about servers. It has no clock, opens no files, talks to nobody, and knows nothing of how the
-//! evidence was gathered.
+//! the [rules] about servers. It has no clock, and opens no files and no connections.
 
 mod case;
 pub mod classes;
