@@ -40,7 +40,7 @@ fn main() {
     let ended: u64 = slice
         .classes
         .iter()
-        .map(|class| class.ok + class.failed)
+        .map(|class| class.counts.ok + class.counts.failed)
         .sum();
     let cpu_us = 1e6 * (slice.cpu_user_s + slice.cpu_system_s) / ended as f64;
     println!(

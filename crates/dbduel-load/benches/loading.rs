@@ -195,6 +195,7 @@ fn filled(
     ]);
     let parameters = parameters::resolve(workload, &given)?;
     let place = Place {
+        dialect: dbduel_load::driver::Dialect::MySql,
         address: &server.address,
         credentials: &server.credentials(),
         tls: &TlsMode::Off,

@@ -9,6 +9,9 @@
 //!            ▲                                   │  ▲
 //! answer ◄───┴────────────── tally ◄─────────────┘  └── schedule
 //! ```
+//!
+//! A run as sysbench understands it has [`bridge`] for the load threads, and its gate and its metrics ([`run`]) for the schedule
+//! and the tally of a slice; the clients in [`worker`] are the same.
 
 pub mod address;
 pub mod bridge;

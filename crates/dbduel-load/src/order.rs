@@ -8,11 +8,12 @@ use std::fmt;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::plan::{Arrival, Workload};
+use dbduel_record::rows::TransactionCounts;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
-use crate::driver::TlsMode;
+use crate::driver::{Dialect, TlsMode};
 use crate::session::Session;
 
 /// One line on the load process's standard input. The end of the input ends the process.
@@ -39,6 +40,9 @@ pub enum Order {
 pub struct OpenOrder {
     /// Name of the contender; later orders refer to it.
     pub contender: String,
+    /// What its server speaks.
+    #[serde(default)]
+    pub dialect: Dialect,
     /// Where its server listens.
     pub address: Address,
     /// Account.
@@ -64,6 +68,7 @@ impl fmt::Debug for OpenOrder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OpenOrder {
             contender,
+            dialect,
             address,
             user,
             password: _,
@@ -76,6 +81,7 @@ impl fmt::Debug for OpenOrder {
         } = self;
         out.debug_struct("OpenOrder")
             .field("contender", contender)
+            .field("dialect", dialect)
             .field("address", address)
             .field("user", user)
             .field("tls", tls)
@@ -236,25 +242,14 @@ pub struct SliceAnswer {
     pub commits: Vec<CommitRange>,
 }
 
-/// Tally of one transaction class in one slice; `due = ok + failed + skipped + unfinished`.
+/// Tally of one transaction class in one slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassAnswer {
     /// Name of the class.
     pub class: String,
-    /// Fell due.
-    pub due: u64,
-    /// Committed.
-    pub ok: u64,
-    /// Given up.
-    pub failed: u64,
-    /// Never sent.
-    pub skipped: u64,
-    /// Still running when the measured part ended.
-    pub unfinished: u64,
-    /// Additional attempts.
-    pub retries: u64,
-    /// Statements sent.
-    pub statements: u64,
+    /// Transactions by outcome.
+    #[serde(flatten)]
+    pub counts: TransactionCounts,
     /// Sum of the latencies of `ok`, microseconds.
     pub latency_us_sum: f64,
     /// Latencies of `ok` as `dbduel_record::latency::encode` writes them.
@@ -278,46 +273,168 @@ impl SliceAnswer {
     /// # Errors
     /// When a histogram is not one of ours.
     pub fn total(&self, class: &str) -> Result<(ClassAnswer, Histogram<u64>), String> {
-        let mut total = ClassAnswer {
-            class: class.to_owned(),
-            due: 0,
-            ok: 0,
-            failed: 0,
-            skipped: 0,
-            unfinished: 0,
-            retries: 0,
-            statements: 0,
-            latency_us_sum: 0.0,
-            histogram: String::new(),
-        };
+        let mut counts = TransactionCounts::default();
+        let mut latency_us_sum = 0.0;
         let mut merged = new_histogram();
         for one in &self.classes {
-            merged
-                .add(decode(&one.histogram)?)
-                .map_err(|error| format!("histograms of different bounds: {error:?}"))?;
-            // Taken apart by name, so that a new counter cannot be forgotten.
-            let ClassAnswer {
-                class: _,
-                due,
-                ok,
-                failed,
-                skipped,
-                unfinished,
-                retries,
-                statements,
-                latency_us_sum,
-                histogram: _,
-            } = one;
-            total.due += due;
-            total.ok += ok;
-            total.failed += failed;
-            total.skipped += skipped;
-            total.unfinished += unfinished;
-            total.retries += retries;
-            total.statements += statements;
-            total.latency_us_sum += latency_us_sum;
+            add(&mut merged, &one.histogram)?;
+            counts += one.counts;
+            latency_us_sum += one.latency_us_sum;
         }
-        total.histogram = encode(&merged);
+        let total = ClassAnswer {
+            class: class.to_owned(),
+            counts,
+            latency_us_sum,
+            histogram: encode(&merged),
+        };
         Ok((total, merged))
+    }
+
+    /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
+    ///
+    /// The lag becomes the mean of the turns' quantiles, weighted by transactions; of the waits at the end the longest is kept.
+    ///
+    /// # Errors
+    /// When a histogram is not one of ours.
+    pub fn append(&mut self, later: SliceAnswer) -> Result<(), String> {
+        // Taken apart by name, so that a new figure cannot be forgotten.
+        let SliceAnswer {
+            open_ns,
+            measured_s,
+            classes,
+            ticks,
+            errors,
+            cpu_user_s,
+            cpu_system_s,
+            cpu_wait_s,
+            polled_s,
+            lag_us_p99,
+            service_times,
+            stalled_s,
+            drained_s,
+            rolled_back,
+            commits,
+        } = later;
+        let after_s = open_ns.saturating_sub(self.open_ns) as f64 / 1e9;
+        self.measured_s += measured_s;
+        let ok = |classes: &[ClassAnswer]| -> f64 {
+            classes.iter().map(|class| class.counts.ok as f64).sum()
+        };
+        let (own_ok, later_ok) = (ok(&self.classes), ok(&classes));
+        for class in classes {
+            match self.classes.iter_mut().find(|own| own.class == class.class) {
+                Some(own) => {
+                    own.counts += class.counts;
+                    own.latency_us_sum += class.latency_us_sum;
+                    own.histogram = merged(&own.histogram, &class.histogram)?;
+                }
+                None => self.classes.push(class),
+            }
+        }
+        let counted = ticks.into_iter().filter(|tick| tick.offset_s >= 0.0);
+        self.ticks.extend(counted.map(|tick| Tick {
+            offset_s: tick.offset_s + after_s,
+            ..tick
+        }));
+        for error in errors {
+            match self.errors.iter_mut().find(|own| own.code == error.code) {
+                Some(own) => own.count += error.count,
+                None => self.errors.push(error),
+            }
+        }
+        self.cpu_user_s += cpu_user_s;
+        self.cpu_system_s += cpu_system_s;
+        self.cpu_wait_s += cpu_wait_s;
+        self.polled_s += polled_s;
+        self.lag_us_p99 =
+            (own_ok * self.lag_us_p99 + later_ok * lag_us_p99) / (own_ok + later_ok).max(1.0);
+        self.service_times = match (self.service_times.take(), service_times) {
+            (Some(own), Some(later)) => Some(merged(&own, &later)?),
+            (own, later) => own.or(later),
+        };
+        self.stalled_s += stalled_s;
+        self.drained_s = self.drained_s.max(drained_s);
+        self.rolled_back += rolled_back;
+        self.commits.extend(commits);
+        Ok(())
+    }
+}
+
+fn add(sum: &mut Histogram<u64>, encoded: &str) -> Result<(), String> {
+    sum.add(decode(encoded)?)
+        .map_err(|error| format!("histograms of different bounds: {error:?}"))
+}
+
+/// Two encoded histograms as one.
+fn merged(one: &str, other: &str) -> Result<String, String> {
+    let mut sum = decode(one)?;
+    add(&mut sum, other)?;
+    Ok(encode(&sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(open_ns: u64, ok: u64, latency_ns: u64) -> SliceAnswer {
+        let mut histogram = new_histogram();
+        histogram.record_n(latency_ns, ok).unwrap();
+        let tick = |offset_s: f64| Tick {
+            offset_s,
+            length_s: 0.1,
+            ok,
+            ..Tick::default()
+        };
+        SliceAnswer {
+            open_ns,
+            measured_s: 0.1,
+            classes: vec![ClassAnswer {
+                class: "select".to_owned(),
+                counts: TransactionCounts {
+                    due: ok + 1,
+                    ok,
+                    unfinished: 1,
+                    retries: 2,
+                    statements: ok,
+                    ..TransactionCounts::default()
+                },
+                latency_us_sum: (ok * latency_ns) as f64 / 1e3,
+                histogram: encode(&histogram),
+            }],
+            ticks: vec![tick(-0.1), tick(0.0)],
+            errors: vec![ErrorCount {
+                code: 1213,
+                count: 2,
+                example: "Deadlock".to_owned(),
+            }],
+            cpu_user_s: 0.01,
+            cpu_system_s: 0.02,
+            cpu_wait_s: 0.0,
+            polled_s: 0.0,
+            lag_us_p99: ok as f64,
+            service_times: None,
+            stalled_s: 0.0,
+            drained_s: 1.0 / ok as f64,
+            rolled_back: 1,
+            commits: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_turns_of_a_slice_are_summed_and_their_ticks_keep_their_time() {
+        let mut slice = turn(1_000_000_000, 10, 200_000);
+        slice.append(turn(1_500_000_000, 30, 400_000)).unwrap();
+        let class = &slice.classes[0];
+        let counts = class.counts;
+        assert_eq!((counts.due, counts.ok, counts.unfinished), (42, 40, 2));
+        let latencies = decode(&class.histogram).unwrap();
+        assert_eq!(latencies.len(), 40);
+        assert!(latencies.value_at_quantile(0.2) < latencies.value_at_quantile(0.3));
+        assert_eq!(slice.measured_s, 0.2);
+        let offsets: Vec<f64> = slice.ticks.iter().map(|tick| tick.offset_s).collect();
+        assert_eq!(offsets, [-0.1, 0.0, 0.5]);
+        assert_eq!(slice.errors[0].count, 4);
+        assert_eq!((slice.lag_us_p99, slice.drained_s), (25.0, 0.1));
+        assert_eq!(slice.rolled_back, 2);
     }
 }

@@ -1,7 +1,7 @@
-//! Decides when each transaction is due.
+//! Decides when each transaction is due, in a slice of a contest or in a run.
 //!
 //! Knows nothing of sockets, SQL or histograms: numbers in, instants out, so that an hour of schedule is
-//! tested in a millisecond. Instants are nanoseconds since the start of the slice.
+//! tested in a millisecond. Instants are nanoseconds since the start of the slice or the run.
 //!
 //! A due instant is never moved and never dropped. A client that comes late finds a past instant and
 //! runs at once; the wait is part of the latency, which is the point.
@@ -11,9 +11,8 @@ use dbduel_record::seed::named_seed;
 
 use crate::random::Random;
 
-/// Arrivals that [`Schedule::waiting`] counts at most, so that a look at a hopeless overload takes
-/// milliseconds.
-const WAITING_MAX: usize = 1_000_000;
+/// Arrivals that are counted one by one at most, so that a look at a hopeless overload takes milliseconds.
+pub(crate) const COUNTED_MAX: u64 = 1_000_000;
 
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
@@ -30,6 +29,13 @@ pub struct Share {
 }
 
 impl Share {
+    /// All of it, driven together.
+    pub(crate) const WHOLE: Share = Share {
+        thread: 0,
+        threads: 1,
+        clients: 1,
+    };
+
     /// How many of the clients run on this thread.
     #[must_use]
     pub fn own_clients(&self) -> u32 {
@@ -126,27 +132,34 @@ impl Schedule {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
-    /// Counts the arrivals before the end that nobody took, and takes them.
-    pub fn drop_rest(&mut self) -> u64 {
-        match self.rule {
-            Rule::Closed { .. } => 0,
-            Rule::Open { .. } => std::iter::from_fn(|| self.take(0)).count() as u64,
+    /// When the next transaction is due, with any client free; never in a closed loop.
+    #[must_use]
+    pub fn next_ns(&self) -> u64 {
+        match &self.rule {
+            Rule::Closed { .. } => u64::MAX,
+            Rule::Open { next_ns, .. } => *next_ns,
         }
     }
 
-    /// Counts the arrivals up to `now_ns` that nobody has taken, up to a million of them.
+    /// Takes the arrivals up to `now_ns` and before the end, but no more than `most`; returns how many there were.
+    pub fn pass(&mut self, now_ns: u64, most: u64) -> u64 {
+        let mut passed = 0;
+        while passed < most && self.next_ns() <= now_ns && self.next_ns() < self.end_ns {
+            self.find_next();
+            passed += 1;
+        }
+        passed
+    }
+
+    /// Counts the arrivals before the end that no client took, and takes them.
+    pub fn drop_rest(&mut self) -> u64 {
+        self.pass(u64::MAX, u64::MAX)
+    }
+
+    /// Counts the arrivals up to `now_ns` that no client has taken, up to a million of them.
     #[must_use]
     pub fn waiting(&self, now_ns: u64) -> u64 {
-        match &self.rule {
-            Rule::Closed { .. } => 0,
-            Rule::Open { .. } => {
-                let mut ahead = self.clone();
-                let due = std::iter::from_fn(|| ahead.take(0));
-                due.take_while(|due_ns| *due_ns <= now_ns)
-                    .take(WAITING_MAX)
-                    .count() as u64
-            }
-        }
+        self.clone().pass(now_ns, COUNTED_MAX)
     }
 
     fn find_next(&mut self) {

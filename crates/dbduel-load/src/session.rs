@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::driver::{ClientConnection, LostError, Row, Sink, StatementError};
+use crate::driver::{ClientConnection, Dialect, LostError, Row, Sink, StatementError};
 
 /// A session as the server sees it. What the server does not say is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Session {
-    /// `SHOW SESSION VARIABLES`.
+    /// `SHOW SESSION VARIABLES`, or PostgreSQL's `pg_settings`.
     pub variables: BTreeMap<String, String>,
     /// True when the connection changed to TLS in its login, as the client knows whatever the server says of it.
     pub tls: bool,
@@ -32,10 +32,15 @@ impl Session {
     /// # Errors
     /// When the connection is lost.
     pub async fn ask(conn: &mut ClientConnection) -> Result<Self, LostError> {
-        let variables = rows(conn, "SHOW SESSION VARIABLES").await?;
-        let mut status = rows(conn, "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
-        status.extend(rows(conn, "SHOW SESSION STATUS LIKE 'Compression'").await?);
-        status.extend(rows(conn, "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'").await?);
+        let (variables, questions) = match conn.dialect() {
+            Dialect::MySql => ("SHOW SESSION VARIABLES", MYSQL_STATUS),
+            Dialect::PostgreSql => ("SELECT name, setting FROM pg_settings", POSTGRESQL_STATUS),
+        };
+        let variables = rows(conn, variables).await?;
+        let mut status = BTreeMap::new();
+        for sql in questions {
+            status.extend(rows(conn, sql).await?);
+        }
         let say = |name: &str| status.get(name);
         Ok(Session {
             tls: conn.is_encrypted(),
@@ -46,6 +51,20 @@ impl Session {
         })
     }
 }
+
+/// What is asked about a session, a name and a value each.
+const MYSQL_STATUS: &[&str] = &[
+    "SHOW SESSION STATUS LIKE 'Ssl_cipher'",
+    "SHOW SESSION STATUS LIKE 'Compression'",
+    "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'",
+];
+
+/// The same of PostgreSQL, whose protocol does not compress.
+const POSTGRESQL_STATUS: &[&str] = &[
+    "SELECT 'Ssl_cipher', COALESCE(cipher, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    "SELECT 'Compression', 'off'",
+    "SELECT 'Com_stmt_prepare', count(*) FROM pg_prepared_statements",
+];
 
 /// The longest name of a cipher that is kept; the longest in use has 37 bytes.
 const CIPHER_NAME_LIMIT: usize = 64;

@@ -46,7 +46,7 @@ fn cost(load: &mut Load, measured_s: f64) -> (u64, u64) {
     let slice = load.slice(&order);
     (
         ALLOCATIONS.load(Ordering::Relaxed) - before,
-        slice.classes[0].statements,
+        slice.classes[0].counts.statements,
     )
 }
 

@@ -108,7 +108,7 @@ fn check_delays(threads: Threads, delays: &[(u64, f64)]) {
         let over = Instant::now();
         assert_eq!(slice.polled_s > 0.0, !threads.busy_poll.is_zero());
         let served = server.served().split_off(before);
-        let bounds = Bounds::of((0..slice.classes[0].ok as usize).map(|number| {
+        let bounds = Bounds::of((0..slice.classes[0].counts.ok as usize).map(|number| {
             // A closed loop: it is due when the one before is done.
             let due = match number {
                 0 => ordered,
@@ -148,9 +148,9 @@ fn a_stall_shows_in_latency_by_the_law_and_not_in_service_time() {
     let served = server.served().split_off(before);
     let class = &slice.classes[0];
     assert!(
-        (1_999..=2_001).contains(&class.due),
+        (1_999..=2_001).contains(&class.counts.due),
         "{} fell due",
-        class.due
+        class.counts.due
     );
     let took = |one: &Served| one.answered - one.heard;
     let stalled = (0..served.len())
@@ -160,7 +160,7 @@ fn a_stall_shows_in_latency_by_the_law_and_not_in_service_time() {
 
     // The first was due when the slice started, which was after the order and before the server heard of it.
     let started = served[0].heard;
-    let bounds = Bounds::of((0..class.ok as usize).map(|number| {
+    let bounds = Bounds::of((0..class.counts.ok as usize).map(|number| {
         let due_after = gap * number as u32;
         let answered = served[number].answered;
         let lower = answered.saturating_duration_since(started + due_after);
@@ -172,15 +172,15 @@ fn a_stall_shows_in_latency_by_the_law_and_not_in_service_time() {
     let stall_ms =
         (served[stalled].answered - (started + gap * stalled as u32)).as_secs_f64() * 1e3;
     let services = latency::decode(slice.service_times.as_ref().unwrap()).unwrap();
-    assert_eq!(services.len(), class.ok);
+    assert_eq!(services.len(), class.counts.ok);
     let service_ms = |q| services.value_at_quantile(q) as f64 / 1e6;
     assert!(service_ms(1.0) >= 499.0, "{} ms", service_ms(1.0));
     for q in [0.8, 0.9, 0.95, 0.99, 0.999] {
         let (latency_ms, service_ms) = (quantile_ms(&slice, q), service_ms(q));
-        let longer = class.ok as usize - (q * class.ok as f64).ceil() as usize;
+        let longer = class.counts.ok as usize - (q * class.counts.ok as f64).ceil() as usize;
         let law_ms = stall_ms - longer as f64 * 1e3 / PER_SECOND;
         // On a machine that is too busy to work the backlog off, the last of those that waited are not done in time.
-        if stalled + longer < class.ok as usize {
+        if stalled + longer < class.counts.ok as usize {
             assert!(
                 latency_ms >= law_ms * 0.999,
                 "quantile {q}: {latency_ms} ms, where the law says {law_ms} ms"
@@ -212,13 +212,13 @@ fn what_an_overloaded_server_leaves_is_counted_as_skipped() {
     });
     let class = &slice.classes[0];
     // Two clients manage 400 per second at most, and less on a busy machine.
-    assert!(class.ok <= 401 && class.ok > 0, "{class:?}");
+    assert!(class.counts.ok <= 401 && class.counts.ok > 0, "{class:?}");
     assert!(
-        (1_800..2_400).contains(&class.due),
+        (1_800..2_400).contains(&class.counts.due),
         "{} fell due",
-        class.due
+        class.counts.due
     );
-    assert!(class.skipped > 1_300, "{class:?}");
+    assert!(class.counts.skipped > 1_300, "{class:?}");
     load.end();
 }
 
@@ -232,7 +232,7 @@ fn think_time_is_waited_and_is_no_latency() {
         ..slice_order(2, 1.0)
     });
     let class = &slice.classes[0];
-    assert!(class.ok <= 101 && class.ok > 0, "{class:?}");
+    assert!(class.counts.ok <= 101 && class.counts.ok > 0, "{class:?}");
     // On a busy machine some take longer than the think time, but not all.
     assert!(quantile_ms(&slice, 0.0) < 10.0);
     load.end();
@@ -347,9 +347,9 @@ fn a_million_transactions_lose_none() {
         // Every slice is checked: its account balances, and each latency was recorded.
         let slice = load.slice(&slice_order(64, 2.0));
         let class = &slice.classes[0];
-        assert_eq!((class.failed, class.skipped), (0, 0));
-        assert!(class.unfinished <= 64);
-        ok += class.ok;
+        assert_eq!((class.counts.failed, class.counts.skipped), (0, 0));
+        assert!(class.counts.unfinished <= 64);
+        ok += class.counts.ok;
         if ok >= 1_000_000 {
             break;
         }

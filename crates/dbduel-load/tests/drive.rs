@@ -20,11 +20,11 @@ fn slices_follow_one_another_and_everything_adds_up() {
     for clients in [5, 1, 3] {
         let slice = load.slice(&slice_order(clients, 0.3));
         let class = &slice.classes[0];
-        assert!(class.ok > 10, "{class:?}");
-        assert!(class.unfinished <= u64::from(clients));
+        assert!(class.counts.ok > 10, "{class:?}");
+        assert!(class.counts.unfinished <= u64::from(clients));
         assert_eq!(
-            class.statements,
-            class.ok * 20,
+            class.counts.statements,
+            class.counts.ok * 20,
             "a transaction has twenty statements"
         );
         assert!((slice.measured_s - 0.3).abs() < 1e-9);
@@ -66,7 +66,7 @@ fn every_workload_runs_in_both_protocols() {
                 ..slice_order(2, 0.05)
             });
             assert!(
-                slice.classes[0].ok > 0,
+                slice.classes[0].counts.ok > 0,
                 "{} {protocol}: {slice:?}",
                 workload.name()
             );
@@ -256,7 +256,7 @@ fn a_stop_ends_the_slice_and_keeps_what_was_measured() {
             "{} s, and a tick before the end {last:?}",
             slice.measured_s
         );
-        assert!(slice.classes[0].ok > 0);
+        assert!(slice.classes[0].counts.ok > 0);
     }
     load.end();
 }

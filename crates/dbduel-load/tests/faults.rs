@@ -32,17 +32,17 @@ fn a_deadlock_is_rolled_back_and_tried_again() {
         ..slice_order(1, 0.3)
     });
     let class = &slice.classes[0];
-    assert_eq!(class.failed, 0);
-    assert!(class.ok > 10);
+    assert_eq!(class.counts.failed, 0);
+    assert!(class.counts.ok > 10);
     let deadlocks = slice
         .errors
         .iter()
         .find(|error| error.code == 1213)
         .map_or(0, |error| error.count);
     assert!(
-        deadlocks >= class.retries && deadlocks <= class.retries + 1,
+        deadlocks >= class.counts.retries && deadlocks <= class.counts.retries + 1,
         "{deadlocks} and {}",
-        class.retries
+        class.counts.retries
     );
     let rollbacks = server
         .heard()
@@ -64,10 +64,10 @@ fn a_transaction_that_keeps_failing_is_given_up_and_the_slice_goes_on() {
     load.open(&server.address(), "oltp-update-index", 1);
     let slice = load.slice(&slice_order(1, 0.2));
     let class = &slice.classes[0];
-    assert!(class.ok == 0 && class.failed > 5, "{class:?}");
+    assert!(class.counts.ok == 0 && class.counts.failed > 5, "{class:?}");
     assert_eq!(
-        class.retries,
-        class.failed * 3,
+        class.counts.retries,
+        class.counts.failed * 3,
         "three attempts after the first were ordered"
     );
     assert_eq!(slice.errors[0].example, "error 1205");
@@ -82,7 +82,7 @@ fn an_error_that_trying_again_does_not_cure_is_not_tried_again() {
     let slice = load.slice(&slice_order(1, 0.2));
     let class = &slice.classes[0];
     assert!(
-        class.ok == 0 && class.failed > 5 && class.retries == 0,
+        class.counts.ok == 0 && class.counts.failed > 5 && class.counts.retries == 0,
         "{class:?}"
     );
     load.end();
@@ -137,7 +137,10 @@ fn a_server_that_stalls_to_the_end_costs_no_hang_and_no_transaction() {
     });
     assert!(began.elapsed() < support::PROMPT);
     let class = &slice.classes[0];
-    assert_eq!((class.ok, class.unfinished), (200 - SESSION_QUESTIONS, 4));
+    assert_eq!(
+        (class.counts.ok, class.counts.unfinished),
+        (200 - SESSION_QUESTIONS, 4)
+    );
     assert!(
         (0.19..10.0).contains(&slice.drained_s),
         "{}",
@@ -165,9 +168,12 @@ fn a_late_reply_to_the_slice_before_is_waited_for() {
         ..slice_order(1, 0.2)
     });
     let class = &first.classes[0];
-    assert_eq!((class.ok, class.unfinished), (20 - SESSION_QUESTIONS, 1));
+    assert_eq!(
+        (class.counts.ok, class.counts.unfinished),
+        (20 - SESSION_QUESTIONS, 1)
+    );
     let second = load.slice(&slice_order(1, 0.2));
-    assert!(second.classes[0].ok > 50);
+    assert!(second.classes[0].counts.ok > 50);
     load.end();
 }
 

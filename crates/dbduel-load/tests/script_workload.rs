@@ -78,7 +78,12 @@ fn functions_that_are_named_are_classes_of_their_own() {
     let classes: BTreeMap<&str, (u64, u64)> = slice
         .classes
         .iter()
-        .map(|class| (class.class.as_str(), (class.ok, class.statements)))
+        .map(|class| {
+            (
+                class.class.as_str(),
+                (class.counts.ok, class.counts.statements),
+            )
+        })
         .collect();
     let (reads, read_statements) = classes["reading"];
     let (writes, write_statements) = classes["writing"];
@@ -116,8 +121,8 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
         ..slice_order(1, 0.1)
     };
     let cut_short = load.slice(&slice("sleeper", 0.05));
-    assert_eq!(cut_short.classes[0].unfinished, 1);
-    assert!(load.slice(&slice("other", 1.0)).classes[0].ok > 0);
+    assert_eq!(cut_short.classes[0].counts.unfinished, 1);
+    assert!(load.slice(&slice("other", 1.0)).classes[0].counts.ok > 0);
     // Waits for the event that is still running, and is lost when that never ends.
     load.slice(&slice("sleeper", 10.0));
     load.end();
@@ -181,6 +186,7 @@ fn cancelled_fill(
     let workload = workloads::find("script").unwrap();
     let credentials = Credentials::default();
     let place = Place {
+        dialect: dbduel_load::driver::Dialect::MySql,
         address,
         credentials: &credentials,
         tls: &TlsMode::Off,

@@ -4,7 +4,7 @@
 use crate::commits::CommitRow;
 use crate::event::{Event, Stamped};
 use crate::facts::{Build, Conditions, Connection, FileSizes, Host, SelfTest, Size};
-use crate::plan::{Arrival, Block, LoadLevel, Plan};
+use crate::plan::{Arrival, Block, LoadLevel, Plan, TurnChoice};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 
 /// Longest time, seconds: some 30 years.
@@ -17,6 +17,11 @@ const COUNT_MAX: u64 = 1_000_000_000_000;
 const NUMBER_MAX: f64 = 1e18;
 /// Largest size, bytes: 1 EiB.
 const BYTES_MAX: u64 = 1 << 60;
+
+/// Most switches of a pilot to a contender.
+const SWITCHES_MAX: u64 = 1000;
+/// Most repeats of the order of a block.
+const REPEATS_MAX: u32 = 100_000;
 
 /// Says which number is out of bounds.
 type Checked = Result<(), String>;
@@ -149,6 +154,7 @@ impl Bounded for Stamped {
         match &self.what {
             Event::Extended { budget_s, .. } => check_time("budget_s", *budget_s),
             Event::RateAdded { level, .. } => check_level(level),
+            Event::TurnsChosen { choice, .. } => check_choice(choice),
             Event::ServerReady { start_s, .. } => {
                 check_time("start_s", start_s.unwrap_or_default())
             }
@@ -184,6 +190,9 @@ impl Bounded for Stamped {
                     .try_for_each(|&step| number("steps_per_s", step))
             }
             Event::SliceLost {
+                seconds: length_s, ..
+            }
+            | Event::BlockAbandoned {
                 seconds: length_s, ..
             }
             | Event::ServerRecovered {
@@ -278,6 +287,18 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
     ] {
         check_time(name, value)?;
     }
+    if !plan.turns.is_empty() {
+        return Err("`turns` stands in the plan, and is for the journal to tell".to_owned());
+    }
+    if let Some(pilot) = &schedule.pilot {
+        whole(
+            "schedule.pilot.switches",
+            pilot.switches.into(),
+            SWITCHES_MAX,
+        )?;
+        check_time("schedule.pilot.turn_s_min", pilot.turn_s_min)?;
+        check_time("schedule.pilot.steady_s", pilot.steady_s)?;
+    }
     if let Some(injection) = &plan.injection {
         check_time("injection.period_s", injection.period_s)?;
         if !(0.0..=1.0).contains(&injection.stopped_share) {
@@ -309,5 +330,30 @@ pub(crate) fn check_level(level: &LoadLevel) -> Checked {
 /// # Errors
 /// Names the number and its bound.
 pub(crate) fn check_block(block: &Block) -> Checked {
-    check_time("slice_s", block.slice_s)
+    check_time("slice_s", block.slice_s)?;
+    match (1..=REPEATS_MAX).contains(&block.repeats) {
+        true => Ok(()),
+        false => Err(format!(
+            "`repeats` is {}, and a block is run through 1 to {REPEATS_MAX} times",
+            block.repeats
+        )),
+    }
+}
+
+fn check_choice(choice: &TurnChoice) -> Checked {
+    for (name, value) in [
+        ("turn_s", choice.turn_s),
+        ("guard_s", choice.guard_s),
+        ("tick_s", choice.tick_s),
+        ("seconds", choice.seconds),
+        ("switch_s", choice.switch_s),
+        ("transient_s", choice.transient_s),
+    ] {
+        check_time(name, value)?;
+    }
+    choice.lengths.iter().try_for_each(|length| {
+        check_time("turn_s", length.turn_s)?;
+        number("block_sd", length.block_sd)?;
+        number("half_width_per_minute", length.half_width_per_minute)
+    })
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::FileSizes;
-use crate::plan::{Block, LoadLevel};
+use crate::plan::{Block, LoadLevel, TurnChoice};
 
 /// An event with the moment it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,15 @@ pub enum Event {
         /// The load level.
         level: LoadLevel,
         /// Its blocks, drawn from the plan's seed like all others.
+        blocks: Vec<Block>,
+    },
+    /// A pilot chose how long the turns of a level are; its blocks follow those of the plan.
+    TurnsChosen {
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// The length, and what it was chosen from.
+        choice: TurnChoice,
+        /// The blocks of the level, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
     /// A server answers.
@@ -150,6 +159,14 @@ pub enum Event {
         why: String,
         /// Seconds of the budget that it took all the same.
         #[serde(default)]
+        seconds: f64,
+    },
+    /// The user ended the run within a block whose turns had not all ended; it does not count, and nothing of it is in the
+    /// record but this.
+    BlockAbandoned {
+        /// Which.
+        block: u32,
+        /// Seconds of the budget that its turns took all the same.
         seconds: f64,
     },
     /// A server ended without being asked to.

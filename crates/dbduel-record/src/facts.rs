@@ -324,6 +324,8 @@ pub struct SelfTestSeries {
     pub void: u32,
     /// Duels whose interval holds the true ratio.
     pub intervals_hold: u32,
+    /// Seconds of load from the first block to the verdict, the median over the duels that have one.
+    pub decided_s: Option<f64>,
     /// Throughput, and what may be steadier.
     pub steadiness: Vec<SeriesSteadiness>,
 }

@@ -18,13 +18,13 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// What this crate writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+    /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 0 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]
     pub fn is_readable(self) -> bool {
-        self.major == Self::CURRENT.major
+        (1..=Self::CURRENT.major).contains(&self.major)
     }
 }
 
@@ -82,6 +82,10 @@ pub struct Plan {
     /// Every mirrored block that the budget could allow, in the order of each level. A level that
     /// is decided earlier leaves the rest of its blocks unused.
     pub blocks: Vec<Block>,
+    /// What pilots chose, by level. Never in the plan's own file: readers take it from the journal, with the blocks that
+    /// were drawn for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub turns: BTreeMap<usize, TurnChoice>,
 }
 
 /// A known handicap: the server is stopped for a share of its slices.
@@ -96,6 +100,47 @@ pub struct Injection {
 }
 
 impl Plan {
+    /// Load of a level that is not counted after a switch to another contender, seconds.
+    #[must_use]
+    pub fn guard_s(&self, level: usize) -> f64 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.schedule.guard_s, |turns| turns.guard_s)
+    }
+
+    /// Whether a turn begins with a guard. Servers are frozen between all turns; where turns are short every one has a guard,
+    /// so that all begin alike, and longer slices have one where the contender changes.
+    #[must_use]
+    pub fn is_guarded(&self, block: &Block, position: usize) -> bool {
+        self.turns.contains_key(&block.level) || !block.continues(position)
+    }
+
+    /// Length of one look at the series inside a slice of a level, seconds.
+    #[must_use]
+    pub fn tick_s(&self, level: usize) -> f64 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.schedule.tick_s, |turns| turns.tick_s)
+    }
+
+    /// Blocks of a level that the error probability is spent over.
+    #[must_use]
+    pub fn blocks_max(&self, level: usize) -> u32 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.decision.blocks_max, |turns| turns.blocks_max)
+    }
+
+    /// The weight of all blocks of a level that the error probability is spent over, see [`Block::weight`]. Those that
+    /// the plan promises and does not hold weigh 1 each.
+    #[must_use]
+    pub fn information(&self, level: usize) -> f64 {
+        let promised = self.blocks_max(level);
+        let own = self.blocks.iter().filter(|block| block.level == level);
+        let weights: Vec<f64> = own
+            .filter(|block| block.round < promised)
+            .map(Block::weight)
+            .collect();
+        weights.iter().sum::<f64>() + f64::from(promised) - weights.len() as f64
+    }
+
     /// The workload as a contender has it: its own parameters stand before those of all.
     #[must_use]
     pub fn workload_of(&self, contender: &Contender) -> Workload {
@@ -287,6 +332,71 @@ pub struct Schedule {
     /// Planned restarts of all servers; absent when one start of them is all that is asked about.
     #[serde(default)]
     pub epochs: Option<Epochs>,
+    /// How the length of turns is chosen while the contest runs, level by level; `slice_s` is then the longest that may be
+    /// chosen. Absent when all slices are as long as `slice_s` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<Pilot>,
+}
+
+/// Bounds of a pilot: a short measurement of each contender by itself, from which the length of turns is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pilot {
+    /// The shortest turn that may be chosen, seconds.
+    pub turn_s_min: f64,
+    /// Load on each contender, without a switch, from which the scatter of a length is predicted, seconds.
+    pub steady_s: f64,
+    /// Switches to each contender, from which the guard is measured.
+    pub switches: u32,
+}
+
+/// What a pilot chose for a load level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnChoice {
+    /// Middle of the measured part of a turn, seconds; blocks draw theirs around it.
+    pub turn_s: f64,
+    /// Not counted after a switch to another contender, seconds.
+    pub guard_s: f64,
+    /// Length of one look at the series inside a turn, seconds.
+    pub tick_s: f64,
+    /// Blocks that the error probability is spent over; takes the place of the plan's.
+    pub blocks_max: u32,
+    /// Why this length.
+    pub reason: TurnReason,
+    /// The lengths that it was chosen from, ascending.
+    pub lengths: Vec<TurnLength>,
+    /// Load that it took, all contenders together, seconds.
+    pub seconds: f64,
+    /// Median time from the end of a turn until the load of the next one, seconds.
+    pub switch_s: f64,
+    /// How long a switch shows in throughput, the longest of all contenders, seconds.
+    pub transient_s: f64,
+}
+
+/// Why a pilot chose a length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TurnReason {
+    /// Its interval is predicted to narrow fastest.
+    Scatter,
+    /// Shorter ones might be as good, but hold too few transactions, or too little beside their guard.
+    Shortest,
+    /// Longer ones might be as good, but leave too few blocks in the budget.
+    Longest,
+    /// The pilot saw too little to predict the scatter.
+    TooLittleData,
+}
+
+/// What a pilot predicts of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnLength {
+    /// Measured part of a turn, seconds.
+    pub turn_s: f64,
+    /// Mirrored blocks of one contender's own series that the prediction comes from.
+    pub blocks: u32,
+    /// Standard deviation of their log ratios.
+    pub block_sd: f64,
+    /// Half width that a 95 % interval of the ratio would have after a minute of such blocks, switches included.
+    pub half_width_per_minute: f64,
 }
 
 /// All servers are restarted again and again, so that verdicts are about them and not about one
@@ -347,11 +457,40 @@ pub struct Block {
     pub round: u32,
     /// Contenders in running order, mirrored, so twice as long as there are contenders.
     pub order: Vec<usize>,
-    /// Measured seconds of each slice of this block.
+    /// Measured seconds of each slice of this block, in one turn.
     pub slice_s: f64,
+    /// How often the running order is run through: a slice is measured in as many turns. 1 in plans from before turns.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub repeats: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_once(repeats: &u32) -> bool {
+    *repeats == 1
 }
 
 impl Block {
+    /// What the block weighs in a verdict: in proportion to the time that it is measured, among blocks of one length of
+    /// turns.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        f64::from(self.repeats)
+    }
+
+    /// The turns of the block in the order they run: number of the repeat, and position in the running order.
+    pub fn turns(&self) -> impl Iterator<Item = (u32, usize)> + use<> {
+        let positions = self.order.len();
+        (0..self.repeats)
+            .flat_map(move |repeat| (0..positions).map(move |position| (repeat, position)))
+    }
+
     /// True when the slice at `position` starts with the contender that ran just before it.
     #[must_use]
     pub fn continues(&self, position: usize) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! Units stand at the end of the column names. Times within a slice count from the end of its guard.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 /// One row of `slices.csv`: one transaction class in one slice. The class [`ALL_CLASSES`] holds
@@ -52,6 +54,55 @@ pub struct SliceRow {
     pub latency_us_p999: f64,
     /// Largest latency.
     pub latency_us_max: f64,
+}
+
+/// Transactions by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionCounts {
+    /// Fell due; always `ok + failed + skipped + unfinished`.
+    pub due: u64,
+    /// Committed.
+    pub ok: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Never sent.
+    pub skipped: u64,
+    /// Still running when the measured part ended.
+    pub unfinished: u64,
+    /// Additional attempts.
+    pub retries: u64,
+    /// Statements sent by transactions that ended in the measured part.
+    pub statements: u64,
+}
+
+impl TransactionCounts {
+    /// True when every transaction that fell due ended in exactly one way.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        self.due == self.ok + self.failed + self.skipped + self.unfinished
+    }
+}
+
+impl AddAssign for TransactionCounts {
+    /// Taken apart by name, so that a new counter cannot be forgotten.
+    fn add_assign(&mut self, other: TransactionCounts) {
+        let TransactionCounts {
+            due,
+            ok,
+            failed,
+            skipped,
+            unfinished,
+            retries,
+            statements,
+        } = other;
+        self.due += due;
+        self.ok += ok;
+        self.failed += failed;
+        self.skipped += skipped;
+        self.unfinished += unfinished;
+        self.retries += retries;
+        self.statements += statements;
+    }
 }
 
 /// Name of the class that sums up all others.

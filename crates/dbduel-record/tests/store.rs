@@ -13,7 +13,7 @@ use dbduel_record::facts::{Build, Host};
 use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Parameters, Schedule,
-    Workload,
+    TurnChoice, TurnReason, Workload,
 };
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::store::{SliceResult, contender_dir, torn_ends};
@@ -62,6 +62,7 @@ fn plan() -> Plan {
             warm_up_cap_s: 5.0,
             warm_up_hold_s: 3.0,
             epochs: None,
+            pilot: None,
         },
         decision: DecisionRule {
             confidence: 0.95,
@@ -91,7 +92,9 @@ fn plan() -> Plan {
             round: 0,
             order: vec![1, 0, 0, 1],
             slice_s: 2.1,
+            repeats: 1,
         }],
+        turns: Default::default(),
     }
 }
 
@@ -397,7 +400,7 @@ fn another_format_is_refused_by_name_and_a_missing_plan_is_no_record() {
     )
     .unwrap();
     let error = Record::open(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("99.0") && error.contains("1.x"), "{error}");
+    assert!(error.contains("99.0") && error.contains("2.x"), "{error}");
 
     let mut broken = plan();
     broken.blocks[0].order[0] = 9;
@@ -445,4 +448,53 @@ fn a_record_in_a_relative_directory_has_its_contenders_files_in_it() {
     writer.contender_file("old", "facts.txt", b"yes").unwrap();
     let file = contender_dir(&folder.path().join("record"), "old").join("facts.txt");
     assert_eq!(fs::read(file).unwrap(), b"yes");
+}
+
+#[test]
+fn turns_that_a_pilot_chose_are_part_of_the_plan_once_and_for_their_level() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RecordWriter::create(dir.path(), b"", &plan(), &Host::default(), 5).unwrap();
+    let choice = TurnChoice {
+        turn_s: 0.25,
+        guard_s: 0.03,
+        tick_s: 0.1,
+        blocks_max: 2,
+        reason: TurnReason::Scatter,
+        lengths: Vec::new(),
+        seconds: 9.0,
+        switch_s: 0.01,
+        transient_s: 0.0,
+    };
+    let block = |id: u32, round: u32, repeats: u32| Block {
+        id,
+        level: 0,
+        round,
+        order: vec![0, 1, 1, 0],
+        slice_s: 0.25,
+        repeats,
+    };
+    let chosen = |level: usize, blocks: Vec<Block>| Event::TurnsChosen {
+        level,
+        choice: choice.clone(),
+        blocks,
+    };
+    writer
+        .event(1, chosen(0, vec![block(1, 1, 1), block(2, 2, 3)]))
+        .unwrap();
+    // The same level again, and one that does not exist.
+    writer.event(2, chosen(0, vec![block(3, 3, 1)])).unwrap();
+    writer.event(3, chosen(7, Vec::new())).unwrap();
+    let read = Record::open(dir.path()).unwrap();
+    assert_eq!(read.plan.blocks.len(), 3);
+    assert_eq!(read.plan.turns.len(), 1);
+    assert_eq!((read.plan.guard_s(0), read.plan.tick_s(0)), (0.03, 0.1));
+    // Of the two that count, one is in the plan and one was drawn; later ones are beyond the budget.
+    assert_eq!(read.plan.information(0), 2.0);
+    let turns: Vec<(u32, usize)> = read.plan.blocks[2].turns().collect();
+    assert_eq!(turns.len(), 12);
+    assert_eq!(turns[4], (1, 0));
+    // Each of these turns has a guard, also where the contender ran just before.
+    let guarded = |position: usize| read.plan.is_guarded(&read.plan.blocks[2], position);
+    assert!((0..4).all(guarded));
+    assert!(!plan().is_guarded(&plan().blocks[0], 2));
 }

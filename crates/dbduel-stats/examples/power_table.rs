@@ -17,7 +17,7 @@ use competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::proportion::proportion;
-use dbduel_stats::sequential::{Decider, SequentialPlan, Verdict};
+use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, Verdict};
 use dbduel_stats::simulate::{DEFAULT_DESIGN, NASTY, Noise, QUIET, TYPICAL, mirrored_duel};
 
 const MARGIN: f64 = 0.02;
@@ -52,10 +52,10 @@ fn minutes(blocks: usize) -> f64 {
 fn conduct(noise: Noise, effect: f64, blocks: usize, duels: u64) -> Result<Duels, StatsError> {
     let mut ended = Duels::default();
     for seed in 0..duels {
-        let mut decider = Decider::new(SequentialPlan::new(blocks, ALPHA, MARGIN, seed))?;
+        let mut decider = Decider::new(SequentialPlan::new(blocks as f64, ALPHA, MARGIN, seed))?;
         let units = mirrored_duel(noise, DEFAULT_DESIGN, blocks, effect, seed);
         for unit in &units {
-            decider.push(*unit)?;
+            decider.push(Unit::new(*unit, 1.0))?;
             if decider.has_verdict() {
                 break;
             }

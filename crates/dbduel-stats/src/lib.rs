@@ -7,6 +7,7 @@
 //! The stations, in the order a duel passes them:
 //!
 //! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
+//! * [`slice_length`]: how long should slices be?
 //! * [`mean`], [`quantile`]: one contender's figures, with intervals that survive slow movements of the machine.
 //! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
 //!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
@@ -19,7 +20,7 @@
 //!
 //! ```
 //! use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
-//! use dbduel_stats::sequential::{SequentialPlan, Verdict, decide};
+//! use dbduel_stats::sequential::{SequentialPlan, Unit, Verdict, decide};
 //!
 //! # fn main() -> Result<(), dbduel_stats::StatsError> {
 //! // Twelve blocks, A B B A or B A A B, while the machine slows down; B is 5 % faster.
@@ -34,8 +35,9 @@
 //!     })
 //!     .collect();
 //! let differences = block_differences(&blocks, 2, 0)?;
-//! let plan = SequentialPlan::new(40, 0.05, 1.02_f64.ln(), 7);
-//! let decision = decide(&differences[1], &plan)?;
+//! let units = Unit::of_weight_one(&differences[1]);
+//! let plan = SequentialPlan::new(40.0, 0.05, 1.02_f64.ln(), 7);
+//! let decision = decide(&units, &plan)?;
 //! assert_eq!(decision.verdict, Verdict::Faster);
 //! assert!((decision.estimate.exp() - 1.05).abs() < 0.002);
 //! # Ok(())
@@ -69,6 +71,7 @@ pub mod random;
 pub mod scaling;
 pub mod sequential;
 pub mod simulate;
+pub mod slice_length;
 pub mod stalls;
 pub mod steady;
 pub mod trend;

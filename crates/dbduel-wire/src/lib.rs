@@ -1,4 +1,5 @@
-//! The MySQL client/server protocol as a pure codec: bytes in, packets out, for MySQL 5.5 to 9 and MariaDB 10.1 to 11.
+//! The MySQL client/server protocol as a pure codec: bytes in, packets out, for MySQL 5.5 to 9 and MariaDB 10.1 to 11. The
+//! client's side of PostgreSQL's is in [`postgresql`].
 //!
 //! This crate knows no sockets, files, clocks or SQL, and starts nothing. A driver moves the bytes: it hands
 //! whatever arrived to [`Login`], [`PrepareParser`] or [`ReplyParser`] and sends whatever [`command`] appended to
@@ -73,6 +74,7 @@ pub mod greeting;
 pub mod local_infile;
 pub mod login;
 pub mod packet;
+pub mod postgresql;
 pub mod prepare;
 pub mod reply;
 pub mod server;

@@ -2,6 +2,8 @@
 //!
 //! A date is three numbers and is not checked.
 
+use std::fmt;
+
 use crate::bytes::{Cursor, put_length_bytes};
 use crate::error::WireError;
 
@@ -252,6 +254,61 @@ impl<'a> Value<'a> {
             ColumnType::TIME => Value::Time(read_time(cursor)?),
             _ => Value::Bytes(cursor.length_bytes()?),
         })
+    }
+
+    /// A value in PostgreSQL's binary form; none when a number has the length of another type.
+    #[inline]
+    pub(crate) fn from_big_endian(bytes: &'a [u8], kind: ColumnKind) -> Option<Self> {
+        Some(match kind.column_type {
+            ColumnType::TINY => Value::Signed(i64::from(u8::from_be_bytes(bytes.try_into().ok()?))),
+            ColumnType::SHORT => {
+                Value::Signed(i64::from(i16::from_be_bytes(bytes.try_into().ok()?)))
+            }
+            ColumnType::LONG => {
+                Value::Signed(i64::from(i32::from_be_bytes(bytes.try_into().ok()?)))
+            }
+            ColumnType::LONG_LONG => Value::Signed(i64::from_be_bytes(bytes.try_into().ok()?)),
+            ColumnType::FLOAT => Value::Float(f32::from_be_bytes(bytes.try_into().ok()?)),
+            ColumnType::DOUBLE => Value::Double(f64::from_be_bytes(bytes.try_into().ok()?)),
+            _ => Value::Bytes(bytes),
+        })
+    }
+}
+
+/// As it stands in SQL, between the quotes.
+impl fmt::Display for Date {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+/// As it stands in SQL, between the quotes.
+impl fmt::Display for DateTime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DateTime {
+            date,
+            hour,
+            minute,
+            second,
+            microsecond,
+        } = self;
+        write!(
+            out,
+            "{date} {hour:02}:{minute:02}:{second:02}.{microsecond:06}"
+        )
+    }
+}
+
+/// As it stands in SQL, between the quotes: in hours, also beyond a day.
+impl fmt::Display for Time {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        let hours = u64::from(self.days) * 24 + u64::from(self.hours);
+        let (minutes, seconds, microseconds) = (self.minutes, self.seconds, self.microseconds);
+        write!(
+            out,
+            "{sign}{hours:02}:{minutes:02}:{seconds:02}.{microseconds:06}"
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use dbduel_wire::server::{ReplyWriter, Terms};
 use dbduel_wire::{
     Capabilities, Completion, ReplyParser, Row, RowFormat, SentTypes, Sink, Skip, Statement,
-    Status, Step, Types, Value, command,
+    Status, Step, Types, Value, command, postgresql,
 };
 
 struct Counting;
@@ -60,7 +60,7 @@ fn result_set(format: RowFormat) -> Vec<u8> {
     for _ in 0..100 {
         match format {
             RowFormat::Text => writer.text_row([Some(&[b'x'; 120][..])].into_iter()),
-            RowFormat::Binary => writer.binary_row(&[Value::Bytes(&[b'x'; 120])]),
+            _ => writer.binary_row(&[Value::Bytes(&[b'x'; 120])]),
         }
     }
     writer.end(Status::AUTOCOMMIT, 0);
@@ -143,5 +143,51 @@ fn replies_are_counted_without_allocation() {
             assert_eq!(count, 0, "{format:?} in pieces of {size}");
             assert_eq!(length.0, 101 * 100 * 120);
         }
+    }
+}
+
+/// A message of PostgreSQL's protocol.
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() + 4) as u32;
+    [&[tag][..], &length.to_be_bytes(), body].concat()
+}
+
+#[test]
+fn postgresql_executes_without_allocation() {
+    let described = [
+        message(b't', b"\0\x02\0\0\0\x17\0\0\x04\x13"),
+        message(b'T', b"\0\x01c\0\0\0\0\0\0\0\0\0\x04\x12\0\0\0\0\0\0\0\0"),
+        message(b'Z', b"I"),
+    ]
+    .concat();
+    let mut parser = postgresql::ReplyParser::default();
+    let prepared = postgresql::PrepareParser::new(1).feed(&mut parser, &described);
+    let statement = prepared.unwrap().unwrap().unwrap();
+    let row = [&b"\0\x01\0\0\0\x78"[..], &[b'x'; 120]].concat();
+    let mut answer = message(b'2', b"");
+    for _ in 0..100 {
+        answer.extend_from_slice(&message(b'D', &row));
+    }
+    answer.extend_from_slice(&message(b'C', b"SELECT 100\0"));
+    answer.extend_from_slice(&message(b'Z', b"T"));
+    let mut out = Vec::new();
+    let values = [Value::Signed(1), Value::Text("words")];
+    for size in [usize::MAX, 64, 1] {
+        let mut length = Length::default();
+        let count = allocations(|| {
+            out.clear();
+            postgresql::command::execute(&mut out, &statement, &values).unwrap();
+            postgresql::command::sync(&mut out);
+            parser.begin_executions();
+            parser.expect(&statement);
+            let mut step = postgresql::Step::NeedMore;
+            for piece in answer.chunks(size.min(answer.len())) {
+                step = parser.feed(piece, &mut length).unwrap();
+            }
+            assert_eq!(step, postgresql::Step::Done);
+            assert_eq!(parser.outcome().unwrap().rows, 100);
+        });
+        assert_eq!(count, 0, "in pieces of {size}");
+        assert_eq!(length.0, 101 * 100 * 120);
     }
 }

@@ -219,7 +219,7 @@ impl Reply {
                         let values: Vec<Value<'_>> = row.iter().map(Owned::borrow).collect();
                         match self.format {
                             RowFormat::Text => writer.text_row(values.iter().map(Value::as_bytes)),
-                            RowFormat::Binary => writer.binary_row(&values),
+                            _ => writer.binary_row(&values),
                         }
                     }
                     writer.end(Status::AUTOCOMMIT | more, 1);

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -184,9 +185,8 @@ pub fn width() -> usize {
     columns.clamp(40, 160)
 }
 
-/// True when standard output is a terminal and colour is not switched off.
+/// True when standard output is a terminal that shows colours and none of `NO_COLOR`, `CLICOLOR` and `TERM` switches them off.
 #[must_use]
 pub fn is_colour_wanted() -> bool {
-    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    io::stdout().is_terminal() && !is_refused
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
 }

@@ -31,7 +31,9 @@ mod suite {
     pub mod logins;
     pub mod mutated;
     pub mod observe;
+    pub mod on_postgresql;
     pub mod on_server;
+    pub mod pilot;
     pub mod plans;
     pub mod prepare;
     pub mod reserved;

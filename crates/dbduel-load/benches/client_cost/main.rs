@@ -4,9 +4,10 @@
 //! ```text
 //! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
 //!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads N] \
-//!     [--workload oltp-point-select] [--tables 4] [--ours native|script]
+//!     [--workload oltp-point-select] [--tables 4] [--ours native|script] [--contended 33]
 //! ```
 //!
+//! With `--contended 33` all levels are measured once more while a third of every processor is taken by other work.
 //! With `--ours script` our clients run sysbench's own installed scripts in place of native workloads.
 //! One table for each transport that is named. The password comes from `DBDUEL_PASSWORD`. Both programs
 //! are measured alike, from outside: queries are those that the server counted, processor time is that of
@@ -20,6 +21,7 @@
 )]
 
 mod counters;
+mod disturber;
 #[path = "../peer/mod.rs"]
 mod peer;
 mod table;
@@ -30,13 +32,14 @@ use std::time::Duration;
 
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Connection, TlsMode};
-use dbduel_load::executor::policy::{raise_open_files_limit, threads_beside_a_server};
+use dbduel_load::executor::policy::{raise_open_files_limit, threads_among_others};
 use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Arrival, Parameters, Workload};
 
 use counters::{Run, counted};
+use disturber::Disturber;
 use peer::{Result, Server, Sysbench, positive, server_process};
 use table::{Level, table};
 
@@ -63,6 +66,8 @@ struct Options {
     tables: u32,
     /// Whether our clients run sysbench's scripts too.
     as_scripts: bool,
+    /// Share of every processor that other work takes in a second table.
+    contended: Option<f64>,
 }
 
 fn main() -> ExitCode {
@@ -93,6 +98,7 @@ impl Options {
             workloads: vec![POINTS, READ_WRITE],
             tables: TABLES,
             as_scripts: false,
+            contended: None,
         };
         // Cargo adds this one.
         let mut rest = arguments.iter().filter(|argument| *argument != "--bench");
@@ -107,6 +113,10 @@ impl Options {
                 "--seconds" => options.seconds = positive(name, value)?,
                 "--rounds" => options.rounds = positive(name, value)?,
                 "--tables" => options.tables = positive(name, value)?,
+                "--contended" => {
+                    let percent: u32 = positive(name, value)?;
+                    options.contended = Some(f64::from(percent.min(90)) / 100.0);
+                }
                 "--threads" => options.threads = Some(positive(name, value)?),
                 "--clients" => {
                     let each = value.split(',').map(|one| positive(name, one));
@@ -178,20 +188,15 @@ fn measure(options: &Options) -> Result<()> {
             user: options.user.clone(),
             password: options.password.clone(),
         };
-        let levels = server.with_database(DATABASE, |connection| {
+        server.with_database(DATABASE, |connection| {
             on_filled_tables(options, &server, connection)
         })?;
-        println!("{}", table(options, &server, &levels));
     }
     Ok(())
 }
 
-/// Fills the tables and runs both programs in turns.
-fn on_filled_tables(
-    options: &Options,
-    server: &Server,
-    connection: &mut Connection,
-) -> Result<Vec<Level>> {
+/// Fills the tables, runs both programs in turns and prints the tables of ratios.
+fn on_filled_tables(options: &Options, server: &Server, connection: &mut Connection) -> Result<()> {
     // All workloads of sysbench have the same tables and parameters.
     let workload = workloads::find(READ_WRITE)?;
     let given = Parameters::from([
@@ -200,6 +205,7 @@ fn on_filled_tables(
     ]);
     let parameters = parameters::resolve(workload, &given)?;
     let place = Place {
+        dialect: dbduel_load::driver::Dialect::MySql,
         address: &server.address,
         credentials: &server.credentials(),
         tls: &TlsMode::Off,
@@ -218,6 +224,22 @@ fn on_filled_tables(
         tables: options.tables.into(),
         table_size: TABLE_SIZE,
     };
+    for contended in std::iter::once(None).chain(options.contended.map(Some)) {
+        let _disturber = contended.map(Disturber::start).transpose()?;
+        let levels = in_turns(options, &sysbench, &parameters, connection)?;
+        println!("{}", table(options, server, contended, &levels));
+    }
+    Ok(())
+}
+
+/// Runs both programs in turns at every level.
+fn in_turns(
+    options: &Options,
+    sysbench: &Sysbench<'_>,
+    parameters: &Parameters,
+    connection: &mut Connection,
+) -> Result<Vec<Level>> {
+    let server = sysbench.server;
     let process = server_process(connection);
     let mut levels = Vec::new();
     for (workload, clients) in options.levels() {
@@ -229,7 +251,7 @@ fn on_filled_tables(
                     process,
                     f64::from(options.seconds),
                     || match is_ours {
-                        true => run_ours(options, server, workload, &parameters, clients),
+                        true => run_ours(options, server, workload, parameters, clients),
                         false => {
                             let size = [
                                 format!("--threads={clients}"),
@@ -275,7 +297,7 @@ fn run_ours(
     let processors = std::thread::available_parallelism()?.get() as u32;
     let threads = options
         .threads
-        .unwrap_or_else(|| threads_beside_a_server(processors, clients));
+        .unwrap_or_else(|| threads_among_others(processors, clients, clients));
     let mut process = Command::new(std::env::current_exe()?)
         .args([DRIVE, &threads.to_string()])
         .stdin(Stdio::piped())
@@ -324,6 +346,7 @@ fn give_orders(
     let answers = BufReader::new(process.stdout.take().unwrap());
     let contender = "only".to_owned();
     let open = OpenOrder {
+        dialect: dbduel_load::driver::Dialect::MySql,
         contender: contender.clone(),
         address: server.address.clone(),
         user: server.user.clone(),

@@ -101,6 +101,7 @@ impl Bench {
     /// Fills the tables over so many connections.
     pub fn fill(&self, connections: u32) -> FillReport {
         let place = Place {
+            dialect: dbduel_load::driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,
@@ -197,6 +198,7 @@ impl Bench {
     /// Drives the workload from one load thread over this way to the server.
     pub fn drive(&self, address: &Address) -> SliceAnswer {
         let open = OpenOrder {
+            dialect: dbduel_load::driver::Dialect::MySql,
             contender: "only".to_owned(),
             address: address.clone(),
             user: self.credentials.user.clone(),
@@ -262,19 +264,23 @@ fn print(slice: &SliceAnswer) {
     let ended: u64 = slice
         .classes
         .iter()
-        .map(|class| class.ok + class.failed)
+        .map(|class| class.counts.ok + class.counts.failed)
         .sum();
-    let statements: u64 = slice.classes.iter().map(|class| class.statements).sum();
+    let statements: u64 = slice
+        .classes
+        .iter()
+        .map(|class| class.counts.statements)
+        .sum();
     for class in &slice.classes {
         let histogram = latency::decode(&class.histogram).unwrap();
         println!(
             "  {:<13} {:>6.2} %  ok {:>7}  failed {}  retries {:>4}  statements {:>5.1}  p50 {:>7.2} ms  p90 {:>7.2} ms  p99 {:>7.2} ms",
             class.class,
-            100.0 * class.ok as f64 / ended as f64,
-            class.ok,
-            class.failed,
-            class.retries,
-            class.statements as f64 / class.ok.max(1) as f64,
+            100.0 * class.counts.ok as f64 / ended as f64,
+            class.counts.ok,
+            class.counts.failed,
+            class.counts.retries,
+            class.counts.statements as f64 / class.counts.ok.max(1) as f64,
             histogram.value_at_quantile(0.5) as f64 / 1e6,
             histogram.value_at_quantile(0.9) as f64 / 1e6,
             histogram.value_at_quantile(0.99) as f64 / 1e6,

@@ -45,7 +45,7 @@ fn main() {
 }
 
 fn new_orders_per_minute(slice: &SliceAnswer) -> f64 {
-    slice.classes[0].ok as f64 * 60.0 / slice.measured_s
+    slice.classes[0].counts.ok as f64 * 60.0 / slice.measured_s
 }
 
 /// Everybody in turn: loading once, driving several times.
@@ -75,7 +75,7 @@ fn compare(bench: &Bench, warehouses: u32, filled_s: f64, found: &[Peer]) {
         Address::parse_with_user(&format!("tcp://127.0.0.1:{}", access.port)).unwrap();
     for round in 1..=number("DBDUEL_BENCH_ROUNDS", 3) {
         let ours = bench.drive(&over_tcp);
-        let ended: u64 = ours.classes.iter().map(|class| class.ok).sum();
+        let ended: u64 = ours.classes.iter().map(|class| class.counts.ok).sum();
         let own_us = 1e6 * (ours.cpu_user_s + ours.cpu_system_s) / ended as f64;
         println!(
             "round {round}: dbduel {own_us:.0} µs of client CPU per transaction, NOPM {:.0}",

@@ -4,15 +4,12 @@
 //! no [workload](crate::workloads::Workload) of contests for that reason.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use dbduel_record::plan::Parameters;
 
-use crate::driver::{ClientConnection, StatementError};
-use crate::executor::Task;
+use crate::driver::{ClientConnection, Dialect, StatementError};
 use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, ClientExit};
+use crate::worker::{Begin, Client, ClientContext, ClientTask};
 use crate::workloads::parameters::ParameterSpec;
 use crate::workloads::{Table, Workload};
 
@@ -37,11 +34,11 @@ impl Workload for BulkInsert {
     }
 
     /// None: there is one per client, and [`create_table`] makes it.
-    fn tables(&self, _parameters: &Parameters) -> Vec<Table> {
+    fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
         Vec::new()
     }
 
-    fn client(&self, _parameters: &Parameters, context: ClientContext) -> Task<ClientExit> {
+    fn client(&self, _parameters: &Parameters, context: ClientContext) -> ClientTask {
         context.boxed::<BulkInsertClient>(())
     }
 }
@@ -75,8 +72,8 @@ impl Client for BulkInsertClient {
 
     async fn open(
         _conn: &mut ClientConnection,
-        (): (),
-        _sequence: Arc<AtomicU32>,
+        (): &(),
+        _context: &ClientContext,
     ) -> Result<Self, StatementError> {
         Ok(BulkInsertClient {
             sql: String::with_capacity(STATEMENT_BYTES),

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use dbduel_record::seed::named_seed;
 
-use super::load_threads::{self, Clients, LoadThreads};
+use super::{LoadThreads, start_threads};
 use crate::executor::{Executor, Reactor, Token};
 use crate::lua::{
     Context, Event, Resume, RetryDeadline, ScriptClients, ScriptError, Session, gather_states,
 };
-use crate::run::{Counts, Entry, Gate, RunMetrics};
+use crate::run::{Gate, RunMetrics};
+use crate::worker::{ClientWaits, Pacing as _, RunEvents};
 
 /// What a connection may take that is being made when the run is over: far more than one to a server that is well, so that
 /// the event which needs it ends and counts.
@@ -32,105 +33,63 @@ pub fn start(
     gate: &Arc<Gate>,
     metrics: &Arc<RunMetrics>,
 ) -> io::Result<LoadThreads> {
-    let threads = threads.clamp(1, clients.max(1));
-    let (own_gate, metrics) = (Arc::clone(gate), Arc::clone(metrics));
-    let unready = Arc::new(AtomicU32::new(clients));
-    load_threads::start(threads, gate, move |thread| OneThread {
-        context: Rc::new(script.context()),
-        unready: Arc::clone(&unready),
-        numbers: (thread..clients).step_by(threads as usize).collect(),
-        gate: Arc::clone(&own_gate),
-        metrics: Arc::clone(&metrics),
+    let run = Arc::new(ScriptRun {
+        unready: AtomicU32::new(clients),
+        gate: Arc::clone(gate),
+        metrics: Arc::clone(metrics),
+    });
+    start_threads(clients, threads, gate, move || {
+        let (context, run) = (Rc::new(script.context()), Arc::clone(&run));
+        move |number, executor: &mut Executor<()>| {
+            let (context, run) = (Rc::clone(&context), Arc::clone(&run));
+            let reactor = Rc::clone(executor.reactor());
+            executor.insert(|token| {
+                Box::pin(async move {
+                    let lived = live(Rc::clone(&context), number, &run, &reactor, token).await;
+                    if let Err(error) = lived {
+                        context.explain(&error);
+                        run.gate.fail(error.line());
+                    }
+                })
+            })
+        }
     })
 }
 
-/// The clients of one thread.
-struct OneThread {
-    context: Rc<Context>,
+/// A run as its clients see it.
+struct ScriptRun {
     /// Clients of all threads that have not said yet that they are ready.
-    unready: Arc<AtomicU32>,
-    numbers: Vec<u32>,
+    unready: AtomicU32,
     gate: Arc<Gate>,
     metrics: Arc<RunMetrics>,
 }
 
-impl Clients for OneThread {
-    type End = Result<(), ScriptError>;
-
-    fn count(&self) -> usize {
-        self.numbers.len()
-    }
-
-    fn start(&mut self, executor: &mut Executor<Self::End>) -> Vec<Token> {
-        let start = |&number: &u32| {
-            let unready = Arc::clone(&self.unready);
-            let (context, reactor) = (Rc::clone(&self.context), Rc::clone(executor.reactor()));
-            let (gate, metrics) = (Arc::clone(&self.gate), Arc::clone(&self.metrics));
-            executor.insert(|token| {
-                Box::pin(async move {
-                    let place = Place {
-                        number,
-                        unready: &unready,
-                        gate: &gate,
-                        metrics: &metrics,
-                        reactor: &reactor,
-                        token,
-                    };
-                    live(context, place).await
-                })
-            })
-        };
-        self.numbers.iter().map(start).collect()
-    }
-
-    fn ended(
-        &mut self,
-        _token: Token,
-        end: Self::End,
-        _executor: &mut Executor<Self::End>,
-    ) -> Option<Token> {
-        if let Err(error) = end {
-            self.context.explain(&error);
-            self.gate.fail(error.line());
-        }
-        None
-    }
-}
-
-/// Where one client is.
-struct Place<'a> {
-    number: u32,
-    unready: &'a AtomicU32,
-    gate: &'a Arc<Gate>,
-    metrics: &'a RunMetrics,
-    reactor: &'a Rc<Reactor>,
-    token: Token,
-}
-
 /// The life of one client.
-async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError> {
-    let number = place.number;
+async fn live(
+    context: Rc<Context>,
+    number: u32,
+    run: &ScriptRun,
+    reactor: &Rc<Reactor>,
+    token: Token,
+) -> Result<(), ScriptError> {
     let seed = named_seed(context.seed(), &format!("client/{number}"));
-    let meter = place.metrics.meter(number);
-    let gate = Arc::clone(place.gate);
+    let gate = Arc::clone(&run.gate);
     let retry_deadline = RetryDeadline::until(move || gate.over_at(), GRACE);
-    let reactor = Rc::clone(place.reactor);
     let mut session = Session::new(
         context,
         number,
-        Some(meter),
+        Some(run.metrics.meter(number)),
         retry_deadline,
-        reactor,
-        place.token,
+        Rc::clone(reactor),
+        token,
     )?;
     session.seed(seed);
     session.load(&mut None).await?;
-    let mut events = Events {
-        number,
-        metrics: place.metrics,
-        entry: Entry::new(place.gate, place.reactor, place.token),
-        due: None,
-        running_since: None,
+    let mut events = ScriptEvents {
+        events: RunEvents::new(number, &run.gate, &run.metrics),
+        waits: ClientWaits::new(reactor, token),
+        due_ns: None,
+        running_since_ns: None,
     };
     let mut resume = session.begin(number)?;
     loop {
@@ -142,23 +101,23 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
         let flag = match event {
             Event::Ready => {
                 // Before it says so the gate does not open, so nobody is held up.
-                if place.unready.fetch_sub(1, Ordering::AcqRel) == 1 {
+                if run.unready.fetch_sub(1, Ordering::AcqRel) == 1 {
                     gather_states();
                 }
-                place.gate.ready();
-                if !events.entry.opened().await {
+                run.gate.ready();
+                if !events.events.opened().await {
                     return Ok(());
                 }
                 true
             }
             Event::Next => events.next().await,
-            Event::More => events.more(Instant::now()).await,
+            Event::More => events.more(events.events.now_ns()).await,
             Event::Start => {
-                events.start(Instant::now());
+                events.start(events.events.now_ns());
                 true
             }
             Event::Stop => {
-                events.stop(Instant::now());
+                events.stop(events.events.now_ns());
                 true
             }
             Event::Abandon => {
@@ -166,7 +125,7 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
                 true
             }
             // An event that meets ignored errors until the time is over is given up.
-            Event::Restart(_) => !place.gate.is_over(Instant::now()),
+            Event::Restart(_) => !run.gate.is_over(Instant::now()),
             Event::Failed(error) => return Err(*error),
             Event::Finished | Event::Class(_) => true,
             Event::Done(_) => return Ok(()),
@@ -175,59 +134,63 @@ async fn live(context: Rc<Context>, place: Place<'_>) -> Result<(), ScriptError>
     }
 }
 
-/// The events of one client: when the next may begin, and how long the last one took.
-struct Events<'a> {
-    number: u32,
-    metrics: &'a RunMetrics,
-    entry: Entry<'a>,
+/// The events of one client, which the script begins and ends.
+struct ScriptEvents<'a> {
+    events: RunEvents<'a>,
+    waits: ClientWaits<'a>,
     /// When the event that is allowed next is due.
-    due: Option<Instant>,
+    due_ns: Option<u64>,
     /// When the running event was due.
-    running_since: Option<Instant>,
+    running_since_ns: Option<u64>,
 }
 
-impl Events<'_> {
+impl ScriptEvents<'_> {
     /// The running event is done, and the next one begins if there may be one. Both at the same instant, so a client
     /// that is never idle reads the clock once per event.
     async fn next(&mut self) -> bool {
-        let now = Instant::now();
-        self.stop(now);
-        let more = self.more(now).await;
+        let now_ns = self.events.now_ns();
+        self.stop(now_ns);
+        let more = self.more(now_ns).await;
         if more {
-            self.start(now);
+            self.start(now_ns);
         }
         more
     }
 
     /// May there be another event? Waits until it is due.
-    async fn more(&mut self, mut now: Instant) -> bool {
-        self.due = self.entry.next_due(&mut now).await;
-        self.due.is_some()
-    }
-
-    fn start(&mut self, now: Instant) {
-        if self.running_since.is_none() {
-            self.entry.gate().begin();
+    async fn more(&mut self, mut now_ns: u64) -> bool {
+        let ScriptEvents { events, waits, .. } = self;
+        if waits.has_had_its_turn() {
+            now_ns = waits.end_turn(events).await;
         }
-        self.running_since = Some(self.due.take().unwrap_or(now));
+        self.due_ns = match events.take(now_ns) {
+            Some(due_ns) if due_ns > now_ns => {
+                let due_now = waits.until_due(events, due_ns).await;
+                due_now.map(|_| due_ns)
+            }
+            due_ns => due_ns,
+        };
+        self.due_ns.is_some()
     }
 
-    fn stop(&mut self, now: Instant) {
-        let Some(since) = self.running_since.take() else {
-            return;
-        };
-        self.entry.gate().done();
-        let latency = now.saturating_duration_since(since).as_nanos();
-        let latency = u64::try_from(latency).unwrap_or(u64::MAX);
-        // Its statements have been counted one by one.
-        self.metrics.event(self.number, Counts::NONE, latency);
+    fn start(&mut self, now_ns: u64) {
+        if self.running_since_ns.is_none() {
+            self.events.begin();
+        }
+        self.running_since_ns = Some(self.due_ns.take().unwrap_or(now_ns));
+    }
+
+    fn stop(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.running_since_ns.take() {
+            self.events.done(now_ns.saturating_sub(since_ns));
+        }
     }
 
     /// The running event is not counted; false when there is none.
     fn abandon(&mut self) -> bool {
-        let is_running = self.running_since.take().is_some();
+        let is_running = self.running_since_ns.take().is_some();
         if is_running {
-            self.entry.gate().done();
+            self.events.give_up();
         }
         is_running
     }

@@ -1,6 +1,7 @@
 //! From what was counted to what is answered: names, and units of the record.
 
 use dbduel_record::latency::{encode, new_histogram};
+use dbduel_record::rows::TransactionCounts;
 
 use crate::load_thread::{SliceReport, Used};
 use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
@@ -80,13 +81,7 @@ pub(super) fn tick(tick: &TickTally, open_ns: u64) -> Tick {
 fn class_answer(name: &str, class: &ClassTally) -> ClassAnswer {
     ClassAnswer {
         class: name.to_owned(),
-        due: class.due,
-        ok: class.ok,
-        failed: class.failed,
-        skipped: class.skipped,
-        unfinished: class.unfinished,
-        retries: class.retries,
-        statements: class.statements,
+        counts: class.counts,
         latency_us_sum: class.latency_ns_sum as f64 / NS_PER_US,
         histogram: encode(&class.latencies),
     }
@@ -95,13 +90,11 @@ fn class_answer(name: &str, class: &ClassTally) -> ClassAnswer {
 fn undrawn(count: u64) -> ClassAnswer {
     ClassAnswer {
         class: UNDRAWN.to_owned(),
-        due: count,
-        ok: 0,
-        failed: 0,
-        skipped: count,
-        unfinished: 0,
-        retries: 0,
-        statements: 0,
+        counts: TransactionCounts {
+            due: count,
+            skipped: count,
+            ..TransactionCounts::default()
+        },
         latency_us_sum: 0.0,
         histogram: encode(&new_histogram()),
     }

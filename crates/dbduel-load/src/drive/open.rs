@@ -38,6 +38,12 @@ impl<O: Write> Desk<O> {
             Ok(workload) => workload,
             Err(error) => return refused(error.to_string()),
         };
+        if !workload.speaks(order.dialect) {
+            return refused(format!(
+                "workload `{}` has no statements for PostgreSQL; those of sysbench have",
+                workload.name()
+            ));
+        }
         match parameters::resolve(workload, &order.workload.parameters) {
             Err(error) => return refused(error.to_string()),
             Ok(resolved) if resolved != order.workload.parameters => {
@@ -61,6 +67,7 @@ impl<O: Write> Desk<O> {
         let classes = workload.classes(&order.workload.parameters);
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
         let config = Arc::new(ClientConfig {
+            dialect: order.dialect,
             address: order.address,
             credentials: Credentials::new(order.user, order.password),
             tls: Arc::new(Tls::new(order.tls)),

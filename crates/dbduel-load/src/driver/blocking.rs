@@ -9,17 +9,19 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::conn::{BulkKind, Conn, Content, Extra, Statement};
 use super::error::{ConnectError, LostError, QueryError, StatementError, excerpt};
-use super::mysql::{BulkKind, Conn, Content, Extra, PreparedByServer};
 use super::result::{Collector, RESULT_LIMIT, ResultSet};
 use super::socket::Blocking;
-use super::{Credentials, Summary, Tls, TlsMode, Value};
+use super::{Credentials, Dialect, Sink, Summary, Tls, TlsMode, Value};
 use crate::address::Address;
 use crate::statement_watch::StatementWatch;
 
 /// How a connection is made and used.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
+    /// What the server speaks.
+    pub dialect: Dialect,
     /// Time for connecting, changing to TLS and logging in, all together.
     pub deadline: Duration,
     /// Time for one statement with its whole reply; for a load, between two signs of life of the server.
@@ -28,14 +30,15 @@ pub struct ConnectOptions {
     pub database: Option<String>,
     /// How much TLS.
     pub tls: TlsMode,
-    /// Whether [`Connection::load`] may be used.
+    /// Whether [`Connection::load`] may be used; with PostgreSQL it always may.
     pub local_infile: bool,
 }
 
 impl Default for ConnectOptions {
-    /// Ten seconds to connect, sixty per statement; no database, no TLS, no loading.
+    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading.
     fn default() -> Self {
         ConnectOptions {
+            dialect: Dialect::MySql,
             deadline: Duration::from_secs(10),
             statement_deadline: Duration::from_secs(60),
             database: None,
@@ -54,7 +57,7 @@ pub struct Connection {
 /// A statement of one connection.
 #[derive(Debug)]
 pub struct PreparedStatement {
-    statement: PreparedByServer,
+    statement: Statement,
     sql: String,
 }
 
@@ -75,6 +78,7 @@ impl Connection {
         let tls = Tls::new(options.tls.clone());
         let connecting = Conn::connect(
             Blocking::new(options.deadline),
+            options.dialect,
             address,
             credentials.clone(),
             options.database.clone(),
@@ -93,19 +97,25 @@ impl Connection {
     /// The server's version as its greeting has it.
     #[must_use]
     pub fn server_version(&self) -> &str {
-        self.conn.server_version()
+        self.conn.session().server_version()
     }
 
     /// The server's number of the connection.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.conn.id()
+        self.conn.session().id()
     }
 
     /// The name of the method that the account was authenticated by.
     #[must_use]
     pub fn authentication(&self) -> &'static str {
-        self.conn.authentication()
+        self.conn.session().authentication()
+    }
+
+    /// What the server speaks.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.conn.dialect()
     }
 
     /// True when the connection changed to TLS in its login.
@@ -143,6 +153,16 @@ impl Connection {
         })
     }
 
+    /// Runs a statement and hands its rows to `sink` as they arrive.
+    ///
+    /// # Errors
+    /// [`QueryError`]; the sink may then have seen some rows.
+    pub fn query_into<S: Sink>(&mut self, sql: &str, sink: &mut S) -> Result<Summary, QueryError> {
+        self.run(sql, async |conn| {
+            conn.query_into(sql.as_bytes(), sink).await
+        })
+    }
+
     /// Runs a statement and throws its rows away.
     ///
     /// # Errors
@@ -151,10 +171,11 @@ impl Connection {
         self.run(sql, async |conn| conn.query(sql.as_bytes()).await)
     }
 
-    /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, whatever file the statement names.
+    /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, whatever file the statement names, or a
+    /// `COPY … FROM STDIN`.
     ///
     /// # Errors
-    /// [`QueryError`]. When the content cannot be read the server has loaded what came before.
+    /// [`QueryError`]. When the content cannot be read MySQL has loaded what came before, PostgreSQL nothing.
     pub fn load(&mut self, sql: &str, content: &mut dyn Read) -> Result<Summary, QueryError> {
         let mut content = Content {
             reader: content,
@@ -175,13 +196,13 @@ impl Connection {
     /// Whether both sides agreed in the login that [`Connection::load`] may be used.
     #[must_use]
     pub fn may_load_files(&self) -> bool {
-        self.conn.may_load_files()
+        self.conn.session().may_load_files()
     }
 
     /// Whether the server executes one statement for many rows in one request, as MariaDB does.
     #[must_use]
     pub fn has_bulk_execution(&self) -> bool {
-        self.conn.has_bulk_execution()
+        self.conn.session().has_bulk_execution()
     }
 
     /// Lets the server prepare a statement.
@@ -196,15 +217,13 @@ impl Connection {
         })
     }
 
-    /// Lets the server forget a statement, of which it keeps a limited number. There is no answer.
+    /// Lets the server forget a statement, of which it may keep a limited number.
     ///
     /// # Errors
     /// [`QueryError`].
     pub fn forget(&mut self, prepared: PreparedStatement) -> Result<(), QueryError> {
         let PreparedStatement { statement, sql } = prepared;
-        self.run(&sql, async |conn| {
-            Ok(conn.close_on_server(&statement).await?)
-        })
+        self.run(&sql, async |conn| Ok(conn.close(statement).await?))
     }
 
     /// Executes a statement for each of the rows, whose values have these kinds or are NULL; see

@@ -9,6 +9,9 @@ use crate::address::Address;
 /// How much of a statement is repeated in errors, in bytes.
 const EXCERPT: usize = 120;
 
+/// MySQL's numbers of errors have 16 bits; those made of SQLSTATE are beyond.
+const MYSQL_CODE_MAX: u32 = u16::MAX as u32;
+
 /// An error of which only the text matters.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -43,8 +46,8 @@ pub enum ErrorClass {
 pub struct ServerError {
     /// What it means.
     pub class: ErrorClass,
-    /// The server's own number.
-    pub code: u16,
+    /// The server's own number; with PostgreSQL its SQLSTATE read as a number of base 36.
+    pub code: u32,
     /// SQLSTATE, five characters.
     pub sqlstate: [u8; 5],
     /// The server's text.
@@ -57,13 +60,20 @@ impl ServerError {
     pub fn sqlstate(&self) -> &str {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
+
+    /// What the error is known by: number and SQLSTATE, or SQLSTATE alone where the server has no numbers.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match (self.code, self.sqlstate()) {
+            (0..=MYSQL_CODE_MAX, sqlstate) => format!("{} ({sqlstate})", self.code),
+            (_, sqlstate) => sqlstate.to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for ServerError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerError { code, message, .. } = self;
-        let sqlstate = self.sqlstate();
-        write!(out, "server error {code} ({sqlstate}): {message}")
+        write!(out, "server error {}: {}", self.name(), self.message)
     }
 }
 
@@ -206,7 +216,7 @@ impl ConnectError {
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// The server refused it; the connection can be used further.
-    #[error("`{sql}` failed with error {} ({}): {}", .error.code, .error.sqlstate(), .error.message)]
+    #[error("`{sql}` failed with error {}: {}", .error.name(), .error.message)]
     Refused {
         /// The server's answer.
         error: ServerError,
@@ -256,7 +266,7 @@ pub enum QueryError {
 impl QueryError {
     /// The server's error number, if the server refused.
     #[must_use]
-    pub fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u32> {
         match self {
             QueryError::Refused { error, .. } => Some(error.code),
             _ => None,

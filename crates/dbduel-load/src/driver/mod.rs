@@ -1,8 +1,8 @@
 //! What the rest of the crate needs of a database: connections, statements, values, rows, and what errors mean.
 //!
-//! Workloads, scripts, filling and the lab know only what is exported here. MySQL and MariaDB are the one implementation;
-//! `mysql/` holds all that is theirs: packets, capabilities, error numbers, literals. Sockets, TLS and deadlines are not.
-//! Calls are dispatched statically, so a statement costs what the implementation costs.
+//! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a protocol's
+//! own: packets, errors, literals. Connections, sockets, TLS and deadlines are not. Which protocol a connection speaks is
+//! asked with a branch where bytes are written and read, so a statement costs what its protocol costs.
 //!
 //! | need | item |
 //! | --- | --- |
@@ -14,27 +14,44 @@
 //! | values in the text of a statement | [`BytesLiteral`], [`TextLiteral`] |
 
 mod blocking;
+mod conn;
 mod deadline;
 mod error;
 mod mysql;
+mod postgresql;
 mod result;
 pub(crate) mod socket;
 mod tls;
+
+use std::ops::Sub;
+
+use serde::{Deserialize, Serialize};
 
 pub use dbduel_wire::reply::{Completion, Values};
 pub use dbduel_wire::{Credentials, Row, Sink, Skip, Summary, Value};
 
 pub use blocking::{ConnectOptions, Connection, PreparedStatement};
+pub(crate) use conn::Request;
+pub use conn::{BulkKind, ClientConnection, Group, Protocol, Statement};
 pub(crate) use deadline::{unless_over, within};
 pub use error::{
     Cause, ConnectError, ErrorClass, LostError, QueryError, ServerError, StatementError,
 };
-pub use mysql::{
-    BulkKind, BytesLiteral, ClientConnection, Group, Protocol, Statement, TextLiteral,
-};
-pub(crate) use mysql::{Request, client_errors};
+pub(crate) use mysql::client_errors;
+pub use mysql::{BytesLiteral, TextLiteral};
 pub use result::ResultSet;
 pub use tls::{Tls, TlsError, TlsMode};
+
+/// What a server speaks: its protocol, and its kind of SQL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// MySQL and MariaDB.
+    #[default]
+    MySql,
+    /// PostgreSQL.
+    PostgreSql,
+}
 
 /// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +62,20 @@ pub struct Effects {
     pub writes: u64,
     /// They did neither.
     pub others: u64,
+}
+
+impl Sub for Effects {
+    type Output = Effects;
+
+    /// Those since an earlier time.
+    #[inline]
+    fn sub(self, earlier: Effects) -> Effects {
+        Effects {
+            reads: self.reads - earlier.reads,
+            writes: self.writes - earlier.writes,
+            others: self.others - earlier.others,
+        }
+    }
 }
 
 #[cfg(test)]

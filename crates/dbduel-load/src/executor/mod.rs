@@ -170,5 +170,14 @@ pub fn turn() -> impl Future<Output = ()> {
     })
 }
 
+/// Waits for an instant, and at least for the next turn of the event loop.
+pub(crate) async fn sleep_until(reactor: &Reactor, token: Token, until: Instant) {
+    reactor.wake_at(token, until);
+    turn().await;
+    while Instant::now() < until {
+        turn().await;
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -61,6 +61,55 @@ pub fn threads_beside_a_server(processors: u32, busy_clients: u32) -> u32 {
     }
 }
 
+/// Share of the processors that other programs take from which on a load has [`BESIDE_OTHERS`] threads.
+const OTHERS_SHARE: f64 = 0.15;
+
+/// Load threads beside other programs, at most one for each client.
+const BESIDE_OTHERS: u32 = 16;
+
+/// How long the processors are watched for other programs. Shorter would be few of the kernel's ticks of 10 ms.
+const OTHERS_WINDOW: Duration = Duration::from_millis(200);
+
+/// How many load threads a load gets that is not part of a contest: [`threads_beside_a_server`], or more where other programs are busy
+/// on the processors now, which takes a fifth of a second to find out.
+///
+/// The kernel shares processors by runnable threads, so one or two of them lose against two compilers where the 64 of
+/// another load generator do not: with 64 clients 0.53 of its throughput, and 1.18 with 16 threads (figures in
+/// `docs/load-path.md`). A contest keeps few, since all its contenders suffer alike.
+#[must_use]
+pub fn threads_among_others(processors: u32, clients: u32, busy_clients: u32) -> u32 {
+    let others = || share_of_others(OTHERS_WINDOW).unwrap_or(0.0);
+    match busy_clients > 1 && others() >= OTHERS_SHARE {
+        true => clients.min(BESIDE_OTHERS),
+        false => threads_beside_a_server(processors, busy_clients),
+    }
+}
+
+/// Share of all processors that is in use, by whomever, within the next `window`; nothing where the kernel does not say.
+fn share_of_others(window: Duration) -> Option<f64> {
+    let before = busy_and_all_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
+    std::thread::sleep(window);
+    let after = busy_and_all_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
+    let all = after.1 - before.1;
+    (all > 0.0).then(|| (after.0 - before.0) / all)
+}
+
+/// Ticks in which processors were busy, and all ticks, of the first line of `/proc/stat`.
+fn busy_and_all_ticks(stat: &str) -> Option<(f64, f64)> {
+    let ticks: Vec<f64> = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_ascii_whitespace()
+        .map_while(|field| field.parse().ok())
+        // Guests, which come after these eight, are in the first two already.
+        .take(8)
+        .collect();
+    let all: f64 = ticks.iter().sum();
+    let idle: f64 = ticks.get(3..5)?.iter().sum();
+    Some((all - idle, all))
+}
+
 /// Confines the calling thread, and all that it starts from now on, to these processors.
 ///
 /// # Errors
@@ -194,6 +243,24 @@ mod tests {
         ]
         .map(|(processors, clients)| threads_beside_a_server(processors, clients));
         assert_eq!(threads, [1, 2, 2, 1, 2, 2, 4, 4]);
+    }
+
+    #[test]
+    fn processors_are_busy_but_for_idle_and_waiting_for_the_disk() {
+        let stat = "cpu  10 1 20 300 40 2 3 4 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+        assert_eq!(busy_and_all_ticks(stat), Some((40.0, 380.0)));
+        assert_eq!(busy_and_all_ticks("intr 1 2"), None);
+        let share = share_of_others(Duration::from_millis(50));
+        assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)));
+    }
+
+    #[test]
+    fn few_clients_have_no_more_threads_than_clients_beside_others() {
+        for clients in [2, 5, 64] {
+            let threads = threads_among_others(2, clients, clients);
+            assert!((1..=clients.max(2)).contains(&threads), "{threads}");
+        }
+        assert_eq!(threads_among_others(2, 1, 1), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::driver::{Connection, ErrorClass, QueryError};
+use crate::driver::{Connection, Dialect, ErrorClass, QueryError};
 use crate::workloads::Table;
 
 /// Name of the table.
@@ -136,23 +136,38 @@ pub(super) fn forget(connection: &mut Connection, table: &Table) -> Result<(), Q
 /// Writes down that this connection works on the fill, with the time, because a restarted server counts connections
 /// from the beginning again.
 pub(super) fn note_connection(connection: &mut Connection) -> Result<(), QueryError> {
-    let sql = format!(
-        "INSERT IGNORE INTO {NAME} VALUES ('{CONNECTION}', '', CONNECTION_ID(), CONNECTION_ID() + 1, UNIX_TIMESTAMP())"
-    );
+    let sql = match connection.dialect() {
+        Dialect::MySql => format!(
+            "INSERT IGNORE INTO {NAME} VALUES ('{CONNECTION}', '', CONNECTION_ID(), CONNECTION_ID() + 1, UNIX_TIMESTAMP())"
+        ),
+        Dialect::PostgreSql => format!(
+            "INSERT INTO {NAME} VALUES ('{CONNECTION}', '', pg_backend_pid(), pg_backend_pid() + 1, \
+             extract(epoch FROM now())) ON CONFLICT DO NOTHING"
+        ),
+    };
     connection.execute(&sql).map(drop)
 }
 
 /// Ids of the connections that worked on the fill since the server started.
 pub(super) fn connections(connection: &mut Connection) -> Result<Vec<String>, QueryError> {
-    let status = connection.query("SHOW GLOBAL STATUS LIKE 'Uptime'")?;
-    let uptime_s: u64 = status
-        .text(0, 1)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_default();
-    let lines = connection.query(&format!(
-        "SELECT first FROM {NAME} WHERE kind = '{CONNECTION}' AND amount + {uptime_s} >= UNIX_TIMESTAMP() - 1 \
-         AND first <> CONNECTION_ID()"
-    ))?;
+    let lines = match connection.dialect() {
+        Dialect::MySql => {
+            let status = connection.query("SHOW GLOBAL STATUS LIKE 'Uptime'")?;
+            let uptime_s: u64 = status
+                .text(0, 1)
+                .and_then(|text| text.parse().ok())
+                .unwrap_or_default();
+            connection.query(&format!(
+                "SELECT first FROM {NAME} WHERE kind = '{CONNECTION}' AND amount + {uptime_s} >= UNIX_TIMESTAMP() - 1 \
+                 AND first <> CONNECTION_ID()"
+            ))?
+        }
+        // The number is a process's, which the system gives away again: only a session that was there then is meant.
+        Dialect::PostgreSql => connection.query(&format!(
+            "SELECT first FROM {NAME} JOIN pg_stat_activity ON pid = first WHERE kind = '{CONNECTION}' \
+             AND backend_start <= to_timestamp(amount + 1) AND first <> pg_backend_pid()"
+        ))?,
+    };
     Ok((0..lines.rows.len())
         .filter_map(|row| lines.text(row, 0))
         .collect())

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{FillError, checkpoint};
-use crate::driver::{Connection, QueryError};
+use crate::driver::{Connection, Dialect, QueryError};
 
 /// How long the server may take to notice that the process that held the lock is gone, seconds.
 const LOCK_WAIT_S: u32 = 2;
@@ -11,6 +11,9 @@ const LOCK_WAIT_S: u32 = 2;
 /// Longest wait for the connections of an interrupted fill: a server notices a closed connection after the statement
 /// that it runs, and then rolls back at most one batch.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// PostgreSQL's locks have numbers, and are each database's own.
+const LOCK_NUMBER: u32 = 1_684_169_061;
 
 /// Pause between two looks at the server's connections.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -21,14 +24,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// [`FillError::InProgress`] when another fill holds it.
 pub(super) fn take(connection: &mut Connection, database: &str) -> Result<(), FillError> {
-    let sql = format!("SELECT GET_LOCK('{}', {LOCK_WAIT_S})", lock_name(database));
-    let is_free = value(connection, &sql)?.is_none_or(|taken| taken == "1");
-    if is_free {
+    if takes_lock(connection, database)? {
         return Ok(());
     }
     refuse_if_taken(connection, database)?;
     // Released in between.
-    value(connection, &sql).map(drop)
+    takes_lock(connection, database).map(drop)
+}
+
+/// Whether the lock is ours now, or the server has none.
+fn takes_lock(connection: &mut Connection, database: &str) -> Result<bool, FillError> {
+    if connection.dialect() == Dialect::MySql {
+        let sql = format!("SELECT GET_LOCK('{}', {LOCK_WAIT_S})", lock_name(database));
+        return Ok(value(connection, &sql)?.is_none_or(|taken| taken == "1"));
+    }
+    let give_up = Instant::now() + Duration::from_secs(LOCK_WAIT_S.into());
+    let sql = format!("SELECT pg_try_advisory_lock({LOCK_NUMBER})");
+    loop {
+        match value(connection, &sql)?.as_deref() {
+            Some("f") if Instant::now() < give_up => std::thread::sleep(PAUSE),
+            taken => return Ok(taken != Some("f")),
+        }
+    }
 }
 
 /// Refuses a database that another connection fills.
@@ -39,7 +56,14 @@ pub(super) fn refuse_if_taken(
     connection: &mut Connection,
     database: &str,
 ) -> Result<(), FillError> {
-    let sql = format!("SELECT IS_USED_LOCK('{}')", lock_name(database));
+    let sql = match connection.dialect() {
+        Dialect::MySql => format!("SELECT IS_USED_LOCK('{}')", lock_name(database)),
+        Dialect::PostgreSql => format!(
+            "SELECT pid FROM pg_locks JOIN pg_database AS d ON d.oid = database \
+             WHERE locktype = 'advisory' AND classid = 0 AND objid = {LOCK_NUMBER} AND granted AND datname = '{}'",
+            database.replace('\'', "''")
+        ),
+    };
     match value(connection, &sql)? {
         Some(holder) => Err(FillError::InProgress {
             database: database.to_owned(),
@@ -67,9 +91,11 @@ pub(super) fn await_earlier_connections(
     let earlier = checkpoint::connections(connection).map_err(FillError::Together)?;
     let give_up = deadline.min(Instant::now() + ROLLBACK_TIMEOUT);
     loop {
-        let answer = connection
-            .query("SHOW PROCESSLIST")
-            .map_err(FillError::Together)?;
+        let processes = match connection.dialect() {
+            Dialect::MySql => "SHOW PROCESSLIST",
+            Dialect::PostgreSql => "SELECT pid FROM pg_stat_activity",
+        };
+        let answer = connection.query(processes).map_err(FillError::Together)?;
         let alive: Vec<String> = (0..answer.rows.len())
             .filter_map(|row| answer.text(row, 0))
             .filter(|id| earlier.contains(id))

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use dbduel_record::plan::Parameters;
 
+use super::crc32::crc32;
 use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place};
-use crate::driver::{Connection, ResultSet};
+use crate::driver::{Connection, Dialect, ResultSet, Row, Sink};
 use crate::workloads::{Table, Workload};
 
 /// What the tables hold, in one line.
@@ -23,7 +24,7 @@ pub struct Digest {
 /// Per table: the number of rows, the sum of the CRC-32 of each row's columns joined by commas, and the
 /// same of the text reversed. The sums do not depend on the order of the rows, and the functions exist
 /// with the same meaning in every version of MySQL and MariaDB (MD5 and SHA do not: newer MySQL has
-/// moved them into a component).
+/// moved them into a component). Of PostgreSQL the rows are read, and the sums computed here.
 ///
 /// # Errors
 /// [`FillError`].
@@ -37,7 +38,7 @@ pub fn digest(
     let tables: Vec<Subject> = match workload.own_data() {
         Some(_) => found(&mut pool.connect()?)?,
         None => workload
-            .tables(parameters)
+            .tables(place.dialect, parameters)
             .iter()
             .map(Subject::of)
             .collect(),
@@ -116,6 +117,32 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
+/// Sums over rows as they arrive.
+#[derive(Default)]
+struct RowSums {
+    rows: u64,
+    forwards: u128,
+    backwards: u128,
+    /// The values of a row with commas between them, without those that are NULL, as `CONCAT_WS` joins them.
+    joined: Vec<u8>,
+}
+
+impl Sink for RowSums {
+    fn row(&mut self, row: &Row<'_>) {
+        self.joined.clear();
+        let values = row.values().filter_map(|value| value.ok()?.as_bytes());
+        for (number, value) in values.enumerate() {
+            if number > 0 {
+                self.joined.push(b',');
+            }
+            self.joined.extend_from_slice(value);
+        }
+        self.rows += 1;
+        self.forwards += u128::from(crc32(self.joined.iter()));
+        self.backwards += u128::from(crc32(self.joined.iter().rev()));
+    }
+}
+
 /// What one table holds. The sums are decimals that may exceed 64 bits, so they stay text.
 #[derive(Debug, Clone)]
 struct Sum {
@@ -126,6 +153,36 @@ struct Sum {
 
 impl Sum {
     fn read(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
+        match connection.dialect() {
+            Dialect::MySql => Self::compute_on_server(connection, table),
+            Dialect::PostgreSql => Self::compute_here(connection, table),
+        }
+    }
+
+    /// Reads every row as text; PostgreSQL has CRC-32 since 18 only. A CHAR loses its padding on its way to text, as it does
+    /// in MySQL.
+    fn compute_here(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
+        let columns: Vec<String> = table
+            .columns
+            .split(", ")
+            .map(|column| format!("{column}::text"))
+            .collect();
+        let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name);
+        let mut sums = RowSums::default();
+        connection
+            .query_into(&sql, &mut sums)
+            .map_err(|source| FillError::Statement {
+                table: table.name.clone(),
+                source,
+            })?;
+        Ok(Sum {
+            rows: sums.rows,
+            forwards: sums.forwards.to_string(),
+            backwards: sums.backwards.to_string(),
+        })
+    }
+
+    fn compute_on_server(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
         let text = format!("CONCAT_WS(',', {})", table.columns);
         let sql = format!(
             "SELECT COUNT(*), COALESCE(SUM(CRC32({text})), 0), COALESCE(SUM(CRC32(REVERSE({text}))), 0) FROM {}",

@@ -87,6 +87,12 @@ pub enum FillError {
         /// The method.
         method: LoadMethodChoice,
     },
+    /// The workload has no statements for such a server.
+    #[error("workload `{workload}` has no statements for PostgreSQL; those of sysbench have")]
+    Dialect {
+        /// The workload.
+        workload: &'static str,
+    },
     /// An answer makes no sense.
     #[error("table `{table}`: the server's answer to a sum has no numbers")]
     Answer {

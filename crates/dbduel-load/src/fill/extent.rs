@@ -3,6 +3,7 @@
 use dbduel_record::plan::Parameters;
 
 use super::infile::append_line;
+use crate::driver::Dialect;
 use crate::random::Random;
 use crate::workloads::{Table, Workload};
 
@@ -28,7 +29,7 @@ impl Extent {
         if workload.own_data().is_some() {
             return None;
         }
-        let tables = workload.tables(parameters);
+        let tables = workload.tables(Dialect::MySql, parameters);
         let (mut rows, mut bytes) = (0.0, 0.0);
         for table in &tables {
             let unit = Unit::of(table);
@@ -106,7 +107,7 @@ mod tests {
     fn rows_that_are_filled_in_together_weigh_what_they_do_together() {
         let workload = find("order-entry").unwrap();
         let parameters = resolve(workload, &Parameters::new()).unwrap();
-        let tables = workload.tables(&parameters);
+        let tables = workload.tables(Dialect::MySql, &parameters);
         let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
         // Ten lines of an order, in the mean.
         let lines = Unit::of(table("order_line"));

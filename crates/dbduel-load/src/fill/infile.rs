@@ -24,6 +24,8 @@ pub(super) fn statement(table: &Table) -> String {
 pub(super) struct Content<'a> {
     rows: Rows<'a>,
     progress: &'a BatchProgress<'a>,
+    /// Appends a row in SQL as a line.
+    append_line: fn(&str, &mut Vec<u8>),
     /// A row as SQL text, for a moment.
     sql: String,
     lines: Vec<u8>,
@@ -34,10 +36,16 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn new(rows: Rows<'a>, progress: &'a BatchProgress<'a>) -> Self {
+    /// `append_line` writes a row in SQL as the server reads it.
+    pub(super) fn new(
+        rows: Rows<'a>,
+        progress: &'a BatchProgress<'a>,
+        append_line: fn(&str, &mut Vec<u8>),
+    ) -> Self {
         Content {
             rows,
             progress,
+            append_line,
             sql: String::new(),
             lines: Vec::new(),
             read: 0,
@@ -57,7 +65,7 @@ impl Read for Content<'_> {
             (self.read, self.pending) = (0, 0);
             self.lines.clear();
             while self.lines.len() < buffer.len() && self.rows.write(&mut self.sql) {
-                append_line(&self.sql, &mut self.lines);
+                (self.append_line)(&self.sql, &mut self.lines);
                 self.sql.clear();
                 self.pending += 1;
             }
@@ -113,6 +121,7 @@ mod tests {
     use super::super::FillWatch;
     use super::super::rows::tests::table;
     use super::*;
+    use crate::driver::Dialect;
     use crate::workloads::{WORKLOADS, parameters};
     use dbduel_record::plan::Parameters;
 
@@ -122,7 +131,7 @@ mod tests {
         let watch = FillWatch::default();
         let mut content = String::new();
         let progress = BatchProgress::new(&watch);
-        Content::new(Rows::new(&table, &(0..1), 1), &progress)
+        Content::new(Rows::new(&table, &(0..1), 1), &progress, append_line)
             .read_to_string(&mut content)
             .unwrap();
         let mut rows = Rows::new(&table, &(0..1), 1);
@@ -186,7 +195,7 @@ mod tests {
     fn every_workload_writes_what_a_file_can_hold() {
         for workload in WORKLOADS {
             let parameters = parameters::resolve(*workload, &Parameters::new()).unwrap();
-            for table in workload.tables(&parameters) {
+            for table in workload.tables(Dialect::MySql, &parameters) {
                 let mut rows = Rows::new(&table, &(0..1), 1);
                 let mut sql = String::new();
                 for _ in 0..1_000 {
@@ -208,7 +217,8 @@ mod tests {
         let watch = FillWatch::default();
         watch.cancelled.store(true, Ordering::Relaxed);
         let progress = BatchProgress::new(&watch);
-        let mut content = Content::new(Rows::new(&table, &(0..1), 1), &progress);
+        let rows = Rows::new(&table, &(0..1), 1);
+        let mut content = Content::new(rows, &progress, append_line);
         assert!(content.read(&mut [0; 100]).is_err());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT, from
 //! MySQL 5.5 to 9.7 and from MariaDB 10.1 to 11.8 (`benches/loading.rs` measures all of them; figures are in
-//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows. The rows of a batch, and the
+//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows; PostgreSQL
+//! knows COPY. The rows of a batch, and the
 //! line that says that they are in, are one transaction with every method.
 
 use std::fmt;
@@ -11,8 +12,8 @@ use std::ops::Range;
 use super::bulk::{self, Batch};
 use super::progress::BatchProgress;
 use super::rows::{self, Rows};
-use super::{FillError, FillWatch, checkpoint, infile, insert};
-use crate::driver::{Connection, ErrorClass, QueryError};
+use super::{FillError, FillWatch, checkpoint, copy, infile, insert};
+use crate::driver::{Connection, Dialect, ErrorClass, QueryError};
 use crate::workloads::Table;
 
 /// Largest INSERT, bytes; as large as sysbench's.
@@ -31,6 +32,7 @@ const ATTEMPTS: u32 = 10;
 const INSERT: &str = "multi-row INSERT";
 const LOAD_DATA: &str = "LOAD DATA LOCAL INFILE";
 const BULK: &str = "bulk execution";
+const COPY: &str = "COPY";
 
 /// How much longer the values of a bulk execution may be than their text: a digit and its comma become nine bytes.
 const VALUES_PER_TEXT: usize = 5;
@@ -53,6 +55,8 @@ pub enum LoadMethod {
         /// Text of the rows of one request; as values they take at most four and a half times as much.
         bytes_max: usize,
     },
+    /// PostgreSQL's COPY, from memory.
+    Copy,
 }
 
 /// The requested method.
@@ -66,6 +70,8 @@ pub enum LoadMethodChoice {
     LoadData,
     /// Bulk execution.
     Bulk,
+    /// COPY.
+    Copy,
 }
 
 impl fmt::Display for LoadMethodChoice {
@@ -75,6 +81,7 @@ impl fmt::Display for LoadMethodChoice {
             LoadMethodChoice::Insert => INSERT,
             LoadMethodChoice::LoadData => LOAD_DATA,
             LoadMethodChoice::Bulk => BULK,
+            LoadMethodChoice::Copy => COPY,
         })
     }
 }
@@ -85,6 +92,7 @@ impl fmt::Display for LoadMethod {
             LoadMethod::Insert { .. } => INSERT,
             LoadMethod::LoadData { .. } => LOAD_DATA,
             LoadMethod::Bulk { .. } => BULK,
+            LoadMethod::Copy => COPY,
         })
     }
 }
@@ -95,6 +103,12 @@ impl LoadMethod {
         connection: &mut Connection,
         choice: LoadMethodChoice,
     ) -> Result<Self, FillError> {
+        if connection.dialect() == Dialect::PostgreSql {
+            return match choice {
+                LoadMethodChoice::Copy | LoadMethodChoice::Fastest => Ok(LoadMethod::Copy),
+                method => Err(FillError::NoMethod { method }),
+            };
+        }
         let answer = connection
             .query("SELECT @@max_allowed_packet, @@local_infile")
             .map_err(FillError::Together)?;
@@ -178,6 +192,7 @@ impl LoadMethod {
                     outcome => outcome,
                 }
             }
+            LoadMethod::Copy => copy_rows(connection, table, chunks, seed, progress),
             LoadMethod::Insert { bytes_max } => {
                 insert(connection, table, chunks, seed, bytes_max, progress)
             }
@@ -212,12 +227,31 @@ fn load(
     seed: u64,
     progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
-    let mut content = infile::Content::new(Rows::new(table, chunks, seed), progress);
+    let rows = Rows::new(table, chunks, seed);
+    let mut content = infile::Content::new(rows, progress, infile::append_line);
     let summary = connection
         .load(&infile::statement(table), &mut content)
         .map_err(failed(table))?;
     let taken = summary.affected_rows;
     all_taken(table, rows::count(table, chunks), taken, summary.warnings)?;
+    Ok(taken)
+}
+
+/// Returns the rows that the server took.
+fn copy_rows(
+    connection: &mut Connection,
+    table: &Table,
+    chunks: &Range<u64>,
+    seed: u64,
+    progress: &BatchProgress<'_>,
+) -> Result<u64, FillError> {
+    let rows = Rows::new(table, chunks, seed);
+    let mut content = infile::Content::new(rows, progress, copy::append_line);
+    let summary = connection
+        .load(&copy::statement(table), &mut content)
+        .map_err(failed(table))?;
+    let taken = summary.affected_rows;
+    all_taken(table, rows::count(table, chunks), taken, 0)?;
     Ok(taken)
 }
 

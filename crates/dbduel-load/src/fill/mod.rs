@@ -8,6 +8,8 @@
 mod bulk;
 mod checkpoint;
 mod claim;
+mod copy;
+mod crc32;
 mod digest;
 mod error;
 mod extent;
@@ -26,7 +28,7 @@ use std::time::{Duration, Instant};
 use dbduel_record::plan::Parameters;
 
 use crate::address::Address;
-use crate::driver::{Connection, Credentials, ErrorClass, QueryError, TlsMode};
+use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
 use crate::workloads::{Table, Workload};
 pub use digest::{Digest, digest};
 pub use error::{FillError, RESUME};
@@ -41,6 +43,8 @@ use worker_pool::WorkerPool;
 /// Where the tables are, and how they are reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
+    /// What the server speaks.
+    pub dialect: Dialect,
     /// Where the server listens.
     pub address: &'a Address,
     /// Who works on the tables.
@@ -112,6 +116,11 @@ pub fn fill_by(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
+    if !workload.speaks(place.dialect) {
+        return Err(FillError::Dialect {
+            workload: workload.name(),
+        });
+    }
     let pool = WorkerPool::new(place, watch);
     let mut connection = pool.connect()?;
     claim::take(&mut connection, place.database)?;
@@ -119,7 +128,7 @@ pub fn fill_by(
         return own.fill(parameters, place, watch);
     }
     let began = Instant::now();
-    let mut tables = workload.tables(parameters);
+    let mut tables = workload.tables(place.dialect, parameters);
     tables.iter_mut().for_each(|table| table.content.seed(seed));
     let rows = tables.iter().map(|table| table.rows).sum();
     watch.rows_total.store(rows, Ordering::Relaxed);
@@ -169,6 +178,16 @@ pub fn fill_by(
         checkpoint::note_connection(connection).map_err(FillError::Together)?;
         finish(connection, table, *place, sql)
     })?;
+    if place.dialect == Dialect::PostgreSql {
+        // Else the server does both when it sees fit, in the midst of the load.
+        pool.work_through(&tables, |connection, table| {
+            run(
+                connection,
+                table,
+                &format!("VACUUM (ANALYZE) {}", table.name),
+            )
+        })?;
+    }
     for sql in &workload.post_load_sql(parameters) {
         connection.execute(sql).map_err(FillError::Together)?;
     }
@@ -249,8 +268,14 @@ pub fn refuse_if_in_progress(connection: &mut Connection, database: &str) -> Res
 /// # Errors
 /// When the server does not answer.
 pub fn is_unfinished(connection: &mut Connection) -> Result<bool, QueryError> {
-    let tables = connection.query(&format!("SHOW TABLES LIKE '{}'", checkpoint::NAME))?;
-    Ok(!tables.rows.is_empty())
+    let sql = match connection.dialect() {
+        Dialect::MySql => format!("SHOW TABLES LIKE '{}'", checkpoint::NAME),
+        Dialect::PostgreSql => format!(
+            "SELECT 1 FROM pg_tables WHERE tablename = '{}' AND schemaname = ANY (current_schemas(false))",
+            checkpoint::NAME
+        ),
+    };
+    Ok(!connection.query(&sql)?.rows.is_empty())
 }
 
 /// What the content of the tables follows from, as one word.
@@ -281,19 +306,22 @@ pub fn clear(
         return own.clear(parameters, place);
     }
     let watch = FillWatch::default();
-    let tables = workload.tables(parameters);
+    let tables = workload.tables(place.dialect, parameters);
     // On one connection, because servers lock what tables that refer to each other have in common; and
     // without the check of foreign keys, because such tables could only go in one order.
     let mut connection = WorkerPool::new(place, &watch).connect()?;
-    connection
-        .execute("SET SESSION foreign_key_checks = 0")
-        .map_err(FillError::Together)?;
+    if place.dialect == Dialect::MySql {
+        connection
+            .execute("SET SESSION foreign_key_checks = 0")
+            .map_err(FillError::Together)?;
+    }
     for table in &tables {
-        run(
-            &mut connection,
-            table,
-            &format!("DROP TABLE IF EXISTS {}", table.name),
-        )?;
+        let cascade = match place.dialect {
+            Dialect::MySql => "",
+            Dialect::PostgreSql => " CASCADE",
+        };
+        let sql = format!("DROP TABLE IF EXISTS {}{cascade}", table.name);
+        run(&mut connection, table, &sql)?;
     }
     checkpoint::end(&mut connection).map_err(FillError::Together)
 }

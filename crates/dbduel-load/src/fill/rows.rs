@@ -69,6 +69,7 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::driver::Dialect;
     use crate::workloads::{find, parameters};
     use dbduel_record::plan::Parameters;
 
@@ -77,7 +78,7 @@ pub(super) mod tests {
         let workload = find("oltp-read-write").unwrap();
         let given = Parameters::from([("table_size".to_owned(), rows.into())]);
         let resolved = parameters::resolve(workload, &given).unwrap();
-        workload.tables(&resolved).remove(0)
+        workload.tables(Dialect::MySql, &resolved).remove(0)
     }
 
     fn written(table: &Table, chunks: Range<u64>, seed: u64) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::checkpoint::{self, Done};
 use super::{FillError, claim};
-use crate::driver::{Connection, ErrorClass};
+use crate::driver::{Connection, Dialect, ErrorClass};
 use crate::workloads::Table;
 
 /// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
@@ -75,14 +75,19 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
         return Ok(done);
     }
     checkpoint::forget(connection, table).map_err(statement)?;
-    connection
-        .execute("SET SESSION foreign_key_checks = 0")
-        .map_err(statement)?;
+    let is_mysql = connection.dialect() == Dialect::MySql;
+    if is_mysql {
+        connection
+            .execute("SET SESSION foreign_key_checks = 0")
+            .map_err(statement)?;
+    }
     run(connection, table, &format!("DROP TABLE {}", table.name))?;
     run(connection, table, &table.create)?;
-    connection
-        .execute("SET SESSION foreign_key_checks = 1")
-        .map_err(statement)?;
+    if is_mysql {
+        connection
+            .execute("SET SESSION foreign_key_checks = 1")
+            .map_err(statement)?;
+    }
     Ok(Done::default())
 }
 
@@ -96,7 +101,11 @@ pub(super) fn finish(
     match run(connection, table, sql) {
         Err(FillError::Statement { source, .. })
             // Of a statement that was interrupted between its own end and the line about it.
-            if source.class() == Some(ErrorClass::IndexExists) => {}
+            // PostgreSQL counts indexes among the tables.
+            if matches!(
+                source.class(),
+                Some(ErrorClass::IndexExists | ErrorClass::TableExists)
+            ) => {}
         outcome => outcome?,
     }
     checkpoint::is_finished(connection, table, place).map_err(FillError::Together)

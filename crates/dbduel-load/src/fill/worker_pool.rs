@@ -39,6 +39,7 @@ impl<'a> WorkerPool<'a> {
     pub(super) fn connect(&self) -> Result<Connection, ConnectError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let options = ConnectOptions {
+            dialect: self.place.dialect,
             deadline: CONNECT.min(left),
             statement_deadline: left,
             database: Some(self.place.database.to_owned()),

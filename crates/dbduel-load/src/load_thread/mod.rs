@@ -19,7 +19,7 @@ use crate::executor::policy::suit_clients;
 use crate::executor::{Executor, Token};
 use crate::session::Session;
 use crate::tally::{Tally, TickTally};
-use crate::worker::{ClientConfig, ClientExit, Duty, Group, SliceSpec, start_client};
+use crate::worker::{ClientConfig, ClientEnd, Duty, Group, SliceSpec, start_client};
 pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::{SliceReport, Used};
@@ -109,7 +109,7 @@ struct ContenderClients {
 }
 
 struct State<'a, R> {
-    executor: Executor<ClientExit>,
+    executor: Executor<ClientEnd>,
     contenders: HashMap<String, ContenderClients>,
     running: Option<RunningSlice>,
     settling: Option<String>,
@@ -120,7 +120,7 @@ struct State<'a, R> {
 
 impl<'a, R: Fn(Report)> State<'a, R> {
     fn run(
-        executor: Executor<ClientExit>,
+        executor: Executor<ClientEnd>,
         commands: &Receiver<Command>,
         report: &'a R,
     ) -> io::Result<()> {
@@ -139,8 +139,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 return Ok(());
             }
             for (token, end) in ended.drain(..) {
-                // In a contest there is no other end.
-                if let ClientExit::Lost(why) = end {
+                if let Err(why) = end {
                     state.lose(token, why);
                 }
             }
@@ -151,7 +150,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     /// Carries out all commands; false when there will be no more.
-    fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, ClientExit)>) -> bool {
+    fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, ClientEnd)>) -> bool {
         loop {
             match commands.try_recv() {
                 Ok(Command::Open {
@@ -174,7 +173,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         contender: String,
         config: &Arc<ClientConfig>,
         clients: &[u32],
-        ended: &mut Vec<(Token, ClientExit)>,
+        ended: &mut Vec<(Token, ClientEnd)>,
     ) {
         let group = Rc::new(Group::default());
         let start = |&client: &u32| {
@@ -194,7 +193,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         );
     }
 
-    fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, ClientExit)>) {
+    fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, ClientEnd)>) {
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
@@ -214,7 +213,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         self.executor.poll_all(&tokens, ended);
     }
 
-    fn stop(&mut self, ended: &mut Vec<(Token, ClientExit)>) {
+    fn stop(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
         let Some(running) = &mut self.running else {
             return;
         };

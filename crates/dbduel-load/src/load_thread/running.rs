@@ -8,7 +8,7 @@ use crate::executor::Polled;
 use crate::executor::policy::CpuTime;
 use crate::heartbeat::Heartbeat;
 use crate::tally::Tally;
-use crate::worker::Slice;
+use crate::worker::{Pacing as _, Slice};
 
 /// What a slice brought on one thread, or on several after merging.
 #[derive(Debug)]

@@ -175,7 +175,7 @@ pub(super) enum Failed {
     Misuse(&'static str),
     /// The server or the connection says no.
     Error {
-        code: u16,
+        code: u32,
         sqlstate: String,
         message: String,
         /// The event is to be tried again.

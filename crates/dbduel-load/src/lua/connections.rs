@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::cancel::RetryDeadline;
 use super::execution::Execution;
-use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
@@ -16,8 +16,7 @@ use crate::driver::{
     ClientConnection, LostError, Request, ServerError, Skip, Statement, StatementError, Summary,
     Value, unless_over, within,
 };
-use crate::executor::{Reactor, Token};
-use crate::run::pause;
+use crate::executor::{Reactor, Token, sleep_until};
 
 /// Pause between two attempts to be connected again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
@@ -132,6 +131,7 @@ impl Connections {
         let opening = ClientConnection::open(
             Rc::clone(&self.reactor),
             self.token,
+            servers.dialect,
             address,
             servers.credentials.clone(),
             &servers.database,
@@ -255,10 +255,11 @@ impl Connections {
         sql: &str,
     ) -> Result<(usize, usize), Failure> {
         let protocol = self.context.settings.protocol;
+        let dialect = self.context.settings.servers.dialect;
         let prepared = match (self.slots.get_mut(connection), lent.as_deref_mut()) {
             (Some(Slot::Own(conn)), _) => conn.prepare(sql, protocol).await,
             (Some(Slot::Lent), Some(conn)) => conn.prepare(sql, protocol).await,
-            (Some(Slot::Imagined), _) => Ok(Statement::text(sql)),
+            (Some(Slot::Imagined), _) => Ok(Statement::text(sql, dialect)),
             _ => return Err(CLOSED),
         };
         match prepared {
@@ -363,7 +364,7 @@ impl Connections {
                 reconnected = self.reconnect(lent, connection).await.is_ok();
                 if !reconnected {
                     let again = Instant::now() + RECONNECT_PAUSE;
-                    pause(&self.reactor, self.token, again).await;
+                    sleep_until(&self.reactor, self.token, again).await;
                 }
             }
         }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::distributions::{Distribution, Shape};
-use crate::random::Random;
-use crate::workloads::unique::unique;
+use crate::random::{Random, unique};
 
 /// The shapes of the distributions that scripts can name.
 #[derive(Debug, Clone, Copy, PartialEq)]

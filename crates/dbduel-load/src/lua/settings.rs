@@ -10,7 +10,7 @@ use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 use crate::address::Address;
-use crate::driver::{Credentials, Protocol, Tls};
+use crate::driver::{Credentials, Dialect, Protocol, Tls};
 use crate::run::IgnoredErrors;
 use crate::statement_watch::StatementWatch;
 
@@ -53,6 +53,8 @@ pub struct Settings {
 /// Where connections go: each new one to the next address, round and round.
 #[derive(Clone)]
 pub struct Servers {
+    /// What the servers speak.
+    pub dialect: Dialect,
     /// At least one address.
     pub addresses: Vec<Address>,
     /// Account.

@@ -4,10 +4,9 @@ use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, MultiValue};
 
-use super::cancel::Cancel;
+use super::cancel::{Cancel, RetryDeadline};
 use super::error::ScriptError;
 use super::host::ScriptClients;
-use super::retry_deadline::RetryDeadline;
 use super::session::Session;
 use super::state::Context;
 use crate::executor::{Executor, Task};

@@ -6,9 +6,8 @@
 
 pub mod cpu;
 pub mod file_io;
+pub mod locks;
 pub mod memory;
-pub mod mutex;
-pub mod threads;
 
 use crate::run::Counts;
 

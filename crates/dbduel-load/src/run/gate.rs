@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Limits;
-use super::arrivals::Arrivals;
+use crate::schedule::Schedule;
 
 /// Leave to begin an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Gate {
     closed: OnceLock<Instant>,
     /// There is a failure in the state, for those who ask often.
     failed: AtomicBool,
-    arrivals: Option<Mutex<Arrivals>>,
+    schedule: Option<Mutex<Schedule>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -55,10 +55,8 @@ impl Gate {
     /// A closed gate for so many workers.
     #[must_use]
     pub fn new(limits: Limits, workers: u32) -> Self {
-        let arrivals = limits
-            .per_second
-            .map(|per_second| Mutex::new(Arrivals::new(per_second, limits.seed)));
         Gate {
+            schedule: limits.schedule().map(Mutex::new),
             limits,
             started: OnceLock::new(),
             taken: AtomicU64::new(0),
@@ -67,7 +65,6 @@ impl Gate {
             busy: AtomicU32::new(0),
             closed: OnceLock::new(),
             failed: AtomicBool::new(false),
-            arrivals,
             state: Mutex::new(State {
                 running: workers,
                 ..State::default()
@@ -113,15 +110,11 @@ impl Gate {
             return None;
         }
         let started = *self.started.get()?;
-        let due = match &self.arrivals {
+        let due = match &self.schedule {
             None => None,
-            Some(arrivals) => {
-                let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-                let due = started.checked_add(arrivals.next())?;
-                if self.end().is_some_and(|end| due >= end) {
-                    return None;
-                }
-                Some(due)
+            Some(schedule) => {
+                let mut schedule = schedule.lock().unwrap_or_else(PoisonError::into_inner);
+                Some(started.checked_add(Duration::from_nanos(schedule.take(0)?))?)
             }
         };
         let begins = due.map_or(now, |due| due.max(now));

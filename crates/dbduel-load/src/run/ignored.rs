@@ -2,7 +2,7 @@
 
 /// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
 /// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
-const BROKEN: [u16; 4] = [2006, 2011, 2013, 2055];
+const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
 
 /// Errors after which an event is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum IgnoredErrors {
     /// Every error.
     All,
     /// Errors with these numbers; the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
-    Codes(Vec<u16>),
+    Codes(Vec<u32>),
 }
 
 impl IgnoredErrors {
@@ -31,7 +31,7 @@ impl IgnoredErrors {
         Ok(IgnoredErrors::Codes(codes))
     }
 
-    pub(crate) fn contains(&self, code: u16) -> bool {
+    pub(crate) fn contains(&self, code: u32) -> bool {
         match self {
             IgnoredErrors::All => true,
             IgnoredErrors::Codes(codes) => codes.contains(&code),
@@ -39,7 +39,7 @@ impl IgnoredErrors {
     }
 
     /// True for the number of a broken connection that is to be made again.
-    pub(crate) fn reconnects_after(&self, code: u16) -> bool {
+    pub(crate) fn reconnects_after(&self, code: u32) -> bool {
         BROKEN.contains(&code) && self.contains(code)
     }
 

@@ -1,4 +1,4 @@
-//! The engine of a run as sysbench understands it: who may begin an event and when, what was counted, and when it is over.
+//! A run as sysbench understands it: who may begin an event and when, what was counted, and when it is over.
 //!
 //! An *event* is sysbench's word for what everything else in the project calls a transaction; the tests of the machine
 //! ([`crate::machine`]) have events that are no transactions, so the word is kept here. A run differs from a slice of a
@@ -6,28 +6,29 @@
 //! time is over is finished and counted, an error that is not on a list ends the run.
 //!
 //! ```text
-//! arrivals ─► gate ─► entry (clients of event loops) ─► a worker's events ─► metrics
+//! schedule ─► gate ─► a worker's events ─► metrics
 //! ```
 //!
 //! Knows neither what an event is nor who carries the workers: that is [`crate::bridge`].
 
-mod arrivals;
 mod counts;
-mod entry;
 mod gate;
 mod ignored;
 mod interval_stats;
 mod metrics;
+mod queue;
 
 use std::time::Duration;
 
-pub use arrivals::Queue;
+use dbduel_record::plan::Arrival;
+
+use crate::schedule::{self, Schedule};
 pub use counts::{Counts, Meter};
-pub(crate) use entry::{Entry, pause};
 pub use gate::{Gate, Ticket};
 pub use ignored::IgnoredErrors;
 pub use interval_stats::{IntervalStats, Share};
 pub use metrics::RunMetrics;
+pub use queue::Queue;
 
 /// When a run is over, and how its events come.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +43,23 @@ pub struct Limits {
     pub warm_up: Duration,
     /// Root of the random stream that the arrivals come from.
     pub seed: u64,
+}
+
+impl Limits {
+    /// When the events of all workers fall due; none when each worker takes the next one at once.
+    fn schedule(&self) -> Option<Schedule> {
+        let end = self.time.map_or(Duration::MAX, |time| self.warm_up + time);
+        let arrival = Arrival::Poisson {
+            per_second: self.per_second?,
+        };
+        let schedule = Schedule::new(arrival, schedule::Share::WHOLE, nanoseconds(end), self.seed);
+        Some(schedule)
+    }
+}
+
+/// In nanoseconds; of more than 584 years as many as fit.
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -10,13 +10,11 @@
 //! > due = running at the end of the guard + begun in the measured part + never sent
 //! >     = ok + failed + skipped + unfinished
 
-mod class;
-mod errors;
+mod counters;
 mod latencies;
 mod ticks;
 
-pub use class::ClassTally;
-pub use errors::{ErrorTally, Errors};
+pub use counters::{ClassTally, ErrorTally, Errors};
 pub use latencies::TickLatencies;
 pub use ticks::TickTally;
 
@@ -139,7 +137,7 @@ impl Tally {
         self.advance(now_ns);
         self.running[class.0] += 1;
         if self.phase == Phase::Measured {
-            self.classes[class.0].due += 1;
+            self.classes[class.0].counts.due += 1;
         }
     }
 
@@ -165,15 +163,15 @@ impl Tally {
             return;
         }
         let tally = &mut self.classes[class.0];
-        tally.retries += retries;
-        tally.statements += statements;
+        tally.counts.retries += retries;
+        tally.counts.statements += statements;
         match outcome {
             Outcome::Ok => {
-                tally.ok += 1;
+                tally.counts.ok += 1;
                 tally.latency_ns_sum += latency_ns;
                 tally.latencies.saturating_record(latency_ns);
             }
-            Outcome::Failed => tally.failed += 1,
+            Outcome::Failed => tally.counts.failed += 1,
         }
     }
 
@@ -202,9 +200,9 @@ impl Tally {
     }
 
     /// The server answered a statement with an error; retried ones count too.
-    pub fn erred(&mut self, code: u16, message: &str) {
+    pub fn erred(&mut self, code: u32, message: &str) {
         if self.phase == Phase::Measured {
-            self.errors.count(u32::from(code), 1, message);
+            self.errors.count(code, 1, message);
         }
     }
 
@@ -213,8 +211,8 @@ impl Tally {
     pub fn skip(&mut self, count: u64) {
         match self.classes.as_mut_slice() {
             [only] => {
-                only.due += count;
-                only.skipped += count;
+                only.counts.due += count;
+                only.counts.skipped += count;
             }
             _ => self.undrawn += count,
         }
@@ -235,13 +233,13 @@ impl Tally {
         if self.phase == Phase::Guard && now_ns >= self.window.open_ns {
             self.phase = Phase::Measured;
             for (class, running) in self.classes.iter_mut().zip(&self.running) {
-                class.due += running;
+                class.counts.due += running;
             }
         }
         if self.phase == Phase::Measured && now_ns >= self.window.close_ns {
             self.phase = Phase::Over;
             for (class, running) in self.classes.iter_mut().zip(&self.running) {
-                class.unfinished += running;
+                class.counts.unfinished += running;
             }
         }
     }
@@ -300,7 +298,7 @@ impl Tally {
     /// True when every class balances.
     #[must_use]
     pub fn balances(&self) -> bool {
-        self.classes.iter().all(ClassTally::balances)
+        self.classes.iter().all(|class| class.counts.balances())
     }
 
     /// The stretches, shortened by [`Tally::close`].

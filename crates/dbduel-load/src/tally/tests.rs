@@ -32,7 +32,10 @@ fn a_transaction_counts_where_it_ends() {
     tally.began(ONLY, 10_999);
     end(&mut tally, 10_999, 11_000); // still running at the end
     let class = &tally.classes()[0];
-    assert_eq!((class.due, class.ok, class.unfinished), (3, 2, 1));
+    assert_eq!(
+        (class.counts.due, class.counts.ok, class.counts.unfinished),
+        (3, 2, 1)
+    );
     assert_eq!(class.latency_ns_sum, 250 + 9_799);
     assert!(tally.balances());
 }
@@ -58,7 +61,7 @@ fn the_ticks_add_up_to_the_slice_and_to_its_transactions() {
     ];
     assert_eq!(lengths, expected);
     let measured: u64 = tally.ticks()[1..].iter().map(|tick| tick.ok).sum();
-    assert_eq!(measured, tally.classes()[0].ok);
+    assert_eq!(measured, tally.classes()[0].counts.ok);
     assert_eq!(tally.ticks()[0].ok, 10);
 }
 
@@ -69,7 +72,7 @@ fn an_early_stop_shortens_the_measured_part() {
     tally.close(4_000);
     end(&mut tally, 1_500, 5_000);
     assert_eq!(tally.window().close_ns, 4_000);
-    assert_eq!(tally.classes()[0].unfinished, 1);
+    assert_eq!(tally.classes()[0].counts.unfinished, 1);
     assert_eq!(
         tally
             .ticks()
@@ -129,12 +132,9 @@ fn counters_balance_for_any_history_and_after_merging() {
         whole.merge(&tally);
     }
     assert!(whole.balances());
-    assert!(
-        whole
-            .classes()
-            .iter()
-            .all(|class| class.ok > 0 && class.failed > 0 && class.unfinished > 0)
-    );
+    assert!(whole.classes().iter().all(|class| class.counts.ok > 0
+        && class.counts.failed > 0
+        && class.counts.unfinished > 0));
     assert_eq!(whole.undrawn(), 150);
 }
 
@@ -143,7 +143,13 @@ fn what_was_never_sent_is_due_and_skipped() {
     let mut tally = Tally::new(1, WINDOW);
     tally.close(u64::MAX);
     tally.skip(7);
-    assert_eq!((tally.classes()[0].due, tally.classes()[0].skipped), (7, 7));
+    assert_eq!(
+        (
+            tally.classes()[0].counts.due,
+            tally.classes()[0].counts.skipped
+        ),
+        (7, 7)
+    );
     assert!(tally.balances());
 }
 
@@ -159,7 +165,7 @@ fn a_restarted_tally_is_empty() {
         tally
             .classes()
             .iter()
-            .all(|class| class.due == 0 && class.latencies.is_empty())
+            .all(|class| class.counts.due == 0 && class.latencies.is_empty())
     );
     assert_eq!(tally.classes().len(), 2);
     assert!(

@@ -2,10 +2,9 @@
 //!
 //! Knows neither when a transaction is due nor how long it took.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use super::ClientContext;
 use crate::commit_log::Commitment;
 use crate::driver::{ClientConnection, StatementError};
 use crate::tally::Class;
@@ -13,13 +12,13 @@ use crate::tally::Class;
 /// The stream of transactions of one client. A workload implements it; it neither times nor retries.
 pub trait Client: Sized + 'static {
     /// What all clients of the workload have in common.
-    type Options;
+    type Options: 'static;
 
-    /// Prepares the client's statements.
+    /// Prepares the client's statements. Called for every connection that the client makes.
     fn open(
         conn: &mut ClientConnection,
-        options: Self::Options,
-        sequence: Arc<AtomicU32>,
+        options: &Self::Options,
+        context: &ClientContext,
     ) -> impl Future<Output = Result<Self, StatementError>>;
 
     /// A slice begins. From here on everything that the client draws follows from the seed.

@@ -1,14 +1,49 @@
-//! The clients of one contender on one thread: the slice that they work in, and what they have to show for it.
-//!
-//! Runs no client; each of them looks here for what it does next.
+//! The clients of one contender on one thread: the slices that they take part in, and what the server acknowledged.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::Slice;
+use super::engine::work;
+use super::pacing::{ClientWaits, Pacing as _};
+use super::slice::SliceOfGroup;
+use super::{Client, ClientContext, ClientEnd, Slice};
 use crate::commit_log::Commitment;
+use crate::executor::{sleep_until, turn};
 use crate::session::Session;
+
+/// One client of a contest: it takes part in one slice after the other.
+pub(super) async fn live<C: Client>(
+    group: &Group,
+    context: &ClientContext,
+    options: &C::Options,
+) -> ClientEnd {
+    let (mut conn, mut client) = context.open::<C>(options).await?;
+    let session = match context.client {
+        0 => Some(Session::ask(&mut conn).await?),
+        _ => None,
+    };
+    group.admit(session);
+    let mut round = 0;
+    loop {
+        let slice = &*group.next_slice(context.client, &mut round).await;
+        group.enter();
+        client.begin(slice.begin(context.client));
+        // What is sent before has no place on the slice's clock, and its latency would come out too small.
+        if Instant::now() < slice.start() {
+            sleep_until(&context.reactor, context.token, slice.start()).await;
+        }
+        let waits = ClientWaits::new(&context.reactor, context.token);
+        work(
+            &SliceOfGroup { slice, group },
+            waits,
+            &mut conn,
+            &mut client,
+        )
+        .await?;
+        group.leave();
+    }
+}
 
 /// The clients of one contender on one thread.
 #[derive(Default)]
@@ -84,32 +119,35 @@ impl Group {
 
     /// A client is connected and has prepared its statements; the contender's first one brings what the server
     /// says of its session.
-    pub(super) fn admit(&self, session: Option<Session>) {
+    fn admit(&self, session: Option<Session>) {
         if session.is_some() {
             self.session.replace(session);
         }
         self.opened.set(self.opened.get() + 1);
     }
 
-    /// The slice that a client takes part in next; none while there is no new one for it. `round` is the last
-    /// slice that the client has looked at.
-    pub(super) fn next_slice(&self, client: u32, round: &mut u64) -> Option<Rc<Slice>> {
-        if *round == self.round.get() {
-            return None;
+    /// Waits for a slice that a client takes part in. `round` is the last slice that the client has looked at.
+    async fn next_slice(&self, client: u32, round: &mut u64) -> Rc<Slice> {
+        loop {
+            if *round != self.round.get()
+                && let Some(slice) = &*self.slice.borrow()
+            {
+                *round = self.round.get();
+                if client < slice.spec().share.clients {
+                    return Rc::clone(slice);
+                }
+            }
+            turn().await;
         }
-        let slice = self.slice.borrow();
-        let slice = slice.as_ref()?;
-        *round = self.round.get();
-        (client < slice.spec().share.clients).then(|| Rc::clone(slice))
     }
 
     /// A client begins with a slice.
-    pub(super) fn enter(&self) {
+    fn enter(&self) {
         self.busy.set(self.busy.get() + 1);
     }
 
     /// A client has ended all that it did in a slice.
-    pub(super) fn leave(&self) {
+    fn leave(&self) {
         self.busy.set(self.busy.get() - 1);
     }
 

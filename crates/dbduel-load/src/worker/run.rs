@@ -1,26 +1,25 @@
-//! One client in a run: events until the gate gives out no more tickets.
-//!
-//! After an error that is ignored the transaction is rolled back before the event is begun again with new values: a lock
-//! wait timeout leaves the transaction open, and its changes would be committed by the next one. Knows no threads and
-//! makes no connection again: [`crate::bridge::workload`] does, when its task has ended.
+//! One client in a run: events until the gate gives out no more tickets, on one connection after the other.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
 use dbduel_record::seed::named_seed;
 
-use super::{Begin, Client, ClientContext, ClientExit};
+use super::engine::{Recording, work};
+use super::pacing::ClientWaits;
+use super::run_events::RunEvents;
+use super::{Begin, Client, ClientContext, Trace};
 use crate::address::Address;
 use crate::driver::{
-    ClientConnection, Credentials, Effects, LostError, ServerError, StatementError, Tls,
+    ClientConnection, Credentials, Dialect, Effects, LostError, ServerError, StatementError, Tls,
     unless_over, within,
 };
-use crate::executor::Token;
-use crate::run::{Counts, Entry, Gate, IgnoredErrors, RunMetrics, pause};
+use crate::executor::sleep_until;
+use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics};
 use crate::statement_watch::StatementWatch;
+use crate::tally::{Class, Ended, Outcome};
 use crate::workloads::Workload;
 
 /// From one attempt to connect again to the next.
@@ -32,6 +31,8 @@ pub struct WorkloadRun {
     pub workload: &'static dyn Workload,
     /// Its resolved parameters.
     pub parameters: Parameters,
+    /// What the servers speak.
+    pub dialect: Dialect,
     /// Where servers listen; client n goes to address n modulo their number.
     pub addresses: Vec<Address>,
     /// Account.
@@ -54,179 +55,203 @@ pub struct WorkloadRun {
     pub seed: u64,
 }
 
-/// The clients of one thread, as each of them sees them.
+/// A run as its clients see it.
 pub(crate) struct RunContext {
-    pub(crate) run: Arc<WorkloadRun>,
+    pub(crate) run: WorkloadRun,
     pub(crate) gate: Arc<Gate>,
     pub(crate) metrics: Arc<RunMetrics>,
-    /// Of the whole run: client n is the one at place n / `threads` of its thread.
-    threads: u32,
-    pub(crate) states: RefCell<Vec<ClientState>>,
 }
 
-/// What of a client outlives its connection.
-pub(crate) struct ClientState {
-    pub(crate) client: u32,
-    pub(crate) token: Option<Token>,
-    /// It has said once that it is ready.
-    pub(crate) is_ready: bool,
-    /// Since when there is no connection, after it was lost.
-    pub(crate) lost_at: Option<Instant>,
-    /// When the event was due that a lost connection has interrupted.
-    interrupted: Option<Instant>,
-    /// What it drew before, so that it does not draw the same again.
-    connections: u64,
-}
-
-impl RunContext {
-    /// The clients of thread `thread`.
-    pub(crate) fn new(
-        run: Arc<WorkloadRun>,
-        gate: Arc<Gate>,
-        metrics: Arc<RunMetrics>,
-        thread: u32,
-        threads: u32,
-    ) -> Rc<Self> {
-        let state = |client| ClientState {
-            client,
-            token: None,
-            is_ready: false,
-            lost_at: None,
-            interrupted: None,
-            connections: 0,
-        };
-        let clients = (thread..run.clients).step_by(threads as usize);
-        Rc::new(RunContext {
-            states: RefCell::new(clients.map(state).collect()),
-            run,
-            gate,
-            metrics,
-            threads,
-        })
-    }
-
-    fn with_state<R>(&self, client: u32, change: impl FnOnce(&mut ClientState) -> R) -> Option<R> {
-        let mut states = self.states.borrow_mut();
-        let state = states.get_mut((client / self.threads) as usize)?;
-        Some(change(state))
-    }
-}
-
-/// One client from its connection to the end of the run or of the connection.
+/// One client from its first connection to the end of the run. The gate learns why it could not go on.
 pub(super) async fn live<C: Client>(
     context: &RunContext,
     client_context: &ClientContext,
-    options: C::Options,
-) -> Result<ClientExit, LostError> {
-    let Some((mut conn, mut client)) = open::<C>(context, client_context, options).await? else {
-        return Ok(ClientExit::ForGood);
+    options: &C::Options,
+) {
+    let mut client = RunClient {
+        run: &context.run,
+        client_context,
+        events: RunEvents::new(client_context.client, &context.gate, &context.metrics),
+        events_of_connection: Cell::new(0),
+        connections: 0,
+        lost_at: None,
     };
-    if let Some(watch) = &context.run.statement_watch {
-        conn.watch(watch, &client_context.config.address);
-    }
-    let connections = context
-        .with_state(client_context.client, |state| {
-            if state.lost_at.take().is_some() {
-                context.metrics.add(client_context.client, RECONNECTED);
-            }
-            state.connections += 1;
-            if !std::mem::replace(&mut state.is_ready, true) {
-                context.gate.ready();
-            }
-            state.connections
-        })
-        .unwrap_or_default();
-    let stream = format!("client/{}/{connections}", client_context.client);
-    client.begin(Begin {
-        seed: named_seed(context.run.seed, &stream),
-        client: client_context.client,
-        clients: context.run.clients,
-    });
-    let entry = Entry::new(&context.gate, &client_context.reactor, client_context.token);
-    if !entry.opened().await {
-        return Ok(ClientExit::ForGood);
-    }
-    let mut now = Instant::now();
-    let mut events = 0;
-    while let Some(due) = begin_next(context, client_context, &entry, &mut now).await {
-        let outcome = event(context, client_context.client, &mut conn, &mut client).await;
-        context.gate.done();
-        now = Instant::now();
-        match outcome {
-            Ok(true) => {
-                let latency = now.saturating_duration_since(due).as_nanos();
-                let latency = u64::try_from(latency).unwrap_or(u64::MAX);
-                context
-                    .metrics
-                    .event(client_context.client, Counts::NONE, latency);
-            }
-            // Tried again and again until the time was over.
-            Ok(false) => break,
-            Err(StatementError::Server(error)) => {
-                context.gate.fail(refusal(&error));
-                break;
-            }
-            Err(StatementError::Lost(lost)) => {
-                context.with_state(client_context.client, |state| state.interrupted = Some(due));
-                return Err(lost);
-            }
-        }
-        events += 1;
-        if context.run.reconnect_every > 0 && events >= context.run.reconnect_every {
-            context.metrics.add(client_context.client, RECONNECTED);
-            return Ok(ClientExit::ToConnectAnew);
-        }
-    }
-    let before = conn.effects();
-    match client.finish(&mut conn).await {
-        Ok(()) => {}
-        Err(StatementError::Lost(lost)) => return Err(lost),
-        Err(StatementError::Server(error)) => context.gate.fail(refusal(&error)),
-    }
-    context
-        .metrics
-        .add(client_context.client, since(&conn, before));
-    Ok(ClientExit::ForGood)
+    while match client.live_on_one_connection::<C>(options).await {
+        Ok(connects_again) => connects_again,
+        Err(lost) => client.returns_after(&lost),
+    } {}
 }
 
-/// Connects and prepares the client's statements. A connection that is made again has a deadline, and is none when the run
-/// is over before; for the first ones whoever waits for the clients to be ready has one.
-async fn open<C: Client>(
-    context: &RunContext,
-    client_context: &ClientContext,
-    options: C::Options,
-) -> Result<Option<(ClientConnection, C)>, LostError> {
-    let was = context.with_state(client_context.client, |state| {
-        (state.is_ready, state.lost_at)
-    });
-    let (is_again, lost_at) = was.unwrap_or_default();
-    if lost_at.is_some() {
-        let again = Instant::now() + RECONNECT_PAUSE;
-        pause(&client_context.reactor, client_context.token, again).await;
+/// One client, over all its connections.
+struct RunClient<'a> {
+    run: &'a WorkloadRun,
+    client_context: &'a ClientContext,
+    events: RunEvents<'a>,
+    events_of_connection: Cell<u64>,
+    /// How many it has had. Each has a random stream of its own, so that the client does not draw the same again.
+    connections: u64,
+    /// Since when there is no connection, after it was lost.
+    lost_at: Option<Instant>,
+}
+
+impl RunClient<'_> {
+    /// Connects and goes on until the end of the run, or until as many events as a connection is to have; the latter is true.
+    async fn live_on_one_connection<C: Client>(
+        &mut self,
+        options: &C::Options,
+    ) -> Result<bool, LostError> {
+        let Some((mut conn, mut client)) = self.open::<C>(options).await? else {
+            return Ok(false);
+        };
+        let ClientContext {
+            client: number,
+            token,
+            reactor,
+            config,
+            ..
+        } = self.client_context;
+        if let Some(watch) = &self.run.statement_watch {
+            conn.watch(watch, &config.address);
+        }
+        if self.lost_at.take().is_some() {
+            self.events.count(RECONNECTED);
+        }
+        if self.connections == 0 {
+            self.events.gate().ready();
+        }
+        self.connections += 1;
+        let stream = format!("client/{number}/{}", self.connections);
+        client.begin(Begin {
+            seed: named_seed(self.run.seed, &stream),
+            client: *number,
+            clients: self.run.clients,
+        });
+        if !self.events.opened().await {
+            return Ok(false);
+        }
+        self.events_of_connection.set(0);
+        let waits = ClientWaits::new(reactor, *token);
+        work(&*self, waits, &mut conn, &mut client).await?;
+        if self.has_had_enough() {
+            self.events.count(RECONNECTED);
+            return Ok(true);
+        }
+        let before = conn.effects();
+        match client.finish(&mut conn).await {
+            Ok(()) => {}
+            Err(StatementError::Lost(lost)) => return Err(lost),
+            Err(StatementError::Server(error)) => self.events.gate().fail(refusal(&error)),
+        }
+        self.attempted(conn.effects() - before);
+        Ok(false)
     }
-    let opening = client_context.open::<C>(options);
-    if !is_again {
-        return opening.await.map(Some);
+
+    /// True when there have been so many events on the connection that another one is to be made.
+    fn has_had_enough(&self) -> bool {
+        let most = self.run.reconnect_every;
+        most > 0 && self.events_of_connection.get() >= most
     }
-    let since = lost_at.unwrap_or_else(Instant::now);
-    let patience = context.run.reconnecting;
-    let opening = within(
-        &client_context.reactor,
-        client_context.token,
-        since,
-        patience,
-        opening,
-    );
-    // For a run that is over nobody waits.
-    let over_at = || context.gate.over_at();
-    let opened = unless_over(
-        &client_context.reactor,
-        client_context.token,
-        over_at,
-        opening,
-    )
-    .await;
-    opened.transpose()
+
+    /// Connects and prepares the client's statements. A connection that is made again has a deadline, and is none when the
+    /// run is over before; for the first ones the caller that waits for the clients to be ready has one.
+    async fn open<C: Client>(
+        &self,
+        options: &C::Options,
+    ) -> Result<Option<(ClientConnection, C)>, LostError> {
+        let ClientContext { reactor, token, .. } = self.client_context;
+        if self.lost_at.is_some() {
+            sleep_until(reactor, *token, Instant::now() + RECONNECT_PAUSE).await;
+        }
+        let opening = self.client_context.open::<C>(options);
+        if self.connections == 0 {
+            return opening.await.map(Some);
+        }
+        let since = self.lost_at.unwrap_or_else(Instant::now);
+        let opening = within(reactor, *token, since, self.run.reconnecting, opening);
+        let over_at = || self.events.gate().over_at();
+        let opened = unless_over(reactor, *token, over_at, opening).await;
+        opened.transpose()
+    }
+
+    /// Whether the client connects again after its connection was lost. If it does not, the run has failed, unless it is
+    /// over: then the event is given up, as after every ignored error.
+    fn returns_after(&mut self, why: &LostError) -> bool {
+        let was_made = self.connections > 0;
+        let may_return = was_made && self.run.ignored.reconnects() && why.may_pass();
+        let now = Instant::now();
+        let lost_at = *self.lost_at.get_or_insert(now);
+        let gate = self.events.gate();
+        if may_return && gate.is_over(now) {
+            return false;
+        }
+        if may_return && now - lost_at < self.run.reconnecting {
+            return true;
+        }
+        gate.fail(explain(why, &self.client_context.config.address, was_made));
+        false
+    }
+}
+
+impl<'a> Recording for RunClient<'a> {
+    type Pacing = RunEvents<'a>;
+
+    #[inline]
+    fn pacing(&self) -> &RunEvents<'a> {
+        &self.events
+    }
+
+    #[inline]
+    fn began(&self, _class: Class, _now_ns: u64) {
+        self.events.begin();
+    }
+
+    #[inline]
+    fn attempted(&self, effects: Effects) {
+        let Effects {
+            reads,
+            writes,
+            others,
+        } = effects;
+        self.events.count(Counts {
+            reads,
+            writes,
+            others,
+            ..Counts::NONE
+        });
+    }
+
+    /// An event is begun again after errors that are ignored; any other ends the run.
+    fn erred(&self, error: &ServerError) -> bool {
+        let is_ignored = self.run.ignored.contains(error.code);
+        match is_ignored {
+            true => self.events.count(IGNORED),
+            false => self.events.gate().fail(refusal(error)),
+        }
+        is_ignored
+    }
+
+    /// Until the time is over.
+    fn tries_again(&self, _error: &ServerError, _retries: u64) -> bool {
+        !self.events.gate().is_over(Instant::now())
+    }
+
+    fn interrupted(&self, due_ns: u64) {
+        self.events.interrupt(due_ns);
+    }
+
+    #[inline]
+    fn ended(&self, _sent_ns: u64, ended: Ended, _trace: Trace) -> bool {
+        match ended.outcome {
+            Outcome::Ok => self.events.done(ended.done_ns.saturating_sub(ended.due_ns)),
+            Outcome::Failed => {
+                self.events.give_up();
+                return true;
+            }
+        }
+        self.events_of_connection
+            .set(self.events_of_connection.get() + 1);
+        !self.has_had_enough()
+    }
 }
 
 const RECONNECTED: Counts = Counts {
@@ -234,68 +259,10 @@ const RECONNECTED: Counts = Counts {
     ..Counts::NONE
 };
 
-/// Begins the next event, or resumes the one that a lost connection has interrupted. Returns when it is or was due;
-/// none when the run is over.
-async fn begin_next(
-    context: &RunContext,
-    client_context: &ClientContext,
-    entry: &Entry<'_>,
-    now: &mut Instant,
-) -> Option<Instant> {
-    let interrupted = context.with_state(client_context.client, |state| state.interrupted.take());
-    if let Some(due) = interrupted.flatten() {
-        context.gate.go_on();
-        return Some(due);
-    }
-    let due = entry.next_due(now).await?;
-    context.gate.begin();
-    Some(due)
-}
-
-/// One event with all its attempts; false when it was given up because the run is over. What an attempt sent and
-/// met is counted when it ends, whatever becomes of the event.
-async fn event<C: Client>(
-    context: &RunContext,
-    number: u32,
-    conn: &mut ClientConnection,
-    client: &mut C,
-) -> Result<bool, StatementError> {
-    loop {
-        let before = conn.effects();
-        let class = client.draw();
-        let outcome = client.transaction(class, conn).await;
-        context.metrics.add(number, since(conn, before));
-        match outcome {
-            Ok(()) => return Ok(true),
-            Err(StatementError::Server(error)) if context.run.ignored.contains(error.code) => {
-                context.metrics.add(number, IGNORED);
-                // Not counted as a statement of the event.
-                if let Err(StatementError::Lost(lost)) = conn.query(b"ROLLBACK").await {
-                    return Err(lost.into());
-                }
-            }
-            Err(error) => return Err(error),
-        }
-        if context.gate.is_over(Instant::now()) {
-            return Ok(false);
-        }
-    }
-}
-
 const IGNORED: Counts = Counts {
     errors: 1,
     ..Counts::NONE
 };
-
-fn since(conn: &ClientConnection, before: Effects) -> Counts {
-    let now = conn.effects();
-    Counts {
-        reads: now.reads - before.reads,
-        writes: now.writes - before.writes,
-        others: now.others - before.others,
-        ..Counts::NONE
-    }
-}
 
 fn refusal(error: &ServerError) -> String {
     let ServerError { code, message, .. } = error;
@@ -303,4 +270,17 @@ fn refusal(error: &ServerError) -> String {
     format!(
         "SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among --mysql-ignore-errors"
     )
+}
+
+/// What went wrong with a connection, in words that begin as sysbench's do; whether it was made before.
+fn explain(why: &LostError, address: &Address, was_made: bool) -> String {
+    let place = match address {
+        Address::Unix { path } => format!("on socket '{}'", path.display()),
+        Address::Tcp { host, port } => format!("on host '{host}', port {port}"),
+    };
+    match why {
+        LostError::Prepare(_) | LostError::Data { .. } | LostError::Values(_) => why.to_string(),
+        _ if was_made => format!("lost connection to MySQL server {place}: {why}"),
+        _ => format!("unable to connect to MySQL server {place}, aborting: {why}"),
+    }
 }

@@ -1,13 +1,17 @@
 //! A running slice as the clients of one thread see it.
 
 use std::cell::{Cell, RefCell};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::driver::ServerError;
 use dbduel_record::plan::Arrival;
+use dbduel_record::seed::named_seed;
 
+use super::engine::Recording;
+use super::pacing::Pacing;
+use super::{Begin, Group, Trace};
+use crate::driver::{ErrorClass, ServerError};
 use crate::schedule::{Schedule, Share};
-use crate::tally::{Class, Ended, Tally};
+use crate::tally::{Class, Ended, Outcome, Tally};
 
 /// What was ordered, as far as one thread is concerned.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +34,7 @@ pub struct Slice {
     spec: SliceSpec,
     end_ns: Cell<u64>,
     schedule: RefCell<Schedule>,
-    /// Gone when the slice has been answered; a client that is still inside a transaction counts for
-    /// nothing then.
+    /// Gone when the slice has been answered.
     tally: RefCell<Option<Tally>>,
     returned: Cell<u64>,
     /// Ticks that were over at the last look.
@@ -66,92 +69,27 @@ impl Slice {
         self.end_ns.get()
     }
 
-    /// Reads the clock.
-    #[inline]
-    #[must_use]
-    pub fn now_ns(&self) -> u64 {
-        self.ns_of(Instant::now())
-    }
-
-    /// An instant on the slice's clock; 0 before the start.
-    #[inline]
-    #[must_use]
-    pub fn ns_of(&self, instant: Instant) -> u64 {
-        let since = instant.saturating_duration_since(self.spec.start);
-        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
-    }
-
-    /// A moment of the slice's clock as an instant.
-    #[must_use]
-    pub fn instant(&self, ns: u64) -> Instant {
-        self.spec.start + Duration::from_nanos(ns)
-    }
-
     /// True when nothing new is begun.
     #[inline]
-    #[must_use]
-    pub fn is_over(&self, now_ns: u64) -> bool {
+    fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns.get()
     }
 
-    /// When the next transaction of a client that is free now is due.
+    /// What a client is told when it begins with the slice.
+    pub(super) fn begin(&self, client: u32) -> Begin {
+        let SliceSpec { seed, share, .. } = self.spec;
+        Begin {
+            seed: named_seed(seed, &format!("client/{client}")),
+            client,
+            clients: share.clients,
+        }
+    }
+
+    /// Counts for nothing when the slice has been answered: a client may still be inside a transaction.
     #[inline]
-    pub(super) fn take(&self, now_ns: u64) -> Option<u64> {
-        if self.is_over(now_ns) {
-            return None;
-        }
-        self.schedule.borrow_mut().take(now_ns)
-    }
-
-    /// What was taken was not sent.
-    pub(super) fn give_back(&self, due_ns: u64) {
-        if due_ns < self.end_ns.get() {
-            self.returned.set(self.returned.get() + 1);
-        }
-    }
-
-    #[inline]
-    pub(super) fn began(&self, class: Class, now_ns: u64) {
+    fn counted(&self, count: impl FnOnce(&mut Tally)) {
         if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.began(class, now_ns);
-        }
-    }
-
-    #[inline]
-    pub(super) fn ended(&self, ended: Ended) {
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.ended(ended);
-        }
-    }
-
-    pub(super) fn rolled_back(&self) {
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.rolled_back();
-        }
-    }
-
-    /// How long the server took for the transaction that just ended well. In a closed loop that is the latency, which is
-    /// counted already.
-    #[inline]
-    pub(super) fn served(&self, service_ns: u64) {
-        if matches!(self.spec.arrival, Arrival::Closed { .. }) {
-            return;
-        }
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.served(service_ns);
-        }
-    }
-
-    #[inline]
-    pub(super) fn lagged(&self, lag_ns: u64) {
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.lagged(lag_ns);
-        }
-    }
-
-    pub(super) fn erred(&self, error: &ServerError) {
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.erred(error.code, &error.message);
+            count(tally);
         }
     }
 
@@ -160,9 +98,7 @@ impl Slice {
         let now_ns = self.now_ns().min(self.end_ns.get());
         self.end_ns.set(now_ns);
         self.schedule.borrow_mut().end_at(now_ns);
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            tally.close(now_ns);
-        }
+        self.counted(|tally| tally.close(now_ns));
     }
 
     /// Lets the tally know that time goes on, and hands it out for a look.
@@ -182,5 +118,88 @@ impl Slice {
         tally.close(self.end_ns.get());
         tally.skip(self.schedule.borrow_mut().drop_rest() + self.returned.get());
         Some(tally)
+    }
+}
+
+impl Pacing for Slice {
+    #[inline]
+    fn start(&self) -> Instant {
+        self.spec.start
+    }
+
+    #[inline]
+    fn take(&self, free_ns: u64) -> Option<u64> {
+        if self.is_over(free_ns) {
+            return None;
+        }
+        self.schedule.borrow_mut().take(free_ns)
+    }
+
+    /// What was taken and is not sent was due in the slice all the same, and counts as skipped.
+    #[inline]
+    fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool {
+        let is_over = self.is_over(now_ns);
+        if is_over && due_ns < self.end_ns.get() {
+            self.returned.set(self.returned.get() + 1);
+        }
+        is_over
+    }
+
+    #[inline]
+    fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
+        self.counted(|tally| tally.lagged(lag_ns()));
+    }
+}
+
+/// A running slice, and the group whose clients take part in it.
+pub(super) struct SliceOfGroup<'a> {
+    pub(super) slice: &'a Slice,
+    pub(super) group: &'a Group,
+}
+
+impl Recording for SliceOfGroup<'_> {
+    type Pacing = Slice;
+
+    #[inline]
+    fn pacing(&self) -> &Slice {
+        self.slice
+    }
+
+    #[inline]
+    fn began(&self, class: Class, now_ns: u64) {
+        self.slice.counted(|tally| tally.began(class, now_ns));
+    }
+
+    fn erred(&self, error: &ServerError) -> bool {
+        self.slice
+            .counted(|tally| tally.erred(error.code, &error.message));
+        true
+    }
+
+    fn rollback_erred(&self, error: &ServerError) {
+        self.erred(error);
+    }
+
+    fn tries_again(&self, error: &ServerError, retries: u64) -> bool {
+        error.class == ErrorClass::Conflict && retries < u64::from(self.slice.spec.retries)
+    }
+
+    #[inline]
+    fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool {
+        if let Trace::Committed(commitment) = trace {
+            self.group.keep(commitment);
+        }
+        self.slice.counted(|tally| {
+            tally.ended(ended);
+            // In a closed loop the service time is the latency, which is counted already.
+            let is_closed = matches!(self.slice.spec.arrival, Arrival::Closed { .. });
+            if ended.outcome == Outcome::Ok && !is_closed {
+                tally.served(ended.done_ns - sent_ns);
+            }
+            if trace == Trace::RolledBack {
+                tally.rolled_back();
+            }
+        });
+        true
     }
 }

@@ -13,17 +13,15 @@ mod rows;
 mod sbtest;
 pub mod script;
 mod specs;
-pub(crate) mod unique;
 mod verification;
 
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
-use crate::driver::Connection;
-use crate::executor::Task;
+use crate::driver::{Connection, Dialect};
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
-use crate::worker::{ClientContext, ClientExit};
+use crate::worker::{ClientContext, ClientTask};
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
@@ -103,8 +101,14 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Its tables, for resolved parameters.
-    fn tables(&self, parameters: &Parameters) -> Vec<Table>;
+    /// True when it has statements for servers that speak this.
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect == Dialect::MySql
+    }
+
+    /// Its tables, for resolved parameters, with statements for servers that speak this; a dialect that it does not
+    /// [speak](Workload::speaks) counts as MySQL's.
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table>;
 
     /// How many times as many bytes as their values its tables take on disk, with all indexes, as InnoDB
     /// stores them uncompressed.
@@ -180,7 +184,7 @@ pub trait Workload: Sync {
     }
 
     /// One client as a task, for resolved parameters.
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit>;
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask;
 }
 
 /// A workload that makes its tables itself.
@@ -361,7 +365,7 @@ mod tests {
     fn every_workload_has_tables_whose_rows_are_reproducible() {
         for workload in WORKLOADS {
             let resolved = parameters::resolve(*workload, &Parameters::new()).unwrap();
-            let tables = workload.tables(&resolved);
+            let tables = workload.tables(Dialect::MySql, &resolved);
             assert!(!tables.is_empty(), "{}", workload.name());
             for table in tables {
                 let write = || {

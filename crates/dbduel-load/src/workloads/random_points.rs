@@ -3,20 +3,16 @@
 //! Each client draws from a part of the range of its own: with n clients, client i draws between
 //! i·(`table_size` / n) and (i + 1)·(`table_size` / n), both ends included and truncated to whole numbers.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Table, Workload};
 use crate::distributions::Distribution;
-use crate::driver::{ClientConnection, Statement, StatementError, Value};
-use crate::executor::Task;
+use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, ClientExit};
+use crate::worker::{Begin, Client, ClientContext, ClientTask};
 
 /// One of the two workloads.
 #[derive(Debug)]
@@ -66,16 +62,20 @@ impl Workload for SelectRandom {
         sbtest::check(parameters)
     }
 
-    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
-        vec![sbtest.table(parameters, 1, sbtest.table_size.unsigned_abs())]
+        vec![sbtest.table(dialect, parameters, 1, sbtest.table_size.unsigned_abs())]
     }
 
     fn size_parameters(&self) -> &'static [&'static str] {
         &["table_size"]
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         let resolved = Resolved(parameters);
         let (terms, delta) = match self.query {
             Query::Points => (resolved.count("random_points"), None),
@@ -93,6 +93,7 @@ impl Workload for SelectRandom {
 }
 
 /// All that the clients have in common.
+#[derive(Clone)]
 pub(super) struct Options {
     sbtest: Sbtest,
     /// Points or ranges per query.
@@ -116,8 +117,8 @@ impl Client for SelectRandomClient {
 
     async fn open(
         conn: &mut ClientConnection,
-        options: Options,
-        _sequence: Arc<AtomicU32>,
+        options: &Options,
+        _context: &ClientContext,
     ) -> Result<Self, StatementError> {
         let sql = match options.delta {
             None => format!(
@@ -134,7 +135,7 @@ impl Client for SelectRandomClient {
             values: options.sbtest.ids(),
             random: Random::new(0),
             bound: Vec::with_capacity(2 * options.terms),
-            options,
+            options: options.clone(),
         })
     }
 

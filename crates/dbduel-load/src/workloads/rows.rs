@@ -3,8 +3,8 @@
 //! Knows no workload's tables. Nothing is allocated.
 
 use crate::driver::{
-    ClientConnection, Completion, Group, LostError, Row, Sink, Statement, StatementError, Value,
-    Values,
+    ClientConnection, Completion, Group, LostError, Row, Sink, Statement, StatementError, Summary,
+    Value, Values,
 };
 
 /// The fields of a row, from left to right.
@@ -116,51 +116,35 @@ pub(super) fn text(bytes: &[u8]) -> Value<'_> {
     std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
 }
 
-/// Hands rows to a closure and remembers if one of them was not as expected.
+/// Hands rows to a closure, with the position of their statement in its group, and remembers if one of them was not as
+/// expected.
 struct Reader<F> {
-    read: F,
-    broken: bool,
-}
-
-impl<F: FnMut(&mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
-    #[inline]
-    fn wants_columns(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn row(&mut self, row: &Row<'_>) {
-        self.broken |= (self.read)(&mut Fields(row.values())).is_none();
-    }
-}
-
-/// Runs a query and hands every row to `read`, which returns none for a row that makes no sense. Returns
-/// how many rows there were.
-pub(super) async fn each(
-    conn: &mut ClientConnection,
-    statement: &mut Statement,
-    values: &[Value<'_>],
-    read: impl FnMut(&mut Fields<'_>) -> Option<()>,
-) -> Result<u64, StatementError> {
-    let mut reader = Reader {
-        read,
-        broken: false,
-    };
-    let summary = conn.execute_into(statement, values, &mut reader).await?;
-    match reader.broken {
-        true => Err(no_number()),
-        false => Ok(summary.rows),
-    }
-}
-
-/// Hands the rows of several results to a closure, with the position of the statement in its group.
-struct GroupReader<F> {
     read: F,
     statement: usize,
     broken: bool,
 }
 
-impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for GroupReader<F> {
+impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Reader<F> {
+    fn new(read: F) -> Self {
+        Reader {
+            read,
+            statement: 0,
+            broken: false,
+        }
+    }
+
+    /// What else the statements did, unless a row made no sense.
+    fn checked(&self, summary: Summary) -> Result<Summary, StatementError> {
+        match self.broken {
+            true => Err(unusable(
+                "a row has NULL or no number where one is expected",
+            )),
+            false => Ok(summary),
+        }
+    }
+}
+
+impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
     #[inline]
     fn wants_columns(&self) -> bool {
         false
@@ -177,6 +161,19 @@ impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for GroupReader<F> {
     }
 }
 
+/// Runs a query and hands every row to `read`, which returns none for a row that makes no sense. Returns
+/// how many rows there were.
+pub(super) async fn each(
+    conn: &mut ClientConnection,
+    statement: &mut Statement,
+    values: &[Value<'_>],
+    mut read: impl FnMut(&mut Fields<'_>) -> Option<()>,
+) -> Result<u64, StatementError> {
+    let mut reader = Reader::new(|_, fields: &mut Fields<'_>| read(fields));
+    let summary = conn.execute_into(statement, values, &mut reader).await?;
+    Ok(reader.checked(summary)?.rows)
+}
+
 /// Runs a group and hands every row to `read`, with the position of its statement in the group; none for
 /// a row that makes no sense.
 pub(super) async fn each_of(
@@ -184,16 +181,9 @@ pub(super) async fn each_of(
     group: &Group,
     read: impl FnMut(usize, &mut Fields<'_>) -> Option<()>,
 ) -> Result<(), StatementError> {
-    let mut reader = GroupReader {
-        read,
-        statement: 0,
-        broken: false,
-    };
-    conn.execute_group(group, &mut reader).await?;
-    match reader.broken {
-        true => Err(no_number()),
-        false => Ok(()),
-    }
+    let mut reader = Reader::new(read);
+    let summary = conn.execute_group(group, &mut reader).await?;
+    reader.checked(summary).map(drop)
 }
 
 /// Adds a statement to a group.
@@ -208,11 +198,6 @@ pub(super) fn add(
 /// A row of `table` that must be there.
 pub(super) fn present<T>(row: Option<T>, table: &str) -> Result<T, StatementError> {
     row.ok_or_else(|| unusable(&format!("a row of table `{table}` is missing")))
-}
-
-/// A row is not as expected.
-fn no_number() -> StatementError {
-    unusable("a row has NULL or no number where one is expected")
 }
 
 /// Runs a query that returns one row or none.

@@ -8,7 +8,7 @@ use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
 use super::specs::{integer, number, switch, text};
 use super::{RowContent, Table};
 use crate::distributions::{Distribution, Shape};
-use crate::driver::Protocol;
+use crate::driver::{Dialect, Protocol};
 use crate::random::Random;
 
 /// Digits of a group in the columns `c` and `pad`; the groups are joined by `-`.
@@ -276,9 +276,36 @@ impl Sbtest {
     }
 
     /// Table `number`, counted from 1, with `rows` rows.
-    pub(super) fn table(&self, parameters: &Parameters, number: u64, rows: u64) -> Table {
+    pub(super) fn table(
+        &self,
+        dialect: Dialect,
+        parameters: &Parameters,
+        number: u64,
+        rows: u64,
+    ) -> Table {
         let parameters = Resolved(parameters);
         let name = format!("sbtest{number}");
+        let (create, mut finish) = match dialect {
+            Dialect::MySql => (self.create_mysql(parameters, &name), Vec::new()),
+            Dialect::PostgreSql => self.create_postgresql(parameters, number, &name),
+        };
+        if parameters.switch("create_secondary") {
+            finish.push(format!("CREATE INDEX k_{number} ON {name} (k)"));
+        }
+        Table {
+            create,
+            // Ids are written even where the server would number the rows: filled over several
+            // connections, its numbers would not be the same every time.
+            columns: "id, k, c, pad",
+            rows,
+            content: Box::new(Rows { ids: self.ids() }),
+            finish,
+            digest_columns: "id, k, c, pad",
+            name,
+        }
+    }
+
+    fn create_mysql(&self, parameters: Resolved<'_>, name: &str) -> String {
         let auto_increment = if self.auto_inc { " AUTO_INCREMENT" } else { "" };
         let key = if parameters.switch("secondary") {
             "KEY xid (id)"
@@ -289,24 +316,44 @@ impl Sbtest {
             parameters.text("engine"),
             parameters.text("create_table_options"),
         );
-        let create = format!(
+        format!(
             "CREATE TABLE {name} (id INTEGER NOT NULL{auto_increment}, k INTEGER DEFAULT '0' NOT NULL, \
              c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, {key}) ENGINE = {engine} {options}"
-        );
-        let index = parameters
-            .switch("create_secondary")
-            .then(|| format!("CREATE INDEX k_{number} ON {name} (k)"));
-        Table {
-            create,
-            // Ids are written even where the server would number the rows: filled over several
-            // connections, its numbers would not be the same every time.
-            columns: "id, k, c, pad",
-            rows,
-            content: Box::new(Rows { ids: self.ids() }),
-            finish: index.into_iter().collect(),
-            digest_columns: "id, k, c, pad",
-            name,
+        )
+    }
+
+    /// The statement that creates the table, and those that belong to its ids. PostgreSQL has no engines, and makes an
+    /// index that is no constraint by a statement of its own.
+    fn create_postgresql(
+        &self,
+        parameters: Resolved<'_>,
+        number: u64,
+        name: &str,
+    ) -> (String, Vec<String>) {
+        let id = if self.auto_inc {
+            "SERIAL"
+        } else {
+            "INTEGER NOT NULL"
+        };
+        let options = parameters.text("create_table_options");
+        let mut finish = Vec::new();
+        let key = if parameters.switch("secondary") {
+            finish.push(format!("CREATE INDEX xid_{number} ON {name} (id)"));
+            ""
+        } else {
+            ", PRIMARY KEY (id)"
+        };
+        if self.auto_inc {
+            // The numbers of the rows that are in were not drawn from it.
+            finish.push(format!(
+                "SELECT setval(pg_get_serial_sequence('{name}', 'id'), COALESCE(MAX(id), 0) + 1, false) FROM {name}"
+            ));
         }
+        let create = format!(
+            "CREATE TABLE {name} (id {id}, k INTEGER DEFAULT '0' NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL{key}) {options}"
+        );
+        (create, finish)
     }
 }
 

@@ -131,6 +131,7 @@ pub fn open_order(address: &Address, workload: &str, clients: u32) -> OpenOrder 
     let workload = workloads::find(workload).unwrap();
     let parameters = parameters::resolve(workload, &Parameters::new()).unwrap();
     OpenOrder {
+        dialect: dbduel_load::driver::Dialect::MySql,
         contender: "only".to_owned(),
         address: address.clone(),
         user: "dbduel".to_owned(),
@@ -164,25 +165,20 @@ pub fn slice_order(clients: u32, measured_s: f64) -> SliceOrder {
 pub fn check_accounts(slice: &SliceAnswer) {
     for ClassAnswer {
         class,
-        due,
-        ok,
-        failed,
-        skipped,
-        unfinished,
+        counts,
         histogram,
         latency_us_sum,
-        ..
     } in &slice.classes
     {
         assert_eq!(
-            *due,
-            ok + failed + skipped + unfinished,
+            counts.due,
+            counts.ok + counts.failed + counts.skipped + counts.unfinished,
             "class {class} does not balance"
         );
         let histogram = latency::decode(histogram).unwrap();
         assert_eq!(
             histogram.len(),
-            *ok,
+            counts.ok,
             "not every latency of class {class} was recorded"
         );
         assert!(*latency_us_sum >= 0.0);
@@ -192,8 +188,8 @@ pub fn check_accounts(slice: &SliceAnswer) {
         .iter()
         .filter(|tick| tick.offset_s > -1e-9)
         .collect();
-    let ok: u64 = slice.classes.iter().map(|class| class.ok).sum();
-    let failed: u64 = slice.classes.iter().map(|class| class.failed).sum();
+    let ok: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
+    let failed: u64 = slice.classes.iter().map(|class| class.counts.failed).sum();
     assert_eq!(
         measured.iter().map(|tick| tick.ok).sum::<u64>(),
         ok,

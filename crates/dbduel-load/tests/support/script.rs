@@ -38,6 +38,7 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
             .map(|(name, number)| (name.to_owned(), OptionValue::Number(number)))
             .into(),
         servers: Servers {
+            dialect: dbduel_load::driver::Dialect::MySql,
             addresses: Vec::new(),
             credentials: Credentials::default(),
             database: String::new(),

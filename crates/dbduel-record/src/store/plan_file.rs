@@ -87,13 +87,20 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
 pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Complaints) {
     let is_numbered = (0..).zip(&plan.blocks).all(|(id, block)| block.id == id);
     for event in events {
-        let (level, budget_s, blocks) = match &event.what {
-            Event::Extended { budget_s, blocks } => (None, *budget_s, blocks),
-            Event::RateAdded { level, blocks } => (Some(level), 0.0, blocks),
+        let (level, budget_s, turns, blocks) = match &event.what {
+            Event::Extended { budget_s, blocks } => (None, *budget_s, None, blocks),
+            Event::RateAdded { level, blocks } => (Some(level), 0.0, None, blocks),
+            Event::TurnsChosen {
+                level,
+                choice,
+                blocks,
+            } => (None, 0.0, Some((*level, choice)), blocks),
             _ => continue,
         };
+        let chosen = turns.map(|(level, _)| level);
         let checked = match is_numbered {
-            true => check_extension(plan, level, budget_s, blocks),
+            true => check_extension(plan, level, budget_s, blocks)
+                .and_then(|()| check_chosen(plan, chosen, blocks)),
             false => Err("the plan's own blocks are not numbered on".to_owned()),
         };
         match checked {
@@ -101,6 +108,8 @@ pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Compl
                 plan.levels.extend(level.cloned());
                 plan.blocks.extend(blocks.iter().cloned());
                 plan.schedule.budget_s += budget_s;
+                let turns = turns.map(|(level, choice)| (level, choice.clone()));
+                plan.turns.extend(turns);
             }
             Err(why) => {
                 let why = format!("an extension of the plan does not fit: {why}");
@@ -131,6 +140,20 @@ fn check_extension(
         check_block_indices(block, levels, plan.contenders.len())?;
     }
     Ok(())
+}
+
+/// Turns are chosen once, for a level that exists, and their blocks are of that level.
+fn check_chosen(plan: &Plan, level: Option<usize>, blocks: &[Block]) -> Result<(), String> {
+    let Some(level) = level else { return Ok(()) };
+    if level >= plan.levels.len() || plan.turns.contains_key(&level) {
+        return Err(format!("turns of level {level} were not to be chosen"));
+    }
+    match blocks.iter().all(|block| block.level == level) {
+        true => Ok(()),
+        false => Err(format!(
+            "the turns of level {level} come with blocks of another"
+        )),
+    }
 }
 
 /// Every index in the plan points to something, so that readers may use them.

@@ -181,6 +181,16 @@ impl Record {
     pub fn finished_slices(&self) -> impl Iterator<Item = SliceId> + '_ {
         finished_slices(&self.events)
     }
+
+    /// The blocks that were begun, whatever became of them; none is begun twice.
+    #[must_use]
+    pub fn begun_blocks(&self) -> BTreeSet<u32> {
+        let begun = self.events.iter().filter_map(|event| match &event.what {
+            Event::SliceStarted { slice, .. } => Some(slice.block),
+            _ => None,
+        });
+        begun.collect()
+    }
 }
 
 fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {

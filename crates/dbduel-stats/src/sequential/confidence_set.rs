@@ -8,14 +8,20 @@ use super::coins::Coins;
 use super::flip_spend::{FlipSpend, Rejection, Side};
 use super::plan::SequentialPlan;
 use super::sign_e_process::SignEProcess;
+use super::unit::{Unit, mean_effect, standard_error};
 use super::verdict::Method;
-use crate::moments::{mean, median, variance};
+use crate::moments::median;
 
 /// Effects tried when the mean itself has been rejected, before the set is called empty.
 const RESCUE_POINTS: usize = 64;
 
 /// Parts of the units whose means are tried before that.
 const RESCUE_MEANS: usize = 8;
+
+/// Effects that are tried outside of those that units show, in ranges of these. Where weights are equal every effect out there
+/// gives the same outcome, in practice, and one probe answers for all; where they differ the first of them may be accepted,
+/// since only further out all units count by nothing but their weights.
+const REACHES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 
 /// Ends are located to this fraction of the standard error of the mean.
 const END_PRECISION: f64 = 5e-3;
@@ -35,20 +41,16 @@ impl ShiftTest {
     pub(super) fn new(shift: f64, plan: &SequentialPlan) -> Self {
         ShiftTest {
             shift,
-            within_budget: FlipSpend::new(
-                plan.n_max,
-                plan.n_min,
-                plan.alpha_within_budget(),
-                plan.paths,
-            ),
+            within_budget: FlipSpend::new(plan, plan.alpha_within_budget()),
             reserve: SignEProcess::new(plan.alpha_reserve()),
         }
     }
 
     /// Adds the next unit; the rows of coins up to it must exist.
-    pub(super) fn push(&mut self, unit: f64, coins: &Coins) {
-        self.within_budget.push(unit - self.shift, coins);
-        self.reserve.push(unit - self.shift);
+    pub(super) fn push(&mut self, unit: &Unit, coins: &Coins) {
+        let shifted = unit.without(self.shift);
+        self.within_budget.push(shifted, unit.weight, coins);
+        self.reserve.push(shifted);
     }
 
     /// The first rejection by either test, and which test it was.
@@ -70,7 +72,7 @@ impl ShiftTest {
 ///
 /// `known` are tests already carried along, whose rejections bound the set from outside.
 pub(super) fn confidence_set(
-    units: &[f64],
+    units: &[Unit],
     plan: &SequentialPlan,
     coins: &Coins,
     known: &[&ShiftTest],
@@ -85,7 +87,7 @@ pub(super) fn confidence_set(
 
 /// The search for the effects that the units do not reject.
 struct Inversion<'a> {
-    units: &'a [f64],
+    units: &'a [Unit],
     plan: &'a SequentialPlan,
     coins: &'a Coins,
 }
@@ -95,14 +97,19 @@ impl Inversion<'_> {
     fn accepts(&self, shift: f64) -> bool {
         let mut test = ShiftTest::new(shift, self.plan);
         self.units.iter().all(|unit| {
-            test.push(*unit, self.coins);
+            test.push(unit, self.coins);
             test.rejection().is_none()
         })
     }
 
+    fn differences(&self) -> impl Iterator<Item = f64> {
+        self.units.iter().map(|unit| unit.difference)
+    }
+
+    /// The smallest and the largest difference.
     fn range(&self) -> (f64, f64) {
-        let smallest = self.units.iter().copied().fold(f64::INFINITY, f64::min);
-        let largest = self.units.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = self.differences().fold(f64::INFINITY, f64::min);
+        let largest = self.differences().fold(f64::NEG_INFINITY, f64::max);
         (smallest, largest)
     }
 
@@ -111,15 +118,19 @@ impl Inversion<'_> {
     fn accepted_point(&self) -> Option<f64> {
         let n = self.units.len();
         let early = (1..RESCUE_MEANS).rev().map(|part| n * part / RESCUE_MEANS);
-        let early = early.filter(|count| *count > 0);
+        let early = early.map(|count| mean_effect(&self.units[..count]));
+        let early = early.filter(|effect| effect.is_finite());
         let (smallest, largest) = self.range();
         let step = (largest - smallest) / RESCUE_POINTS as f64;
         let between = (0..=RESCUE_POINTS).map(|number| smallest + step * number as f64);
-        [mean(self.units), median(&mut self.units.to_vec())]
-            .into_iter()
-            .chain(early.map(|count| mean(&self.units[..count])))
-            .chain(between)
-            .find(|shift| self.accepts(*shift))
+        [
+            mean_effect(self.units),
+            median(&mut self.differences().collect::<Vec<_>>()),
+        ]
+        .into_iter()
+        .chain(early)
+        .chain(between)
+        .find(|shift| self.accepts(*shift))
     }
 
     /// The end of the set beyond which the data lie on the given side, by bisection between a rejected
@@ -127,14 +138,20 @@ impl Inversion<'_> {
     fn end(&self, inside: f64, side: Side, known: &[&ShiftTest]) -> f64 {
         let (smallest, largest) = self.range();
         let reach = (largest - smallest).max(1e-9 + 1e-6 * inside.abs());
-        // Far outside all units every effect gives the same outcome, in practice: one probe answers for all of them.
-        let (outermost, unbounded) = match side {
-            Side::Above => (smallest - reach, f64::NEG_INFINITY),
-            Side::Below => (largest + reach, f64::INFINITY),
+        let outside = |times: f64| match side {
+            Side::Above => smallest - times * reach,
+            Side::Below => largest + times * reach,
         };
-        if self.accepts(outermost) {
-            return unbounded;
-        }
+        let Some(outermost) = REACHES
+            .map(outside)
+            .into_iter()
+            .find(|at| !self.accepts(*at))
+        else {
+            return match side {
+                Side::Above => f64::NEG_INFINITY,
+                Side::Below => f64::INFINITY,
+            };
+        };
         let distance = |shift: f64| match side {
             Side::Above => inside - shift,
             Side::Below => shift - inside,
@@ -174,7 +191,7 @@ impl Inversion<'_> {
         if self.units.len() < 2 {
             return 0.0;
         }
-        END_PRECISION * (variance(self.units) / self.units.len() as f64).sqrt()
+        END_PRECISION * standard_error(self.units)
     }
 }
 
@@ -184,10 +201,11 @@ mod tests {
     use crate::random::RandomStream;
 
     /// The set by brute force: the outermost of 400 points that no test rejects.
-    fn hull(units: &[f64], plan: &SequentialPlan, coins: &Coins) -> (f64, f64) {
+    fn hull(units: &[Unit], plan: &SequentialPlan, coins: &Coins) -> (f64, f64) {
         let inversion = Inversion { units, plan, coins };
-        let reach = 4.0 * variance(units).sqrt();
-        let points = (0..=400).map(|step| mean(units) + reach * (f64::from(step) / 200.0 - 1.0));
+        let reach = 4.0 * standard_error(units) * (units.len() as f64).sqrt();
+        let points =
+            (0..=400).map(|step| mean_effect(units) + reach * (f64::from(step) / 200.0 - 1.0));
         let accepted: Vec<f64> = points.filter(|shift| inversion.accepts(*shift)).collect();
         (accepted[0], accepted[accepted.len() - 1])
     }
@@ -198,12 +216,13 @@ mod tests {
         for seed in 0..20 {
             let mut random = RandomStream::new(seed, 5);
             let units: Vec<f64> = (0..30).map(|_| 0.3 + random.normal()).collect();
-            let plan = SequentialPlan::new(40, 0.05, 0.0, seed);
+            let units = Unit::of_weight_one(&units);
+            let plan = SequentialPlan::new(40.0, 0.05, 0.0, seed);
             let mut coins = Coins::new(seed, plan.paths);
             coins.extend_to(units.len());
             let (low, high) = confidence_set(&units, &plan, &coins, &[]).unwrap();
             let (hull_low, hull_high) = hull(&units, &plan, &coins);
-            let standard_error = (variance(&units) / 30.0).sqrt();
+            let standard_error = standard_error(&units);
             // Earlier looks leave the border slightly ragged: isolated points outside are accepted.
             assert!(
                 (low - hull_low).abs() < 0.3 * standard_error,
@@ -238,7 +257,8 @@ mod tests {
                         .for_each(|unit| *unit -= 5.0),
                     _ => {}
                 }
-                let plan = SequentialPlan::new(20, 0.05, 0.0, n);
+                let units = Unit::of_weight_one(&units);
+                let plan = SequentialPlan::new(20.0, 0.05, 0.0, n);
                 let mut coins = Coins::new(n, plan.paths);
                 coins.extend_to(units.len());
                 let inversion = Inversion {

@@ -1,6 +1,6 @@
 //! What is fixed before the first unit is measured.
 
-use crate::error::{StatsError, bounded, not_negative, open_fraction};
+use crate::error::{MAGNITUDE_MAX, StatsError, bounded, not_negative, open_fraction};
 
 /// Share of α that is kept for extensions after the declared budget, unless the plan says otherwise.
 pub const DEFAULT_RESERVE: f64 = 0.2;
@@ -14,8 +14,8 @@ pub const DEFAULT_N_MIN: usize = 6;
 /// What is fixed before the first unit is measured. The same plan and units give the same decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SequentialPlan {
-    /// Largest number of units the budget pays for.
-    pub n_max: usize,
+    /// Weight of all units together that the budget pays for; their largest number, where all weights are 1.
+    pub weight_max: f64,
     /// Units before the first look.
     pub n_min: usize,
     /// Probability that any claim about this pair and metric is wrong, two-sided, over the whole duel.
@@ -28,16 +28,16 @@ pub struct SequentialPlan {
     pub seed: u64,
     /// Number of simulated sign paths.
     pub paths: usize,
-    /// Share of `alpha` that is kept for extensions after `n_max` units.
+    /// Share of `alpha` that is kept for extensions after `weight_max`.
     pub reserve: f64,
 }
 
 impl SequentialPlan {
     /// A plan with the default number of paths and first look.
     #[must_use]
-    pub fn new(n_max: usize, alpha: f64, margin: f64, seed: u64) -> Self {
+    pub fn new(weight_max: f64, alpha: f64, margin: f64, seed: u64) -> Self {
         SequentialPlan {
-            n_max,
+            weight_max,
             n_min: DEFAULT_N_MIN,
             alpha,
             margin,
@@ -48,16 +48,36 @@ impl SequentialPlan {
     }
 
     /// Number of units before which the budgeted test cannot reject, since all signs must agree there: the smallest n
-    /// with 2 · 2⁻ⁿ ≤ (1 − reserve) α · n / n_max. `None`: the budget is too short for any verdict within it.
+    /// with 2 · 2⁻ⁿ ≤ (1 − reserve) α · the share of the first n planned `weights` in all. `None`: the budget, or as
+    /// many weights as were given, are too short for any verdict within them.
     #[must_use]
-    pub fn first_possible_decision(&self) -> Option<usize> {
+    pub fn first_possible_decision(&self, weights: impl IntoIterator<Item = f64>) -> Option<usize> {
         if open_fraction("alpha", self.alpha_within_budget()).is_err() {
             return None;
         }
-        (self.n_min..=self.n_max).find(|n| {
-            let one_sided = 0.5_f64.powi(i32::try_from(*n).unwrap_or(i32::MAX));
-            2.0 * one_sided <= self.alpha_within_budget() * *n as f64 / self.n_max as f64
-        })
+        let mut weight = 0.0;
+        let mut two_sided = 2.0;
+        for (n, next) in (1..).zip(weights) {
+            if self.is_spent(weight) {
+                return None;
+            }
+            weight += next;
+            two_sided *= 0.5;
+            if n >= self.n_min && two_sided <= self.alpha_within_budget() * self.share(weight) {
+                return Some(n);
+            }
+        }
+        None
+    }
+
+    /// The share of the planned information that units of this weight together have.
+    pub(super) fn share(&self, weight: f64) -> f64 {
+        (weight / self.weight_max).min(1.0)
+    }
+
+    /// Whether units of this weight together are all that the budget pays for, but for rounding of their sum.
+    pub(super) fn is_spent(&self, weight: f64) -> bool {
+        weight >= self.weight_max * (1.0 - 1e-9)
     }
 
     pub(super) fn alpha_within_budget(&self) -> f64 {
@@ -75,14 +95,19 @@ impl SequentialPlan {
     pub fn check(&self) -> Result<(), StatsError> {
         open_fraction("alpha", self.alpha)?;
         open_fraction("reserve", self.reserve)?;
-        for (name, value) in [("n_max", self.n_max), ("n_min", self.n_min)] {
-            if value == 0 {
-                return Err(StatsError::Parameter {
-                    name,
-                    value: 0.0,
-                    requirement: "at least 1",
-                });
-            }
+        if self.n_min == 0 {
+            return Err(StatsError::Parameter {
+                name: "n_min",
+                value: 0.0,
+                requirement: "at least 1",
+            });
+        }
+        if !(MAGNITUDE_MAX.recip()..=MAGNITUDE_MAX).contains(&self.weight_max) {
+            return Err(StatsError::Parameter {
+                name: "weight_max",
+                value: self.weight_max,
+                requirement: "positive and finite",
+            });
         }
         not_negative("margin", self.margin)?;
         bounded("paths", self.paths)?;
@@ -104,15 +129,31 @@ mod tests {
     #[test]
     fn the_first_possible_decision_follows_from_the_coins() {
         for (n_max, first) in [
-            (5, None),
-            (6, Some(6)),
-            (17, Some(7)),
-            (40, Some(8)),
-            (92, Some(9)),
-            (204, Some(10)),
+            (5.0, None),
+            (6.0, Some(6)),
+            (17.0, Some(7)),
+            (40.0, Some(8)),
+            (92.0, Some(9)),
+            (204.0, Some(10)),
         ] {
             let plan = SequentialPlan::new(n_max, 0.05, 0.02, 1);
-            assert_eq!(plan.first_possible_decision(), first, "{n_max}");
+            let equal = std::iter::repeat(1.0);
+            assert_eq!(plan.first_possible_decision(equal), first, "{n_max}");
         }
+    }
+
+    #[test]
+    fn short_units_before_long_ones_put_the_first_decision_off() {
+        let plan = SequentialPlan::new(40.0, 0.05, 0.02, 1);
+        let first = |short: f64| {
+            let weights = std::iter::repeat_n(short, 10).chain(std::iter::repeat(1.0));
+            plan.first_possible_decision(weights)
+        };
+        // 2 · 2⁻¹⁰ ≤ 0.04 · 1.96 / 40, and 2 · 2⁻¹¹ ≤ 0.04 · 1.1 / 40, but 2 · 2⁻¹⁰ > 0.04 · 0.1 / 40.
+        assert_eq!(first(1.0), Some(8));
+        assert_eq!(first(0.196), Some(10));
+        assert_eq!(first(0.01), Some(11));
+        assert_eq!(plan.first_possible_decision([1.0; 7]), None);
+        assert_eq!(plan.first_possible_decision([6.0; 7]), Some(6));
     }
 }

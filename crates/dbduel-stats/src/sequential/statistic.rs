@@ -16,8 +16,9 @@ pub(super) const NEIGHBOURS: usize = 3;
 /// So many units say nothing about their correlation.
 const UNITS_THAT_SAY_NOTHING: f64 = 6.0;
 
-/// The weight of the product of two units that lie `lag` apart: twice Bartlett's, each being the other's neighbour.
-pub(super) fn weight(lag: usize) -> f64 {
+/// By how much the product of two units that lie `lag` apart counts: twice Bartlett's weight, each being the other's
+/// neighbour.
+pub(super) fn lag_weight(lag: usize) -> f64 {
     2.0 * (1.0 - lag as f64 / (NEIGHBOURS + 1) as f64)
 }
 
@@ -27,6 +28,32 @@ const ROUNDING_SHARE: f64 = 1e-9;
 /// Relative difference, at most, of the statistics of equal paths whose terms were added in another order.
 pub(super) const ROUNDING: f64 = 1e-6;
 
+/// Sums of the planned weights of the units up to a look. They are of the plan and not of a path, so that all paths of one
+/// duel are judged alike.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WeightSums {
+    pub(super) units: usize,
+    pub(super) sum: f64,
+    squares: f64,
+    /// Of the products of units that lie 1, 2, … apart.
+    products: [f64; NEIGHBOURS],
+    /// The weights of the last units, the latest first.
+    latest: [f64; NEIGHBOURS],
+}
+
+impl WeightSums {
+    pub(super) fn push(&mut self, weight: f64) {
+        for (product, before) in self.products.iter_mut().zip(self.latest) {
+            *product += weight * before;
+        }
+        self.latest.rotate_right(1);
+        self.latest[0] = weight;
+        self.units += 1;
+        self.sum += weight;
+        self.squares += weight * weight;
+    }
+}
+
 /// From the sum of a path, and the weighted sum of the products of its neighbours, to its statistic at one look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Statistic {
@@ -34,21 +61,21 @@ pub(super) struct Statistic {
     squares: f64,
     /// The share by which products count.
     share: f64,
-    /// What the mean of a path has in its squares and products, as a multiple of the square of the sum. The units at both
-    /// ends, which have fewer neighbours, are taken to have the same mean as the others.
+    /// What an effect that is the sum of a path over that of the weights has in its squares and products, as a multiple of
+    /// the square of the sum.
     centre: f64,
 }
 
 impl Statistic {
-    /// At a look after `units` units.
-    pub(super) fn new(units: usize, squares: f64) -> Self {
-        let n = units as f64;
-        let share = (1.0 - UNITS_THAT_SAY_NOTHING / n).max(0.0);
-        let pairs = (1..=NEIGHBOURS).map(|lag| weight(lag) * units.saturating_sub(lag) as f64);
+    /// At a look after units of these weights.
+    pub(super) fn new(weights: &WeightSums, squares: f64) -> Self {
+        let share = (1.0 - UNITS_THAT_SAY_NOTHING / weights.units as f64).max(0.0);
+        let pairs = (1..).zip(weights.products);
+        let pairs: f64 = pairs.map(|(lag, sum)| lag_weight(lag) * sum).sum();
         Statistic {
             squares,
             share,
-            centre: (1.0 + share * pairs.sum::<f64>() / n) / n,
+            centre: (weights.squares / weights.sum + share * pairs / weights.sum) / weights.sum,
         }
     }
 
@@ -69,9 +96,11 @@ mod tests {
         let squares = path.iter().map(|unit| unit * unit).sum();
         let products = (1..=NEIGHBOURS).map(|lag| {
             let pairs = path.iter().zip(path.iter().skip(lag));
-            weight(lag) * pairs.map(|(one, other)| one * other).sum::<f64>()
+            lag_weight(lag) * pairs.map(|(one, other)| one * other).sum::<f64>()
         });
-        Statistic::new(path.len(), squares).of(path.iter().sum(), products.sum())
+        let mut weights = WeightSums::default();
+        path.iter().for_each(|_| weights.push(1.0));
+        Statistic::new(&weights, squares).of(path.iter().sum(), products.sum())
     }
 
     fn normal(n: usize, seed: u64) -> Vec<f64> {
@@ -146,6 +175,8 @@ mod tests {
 
     #[test]
     fn a_path_that_was_given_up_stays_so() {
-        assert!(Statistic::new(20, 1.0).of(f64::NAN, 0.3).is_nan());
+        let mut weights = WeightSums::default();
+        weights.push(1.0);
+        assert!(Statistic::new(&weights, 1.0).of(f64::NAN, 0.3).is_nan());
     }
 }

@@ -4,7 +4,7 @@
 //! ln y = ln μ + machine + own dips. The machine is a fast and a slow first-order autoregression, a sinusoid, a linear
 //! drift, an on/off neighbour and random stalls, all shared by the contender that runs at that second; each contender has periodic
 //! dips driven by its own active time. Nothing here was fitted to a real server: it ranks methods and sets thresholds.
-//! Throughputs have no unit; a contender without noise has 1.
+//! Throughputs have no unit; a contender without noise has 1. [`FineDuel`] goes below the second.
 //!
 //! ```
 //! use dbduel_stats::compare::paired_mean;
@@ -26,9 +26,14 @@
 
 use crate::moments::as_count;
 use crate::random::RandomStream;
+use fine::FineSpeed;
 
+mod fine;
 mod noise;
 
+pub use fine::{
+    FINE_NASTY, FINE_QUIET, FINE_TYPICAL, FINE_WANDERING, FineBlock, FineDuel, FineNoise, Transient,
+};
 pub use noise::{
     Autoregressive, Dips, Interference, NASTY, Neighbour, Noise, QUIET, Stalls, TYPICAL, Wave,
 };
@@ -42,11 +47,10 @@ struct Autoregression {
 }
 
 impl Autoregression {
-    fn new(process: Autoregressive, random: &mut RandomStream) -> Self {
-        let Autoregressive {
-            correlation,
-            deviation,
-        } = process;
+    /// By steps of `step_s`; the parameters are those of whole seconds.
+    fn new(process: Autoregressive, step_s: f64, random: &mut RandomStream) -> Self {
+        let deviation = process.deviation;
+        let correlation = process.correlation.powf(step_s);
         Autoregression {
             correlation,
             innovation: deviation * (1.0 - correlation * correlation).sqrt(),
@@ -76,15 +80,15 @@ impl Stalling {
         }
     }
 
-    /// ln of what is left of the throughput in the next second.
-    fn step(&mut self, random: &mut RandomStream) -> f64 {
-        if random.uniform() < self.stalls.per_second {
+    /// ln of what is left of the throughput in the next step.
+    fn step(&mut self, step_s: f64, random: &mut RandomStream) -> f64 {
+        if random.uniform() < self.stalls.per_second * step_s {
             self.ahead_s += -self.stalls.length_s * (1.0 - random.uniform()).ln();
         }
-        let lost = self.ahead_s.min(1.0);
-        self.ahead_s -= lost;
-        if lost > 0.0 {
-            (1.0 - lost * (1.0 - self.stalls.left)).ln()
+        let lost_s = self.ahead_s.min(step_s);
+        self.ahead_s -= lost_s;
+        if lost_s > 0.0 {
+            (1.0 - lost_s / step_s * (1.0 - self.stalls.left)).ln()
         } else {
             0.0
         }
@@ -99,6 +103,7 @@ pub fn autoregressive_series(correlation: f64, n: usize, random: &mut RandomStre
             correlation,
             deviation: 1.0,
         },
+        1.0,
         random,
     );
     (0..n).map(|_| process.step(random)).collect()
@@ -115,17 +120,27 @@ pub struct Machine {
     wave_phase: f64,
     neighbour_on: bool,
     stalling: Stalling,
-    second: usize,
+    steps: usize,
+    step_s: f64,
+    /// ln of the level in the last step.
+    level: f64,
+    /// What is quicker than the noise, where steps are shorter than seconds.
+    fine: Option<FineSpeed>,
     interference: Option<Interference>,
 }
 
 impl Machine {
-    /// A machine at its first second; one seed is one machine.
+    /// A machine at its first second, in steps of a second; one seed is one machine.
     #[must_use]
     pub fn new(noise: Noise, seed: u64) -> Self {
+        Machine::in_steps(noise, 1.0, seed)
+    }
+
+    /// The machine in steps of `step_s`.
+    fn in_steps(noise: Noise, step_s: f64, seed: u64) -> Self {
         let mut random = RandomStream::new(seed, 1000);
-        let fast = Autoregression::new(noise.fast, &mut random);
-        let slow = Autoregression::new(noise.slow, &mut random);
+        let fast = Autoregression::new(noise.fast, step_s, &mut random);
+        let slow = Autoregression::new(noise.slow, step_s, &mut random);
         let wave_phase = std::f64::consts::TAU * random.uniform();
         let neighbour_on = noise
             .neighbour
@@ -138,7 +153,10 @@ impl Machine {
             wave_phase,
             neighbour_on,
             stalling: Stalling::new(noise.stalls),
-            second: 0,
+            steps: 0,
+            step_s,
+            level: 0.0,
+            fine: None,
             interference: None,
         }
     }
@@ -152,16 +170,16 @@ impl Machine {
         }
     }
 
-    /// Seconds that have passed.
+    /// Whole seconds that have passed.
     #[must_use]
     pub fn second(&self) -> usize {
-        self.second
+        as_count(self.steps as f64 * self.step_s)
     }
 
-    /// ln of the machine's level in the next second.
+    /// ln of the machine's level in the next step.
     pub fn step(&mut self) -> f64 {
-        let t = self.second as f64;
-        self.second += 1;
+        let t = self.steps as f64 * self.step_s;
+        self.steps += 1;
         let noise = self.noise;
         let mut level = self.fast.step(&mut self.random) + self.slow.step(&mut self.random);
         let Wave {
@@ -178,21 +196,25 @@ impl Machine {
             } else {
                 1.0 / neighbour.off_s
             };
-            if self.random.uniform() < leave {
+            if self.random.uniform() < leave * self.step_s {
                 self.neighbour_on = !self.neighbour_on;
             }
             if self.neighbour_on {
                 level += (1.0 - neighbour.depth).ln();
             }
         }
-        level += self.stalling.step(&mut self.random);
+        level += self.stalling.step(self.step_s, &mut self.random);
         if let Some(interference) = self.interference
-            && (self.second + interference.phase_s)
+            && (self.second() + interference.phase_s)
                 .checked_rem(interference.period_s)
                 .is_some_and(|at| at < interference.length_s)
         {
             level += (1.0 - interference.depth).ln();
         }
+        if let Some(fine) = &mut self.fine {
+            level += fine.step(&mut self.random);
+        }
+        self.level = level;
         level
     }
 }
@@ -227,16 +249,16 @@ impl Contender {
         }
     }
 
-    /// Throughput of the contender in the machine's next second.
+    /// Throughput of the contender in the machine's next step.
     pub fn step(&mut self, machine: &mut Machine) -> f64 {
         let mut level = self.log_level + machine.step();
         if self.active % self.dips.period_s < self.dips.length_s {
             level += (1.0 - self.dips.depth).ln();
         }
         if let Some(stalling) = &mut self.own_stalls {
-            level += stalling.step(&mut machine.random);
+            level += stalling.step(machine.step_s, &mut machine.random);
         }
-        self.active += 1.0;
+        self.active += machine.step_s;
         level.exp()
     }
 

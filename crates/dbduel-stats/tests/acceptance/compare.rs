@@ -4,7 +4,7 @@ use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_we
 use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences, paired_mean};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::random::RandomStream;
-use dbduel_stats::sequential::{Decider, SequentialPlan};
+use dbduel_stats::sequential::{Decider, SequentialPlan, Unit};
 use dbduel_stats::simulate::{
     Contender, DEFAULT_DESIGN, Design, Interference, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL,
     mirrored_blocks, mirrored_duel, two_contenders,
@@ -118,9 +118,9 @@ fn four_equal_contenders_yield_no_claim() {
                 let units = block_differences(&blocks, 4, *baseline)
                     .unwrap()
                     .swap_remove(*contender);
-                let plan = SequentialPlan::new(40, 0.05 / 6.0, 0.0, *seed);
+                let plan = SequentialPlan::new(40.0, 0.05 / 6.0, 0.0, *seed);
                 let mut decider = Decider::new(plan).unwrap();
-                units.iter().any(|unit| {
+                Unit::of_weight_one(&units).iter().any(|unit| {
                     decider.push(*unit).unwrap();
                     decider.has_verdict()
                 })
@@ -174,14 +174,15 @@ fn the_guard_is_as_long_as_the_transient_after_a_switch() {
                             .collect()
                     })
                     .collect();
-                guard_length(&slices, 0).unwrap()
+                guard_length(&slices, 0.02).unwrap()
             })
             .collect();
         lengths.sort_unstable();
         lengths[20]
     };
     assert!(median(0.0) <= 2, "{}", median(0.0));
-    assert!((3..=6).contains(&median(1.0)), "{}", median(1.0));
+    // Throughput lacks 50, 18, 7 and 2 % in the first seconds; less than 7 % is lost in the scatter of 48 slices.
+    assert!((2..=4).contains(&median(1.0)), "{}", median(1.0));
 }
 
 /// Control: what the field does with the same time. The drift between two runs is not visible inside

@@ -11,7 +11,7 @@ use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, quantile_estimate};
 use dbduel_stats::random::RandomStream;
-use dbduel_stats::sequential::{Decider, SequentialPlan, flip_spend};
+use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, flip_spend};
 use dbduel_stats::simulate::{
     Autoregressive, DEFAULT_DESIGN, Dips, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL, Wave,
     mirrored_duel, mirrored_seconds, two_contenders,
@@ -106,17 +106,21 @@ pub fn of_ratio(noise: Noise, blocks: usize, duels: u64) -> OfRatio {
         let from_truth: Vec<f64> = units.iter().map(|unit| unit - truth).collect();
         // The interval is what the tests have not rejected, so it holds the truth unless they reject it.
         let is_held_after = |looks: usize| {
-            let plan = SequentialPlan::new(blocks, ALPHA, 0.0, seed);
+            let plan = SequentialPlan::new(blocks as f64, ALPHA, 0.0, seed);
             !feed(&from_truth[..looks], plan).has_verdict()
         };
-        let stop = feed(&units, SequentialPlan::new(blocks, ALPHA, MARGIN, seed)).n();
+        let stop = feed(
+            &units,
+            SequentialPlan::new(blocks as f64, ALPHA, MARGIN, seed),
+        )
+        .n();
         found.at_every_look.count(is_held_after(blocks));
         found.at_the_stop.count(is_held_after(stop));
         let once = SequentialPlan {
             n_min: blocks,
-            ..SequentialPlan::new(blocks, ALPHA, 0.0, seed)
+            ..SequentialPlan::new(blocks as f64, ALPHA, 0.0, seed)
         };
-        let rejection = flip_spend(&from_truth, &once).unwrap();
+        let rejection = flip_spend(&Unit::of_weight_one(&from_truth), &once).unwrap();
         found.sign_flip_once.count(rejection.is_none());
     }
     [found.mean_once, found.student_once] = of_mean(noise, blocks, ALPHA, duels);
@@ -136,11 +140,11 @@ pub fn of_mean(noise: Noise, blocks: usize, alpha: f64, duels: u64) -> [Coverage
     found
 }
 
-/// Looks after every unit and stops at the first verdict, as a duel does.
-pub fn feed(units: &[f64], plan: SequentialPlan) -> Decider {
+/// Looks after every unit, of weight 1, and stops at the first verdict, as a duel does.
+pub fn feed(differences: &[f64], plan: SequentialPlan) -> Decider {
     let mut decider = Decider::new(plan).unwrap();
-    for unit in units {
-        decider.push(*unit).unwrap();
+    for unit in Unit::of_weight_one(differences) {
+        decider.push(unit).unwrap();
         if decider.has_verdict() {
             break;
         }

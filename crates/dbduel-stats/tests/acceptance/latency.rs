@@ -4,7 +4,7 @@
 use crate::queue::{Latencies, Stalls, draw_stalls, serve};
 use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
 use dbduel_stats::random::RandomStream;
-use dbduel_stats::sequential::{SequentialPlan, Side, flip_spend};
+use dbduel_stats::sequential::{SequentialPlan, Side, Unit, flip_spend};
 use dbduel_stats::simulate::autoregressive_series;
 
 const BLOCKS: usize = 12;
@@ -58,7 +58,7 @@ fn differences(slices: &[(usize, Latencies)], q: f64) -> Vec<f64> {
 }
 
 fn plan(seed: u64) -> SequentialPlan {
-    SequentialPlan::new(BLOCKS, 0.05, 0.0, seed)
+    SequentialPlan::new(BLOCKS as f64, 0.05, 0.0, seed)
 }
 
 #[test]
@@ -70,7 +70,11 @@ fn equal_contenders_are_rarely_told_apart_at_any_quantile() {
         let slices = duel(1.0, seed);
         for (count, q) in by_slice.iter_mut().zip(quantiles) {
             let differences = differences(&slices, q);
-            *count += usize::from(flip_spend(&differences, &plan(seed)).unwrap().is_some());
+            *count += usize::from(
+                flip_spend(&Unit::of_weight_one(&differences), &plan(seed))
+                    .unwrap()
+                    .is_some(),
+            );
         }
         by_independence += usize::from(independent_z(&slices, 0.99).abs() > 1.96);
     }
@@ -100,7 +104,7 @@ fn a_slower_service_shows_in_the_median() {
     let found = (0..40)
         .filter(|seed| {
             let differences = differences(&duel(1.10, *seed), 0.5);
-            let rejection = flip_spend(&differences, &plan(*seed)).unwrap();
+            let rejection = flip_spend(&Unit::of_weight_one(&differences), &plan(*seed)).unwrap();
             rejection.is_some_and(|rejection| rejection.side == Side::Above)
         })
         .count();

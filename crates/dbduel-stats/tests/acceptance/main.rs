@@ -22,4 +22,8 @@ mod robustness;
 mod scaling;
 mod sequential;
 mod series;
+mod short_duels;
+mod short_slices;
+mod slices;
 mod steady;
+mod weights;

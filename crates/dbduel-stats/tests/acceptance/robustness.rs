@@ -15,7 +15,7 @@ use dbduel_stats::proportion::proportion;
 use dbduel_stats::quantile::{BatchCount, quantile_estimate, requests_per_slice};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::scaling::{Scaling, fit_scaling};
-use dbduel_stats::sequential::{SequentialPlan, decide, flip_spend, sign_e_process};
+use dbduel_stats::sequential::{SequentialPlan, Unit, decide, flip_spend, sign_e_process};
 use dbduel_stats::stalls::{
     StallCount, compare_stalls, count_stalls, unseen_cost_bound, unseen_rate_bound,
 };
@@ -121,9 +121,10 @@ fn duels_of_anything_are_decided_or_refused() {
     for_all_series(|series, wild, alpha, seed| {
         let plan = SequentialPlan {
             paths: 499,
-            ..SequentialPlan::new(20, 0.05, 0.02, seed)
+            ..SequentialPlan::new(20.0, 0.05, 0.02, seed)
         };
-        if let Ok(decision) = decide(series, &plan) {
+        let units = Unit::of_weight_one(series);
+        if let Ok(decision) = decide(&units, &plan) {
             assert!(decision.estimate.is_finite());
             let set = decision.interval;
             assert!(
@@ -131,7 +132,20 @@ fn duels_of_anything_are_decided_or_refused() {
                 "{series:?} {decision:?}"
             );
         }
-        let tests = [flip_spend(series, &plan), sign_e_process(series, alpha)];
+        // Weights of every size.
+        let weighted: Vec<Unit> = (0..)
+            .zip(series)
+            .map(|(place, value)| Unit::new(*value, [1.0, 1e-100, 1e90, 0.3][place % 4]))
+            .collect();
+        if let Ok(decision) = decide(&weighted, &plan) {
+            assert!(decision.estimate.is_finite(), "{series:?} {decision:?}");
+            let set = decision.interval;
+            assert!(
+                set.is_none_or(|set| set.low <= set.high),
+                "{series:?} {decision:?}"
+            );
+        }
+        let tests = [flip_spend(&units, &plan), sign_e_process(&units, alpha)];
         for rejection in tests.into_iter().flatten().flatten() {
             assert!((1..=series.len()).contains(&rejection.at));
         }
@@ -146,9 +160,17 @@ fn duels_of_anything_are_decided_or_refused() {
 
 #[test]
 fn plans_that_cannot_be_are_refused_at_once() {
-    let good = SequentialPlan::new(20, 0.05, 0.02, 1);
+    let good = SequentialPlan::new(20.0, 0.05, 0.02, 1);
+    let units = [Unit::new(0.1, 1.0); 10];
     for plan in [
-        SequentialPlan { n_max: 0, ..good },
+        SequentialPlan {
+            weight_max: 0.0,
+            ..good
+        },
+        SequentialPlan {
+            weight_max: f64::NAN,
+            ..good
+        },
         SequentialPlan { n_min: 0, ..good },
         SequentialPlan { paths: 3, ..good },
         SequentialPlan {
@@ -157,7 +179,7 @@ fn plans_that_cannot_be_are_refused_at_once() {
         },
         SequentialPlan {
             alpha: f64::NAN,
-            n_max: usize::MAX,
+            weight_max: 1e100,
             ..good
         },
         SequentialPlan { alpha: 1.5, ..good },
@@ -175,14 +197,16 @@ fn plans_that_cannot_be_are_refused_at_once() {
         },
     ] {
         assert!(matches!(plan.check(), Err(StatsError::Parameter { .. })));
-        assert!(decide(&[0.1; 10], &plan).is_err());
-        let _ = plan.first_possible_decision();
+        assert!(decide(&units, &plan).is_err());
+        let _ = plan.first_possible_decision(std::iter::repeat(1.0));
     }
     let endless = SequentialPlan {
-        n_max: usize::MAX,
+        weight_max: 1e100,
         ..good
     };
-    assert!(decide(&[0.1; 10], &endless).is_ok() && endless.first_possible_decision().is_some());
+    assert!(decide(&units, &endless).is_ok());
+    let first = endless.first_possible_decision(std::iter::repeat(1.0));
+    assert!(first.is_some());
     let patient = HistoryRule {
         permutations: usize::MAX,
         ..HistoryRule::offline(0.0, 1)
@@ -240,7 +264,7 @@ fn curves_through_anything_are_stated_or_refused() {
         let alpha = ALPHAS[random.below(ALPHAS.len())];
         let count = random.below(6);
         let many = junk_series(count, seed % 4 == 0, random);
-        let _ = guard_length(&many, 2);
+        let _ = guard_length(&many, 0.05);
         if let Ok(spread) = restart_spread(&many) {
             assert!(spread.between >= 0.0 && spread.within >= 0.0);
         }

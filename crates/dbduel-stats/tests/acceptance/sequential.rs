@@ -4,7 +4,7 @@ use crate::coverage::feed;
 use dbduel_stats::compare::{minimum_detectable_effect, paired_mean};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
-    Decision, SequentialPlan, Side, Verdict, decide, flip_spend, sign_e_process,
+    Decision, SequentialPlan, Side, Unit, Verdict, decide, flip_spend, sign_e_process,
 };
 use dbduel_stats::simulate::{
     DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL, autoregressive_series,
@@ -14,7 +14,7 @@ use dbduel_stats::simulate::{
 const BUDGET: usize = 56;
 
 fn plan(seed: u64, margin: f64) -> SequentialPlan {
-    SequentialPlan::new(BUDGET, 0.05, margin, seed)
+    SequentialPlan::new(BUDGET as f64, 0.05, margin, seed)
 }
 
 fn run(units: &[f64], plan: SequentialPlan) -> Decision {
@@ -79,7 +79,7 @@ fn a_ratio_that_wanders_is_taken_for_a_difference_more_often_than_promised() {
         autoregressive_series(0.3, BUDGET, &mut random)
     };
     let wrong = |seed: &u64| {
-        let found = flip_spend(&wandering(*seed), &plan(*seed, 0.0));
+        let found = flip_spend(&Unit::of_weight_one(&wandering(*seed)), &plan(*seed, 0.0));
         found.unwrap().is_some()
     };
     let wrong = (0..1000).filter(wrong).count();
@@ -92,7 +92,11 @@ fn the_detectable_effect_is_found_four_times_out_of_five() {
     const DUELS: u64 = 500;
     let found = |alpha: f64, n: usize, units: &dyn Fn(u64) -> Vec<f64>| {
         let is_found = |seed: &u64| {
-            feed(&units(*seed), SequentialPlan::new(n, alpha, 0.0, *seed)).has_verdict()
+            feed(
+                &units(*seed),
+                SequentialPlan::new(n as f64, alpha, 0.0, *seed),
+            )
+            .has_verdict()
         };
         100.0 * (0..DUELS).filter(is_found).count() as f64 / DUELS as f64
     };
@@ -152,7 +156,9 @@ fn the_whole_of_alpha_may_go_to_the_sign_flip_test() {
         .filter(|seed| {
             let mut random = RandomStream::new(*seed, 6);
             let units: Vec<f64> = (0..BUDGET).map(|_| random.normal()).collect();
-            flip_spend(&units, &plan(*seed, 0.0)).unwrap().is_some()
+            flip_spend(&Unit::of_weight_one(&units), &plan(*seed, 0.0))
+                .unwrap()
+                .is_some()
         })
         .count();
     // Also a lower bound: a test that never rejects would pass any other.
@@ -165,7 +171,9 @@ fn the_reserve_keeps_one_percent_for_ever() {
         .filter(|seed| {
             let mut random = RandomStream::new(*seed, 7);
             let units: Vec<f64> = (0..500).map(|_| random.normal()).collect();
-            sign_e_process(&units, 0.01).unwrap().is_some()
+            sign_e_process(&Unit::of_weight_one(&units), 0.01)
+                .unwrap()
+                .is_some()
         })
         .count();
     assert!(rejected <= 21, "{rejected}");
@@ -176,7 +184,7 @@ fn duels_that_go_on_five_times_as_long_while_undecided_keep_the_promise() {
     let wrong = (0..1000).filter(|seed| {
         let mut random = RandomStream::new(*seed, 8);
         let units: Vec<f64> = (0..100).map(|_| random.normal()).collect();
-        let planned = SequentialPlan::new(20, 0.05, 0.0, *seed);
+        let planned = SequentialPlan::new(20.0, 0.05, 0.0, *seed);
         feed(&units, planned).has_verdict()
     });
     let wrong = wrong.count();
@@ -270,7 +278,7 @@ fn a_stop_by_the_loop_and_a_replay_of_the_record_agree() {
         let units = mirrored_duel(TYPICAL, DEFAULT_DESIGN, BUDGET, 0.03, seed);
         let stopped = run(&units, plan(seed, 0.02));
         assert_eq!(
-            decide(&units[..stopped.n], &plan(seed, 0.02)).unwrap(),
+            decide(&Unit::of_weight_one(&units[..stopped.n]), &plan(seed, 0.02)).unwrap(),
             stopped
         );
     }
@@ -314,7 +322,7 @@ fn slices_starved_at_random_do_not_raise_the_error_rate() {
         for budget in [12, BUDGET] {
             let wrong = |seed: &u64| {
                 let units = starved(budget, [prone; 2], length, *seed);
-                let plan = SequentialPlan::new(budget, 0.05, 0.0, *seed);
+                let plan = SequentialPlan::new(budget as f64, 0.05, 0.0, *seed);
                 feed(&units, plan).has_verdict()
             };
             let wrong = (0..1000).filter(wrong).count();
@@ -349,7 +357,7 @@ fn rare_stalls_of_one_side_are_not_priced_by_an_early_verdict() {
         let [one, other] = two_contenders(&TYPICAL, gain, &mut machine);
         let mut contenders = [one, other.with_stalls(stalls)];
         let units = mirrored_blocks(&mut machine, &mut contenders, DEFAULT_DESIGN, BUDGET);
-        let rejection = flip_spend(&units, &plan(*seed, 0.0)).unwrap();
+        let rejection = flip_spend(&Unit::of_weight_one(&units), &plan(*seed, 0.0)).unwrap();
         rejection.is_some_and(|rejection| rejection.side == Side::Above)
     };
     let wrong = (0..1000).filter(is_called_faster).count();

@@ -392,9 +392,7 @@ fn ends_rows(first: u8, length: usize, deprecate_eof: bool) -> bool {
 fn is_row(start: Start, format: RowFormat, deprecate_eof: bool) -> bool {
     match format {
         RowFormat::Binary => start.first == 0,
-        RowFormat::Text => {
-            start.first != 0xFF && !ends_rows(start.first, start.frame_length, deprecate_eof)
-        }
+        _ => start.first != 0xFF && !ends_rows(start.first, start.frame_length, deprecate_eof),
     }
 }
 

@@ -12,6 +12,10 @@ pub enum RowFormat {
     Text,
     /// Reply to an execution of a prepared statement: values in binary form.
     Binary,
+    /// PostgreSQL's reply to a text query: every value is a string.
+    PostgresText,
+    /// PostgreSQL's reply to an execution: numbers in binary form.
+    PostgresBinary,
 }
 
 /// One row, still encoded.
@@ -63,6 +67,16 @@ impl<'a> Row<'a> {
                 Some((head, rest)) => (&head[1..], false, Cursor::new("row", rest)),
                 None => (&[][..], true, cursor),
             },
+            RowFormat::PostgresText | RowFormat::PostgresBinary => {
+                match self.payload.split_first_chunk::<2>() {
+                    Some((&count, rest))
+                        if usize::from(u16::from_be_bytes(count)) == self.len() =>
+                    {
+                        (&[][..], false, Cursor::new("row", rest))
+                    }
+                    _ => (&[][..], true, cursor),
+                }
+            }
         };
         Values {
             cursor,
@@ -122,6 +136,27 @@ impl<'a> Values<'a> {
                     Ok(Value::Null)
                 } else {
                     Value::read(&mut self.cursor, kind)
+                }
+            }
+            RowFormat::PostgresText | RowFormat::PostgresBinary => {
+                if self.broken {
+                    return Err(self.cursor.wrong("has not as many values as columns"));
+                }
+                let length = i32::from_be_bytes(self.cursor.array()?);
+                if length == -1 {
+                    return Ok(Value::Null);
+                }
+                // No length below zero fits the row.
+                let bytes = self
+                    .cursor
+                    .bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
+                match self.format {
+                    RowFormat::PostgresBinary => {
+                        Value::from_big_endian(bytes, kind).ok_or_else(|| {
+                            self.cursor.wrong("a number has the length of another type")
+                        })
+                    }
+                    _ => Ok(Value::Bytes(bytes)),
                 }
             }
         }

@@ -126,6 +126,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
         level,
         label: plan.levels[level].label(),
         load: plan.levels[level].clone(),
+        turns: plan.turns.get(&level).cloned(),
         blocks_complete: decision.blocks_complete,
         blocks_incomplete: blocks.incomplete.len() as u32,
         contenders: (0..plan.contenders.len())

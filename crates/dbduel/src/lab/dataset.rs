@@ -211,7 +211,7 @@ pub fn tables(
     connection: &mut Connection,
 ) -> Result<Vec<String>> {
     if workload.own_data().is_none() {
-        let tables = workload.tables(&plan.workload.parameters);
+        let tables = workload.tables(connection.dialect(), &plan.workload.parameters);
         return Ok(tables.into_iter().map(|table| table.name).collect());
     }
     let present = connection.query("SHOW TABLES")?;
@@ -294,6 +294,7 @@ pub fn fill(
     let report = watched(plan, resident, progress, &what, |place, watch| {
         let loaders = workload.loaders(&parameters).unwrap_or(CONNECTIONS);
         let place = Place {
+            dialect: dbduel_load::driver::Dialect::MySql,
             connections: loaders,
             ..*place
         };
@@ -357,6 +358,7 @@ fn watched<T: Send>(
 ) -> Result<T> {
     let (address, credentials) = resident.endpoint()?;
     let place = Place {
+        dialect: dbduel_load::driver::Dialect::MySql,
         address: &address,
         credentials: &credentials,
         // As the load that contests drive.

@@ -1,5 +1,7 @@
 //! The method, with the run's own numbers.
 
+use dbduel_stats::sequential::unit_length_s;
+
 use crate::judge::Summary;
 use crate::judge::summary::{CellCourse, How, Scope};
 
@@ -21,11 +23,8 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             "Order",
             format!(
                 "All contenders ran at the same time and took turns. A mirrored block is a random permutation of them and \
-                 its reverse, one slice of about {} each (drawn within ±{} per block); the first {} after a switch do not \
-                 count. A disturbance of the machine affects all of a block alike.",
-                words::duration(schedule.slice_s),
-                words::share(schedule.jitter),
-                words::duration(schedule.guard_s)
+                 its reverse, {}. A disturbance of the machine affects all of a block alike.",
+                slices(summary)
             ),
         ),
         (
@@ -41,11 +40,14 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             format!(
                 "Sign-flip randomisation test with {} simulated paths; the random order of the blocks is its only \
                  assumption about chance. Statistic: the squared sum of a path over the variance of such sums, with products \
-                 of blocks up to three apart. The error probability is spent over {} blocks per level; {} of it is reserved \
+                 of blocks up to three apart. The error probability is spent over {} per level; {} of it is reserved \
                  for later blocks. Faster or slower: the interval excludes 1. Equivalent: it lies within ±{}. Otherwise \
                  undecided.",
                 words::count(u64::from(rule.paths)),
-                rule.blocks_max,
+                match schedule.pilot {
+                    None => words::things(u64::from(rule.blocks_max), "block"),
+                    Some(_) => "the planned blocks, in proportion to their turns,".to_owned(),
+                },
                 words::share(rule.reserve),
                 words::share(rule.horizon)
             ),
@@ -108,15 +110,51 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
                  slower than the run. Gaps between slices, such as restarts and other load levels, are ignored. Slow drift \
                  is common to all contenders: compare them by their ratio, not by overlap of intervals.",
                 words::share(rule.confidence),
-                words::duration(memory_s(contenders.len(), schedule.slice_s, schedule.guard_s))
+                words::duration(memory_s(summary))
             ),
         ),
     ]
 }
 
+/// The slices of a block, as a fragment of a sentence.
+fn slices(summary: &Summary) -> String {
+    let schedule = &summary.schedule;
+    if schedule.pilot.is_some() {
+        let lengths = summary.duels.iter().filter_map(|duel| {
+            let turns = duel.turns.as_ref()?;
+            Some(format!(
+                "{} with a guard of {} at {}",
+                words::duration(turns.turn_s),
+                words::duration(turns.guard_s),
+                duel.label
+            ))
+        });
+        let lengths: Vec<String> = lengths.collect();
+        return format!(
+            "in turns: its order is repeated until the block lasts long enough, later ones longer, and it weighs as much. A pilot chose the length of turns and guards for each \
+             level, from each contender by itself: {} (drawn within ±{} per block)",
+            match lengths.is_empty() {
+                true => "none so far".to_owned(),
+                false => lengths.join("; "),
+            },
+            words::share(schedule.jitter)
+        );
+    }
+    format!(
+        "one slice of about {} each (drawn within ±{} per block); the first {} after a switch do not count",
+        words::duration(schedule.slice_s),
+        words::share(schedule.jitter),
+        words::duration(schedule.guard_s)
+    )
+}
+
 /// Duration of the four blocks within which drift decays, when one load level runs alone, seconds.
-fn memory_s(contenders: usize, slice_s: f64, guard_s: f64) -> f64 {
-    8.0 * contenders as f64 * (slice_s + guard_s)
+fn memory_s(summary: &Summary) -> f64 {
+    let schedule = &summary.schedule;
+    match schedule.pilot {
+        Some(_) => 4.0 * unit_length_s(0.0),
+        None => 8.0 * summary.contenders.len() as f64 * (schedule.slice_s + schedule.guard_s),
+    }
 }
 
 fn of_each_level(levels: usize) -> String {

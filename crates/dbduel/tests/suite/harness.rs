@@ -10,6 +10,7 @@ use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 
 use super::finished;
 use super::lab::are_there;
+use super::on_postgresql::cluster;
 use super::on_server::server::{self, Server};
 
 thread_local! {
@@ -96,6 +97,7 @@ pub fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(THREADS);
     let conclusion: Conclusion = libtest_mimic::run(&arguments, trials_in_order());
     server::stop_all();
+    cluster::stop();
     finished::remove_all();
     print_long();
     conclusion.exit_code()

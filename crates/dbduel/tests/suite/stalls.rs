@@ -72,7 +72,7 @@ fn a_load_process_that_was_stopped_says_for_how_long() {
     let least_s = STOPPED.as_secs_f64() - 0.05;
     assert!(slice.stalled_s >= least_s, "{}", slice.stalled_s);
     assert!(slice.stalled_s < slice.measured_s, "{}", slice.stalled_s);
-    assert!(slice.classes[0].ok > 0);
+    assert!(slice.classes[0].counts.ok > 0);
 }
 
 /// The load processes that this contest has started.

@@ -1,7 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
 use dbduel_wire::server::{Act, Answer, append_greeting};
@@ -9,7 +9,7 @@ use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 
 use super::*;
 use crate::bridge::bulk_insert::BulkInsert;
-use crate::driver::{Credentials, Tls, TlsMode};
+use crate::driver::{Credentials, Dialect, Tls, TlsMode};
 use crate::mock_server::{MockServer, Role};
 use crate::run::{Counts, IgnoredErrors, IntervalStats, Limits};
 use crate::workloads::{Workload, find, parameters};
@@ -31,6 +31,7 @@ impl Bench {
 
     fn run_of(&self, workload: &'static dyn Workload, clients: u32) -> WorkloadRun {
         WorkloadRun {
+            dialect: Dialect::MySql,
             workload,
             parameters: parameters::resolve(workload, &Parameters::new()).unwrap(),
             addresses: vec![self.server.address()],

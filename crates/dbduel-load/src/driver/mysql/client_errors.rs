@@ -4,24 +4,24 @@ use std::io::ErrorKind;
 
 use dbduel_wire::LoginError;
 
-use super::super::socket::UnknownHost;
-use super::{ErrorClass, LostError, ServerError};
 use crate::address::Address;
+use crate::driver::socket::UnknownHost;
+use crate::driver::{ErrorClass, LostError, ServerError};
 
 /// `CR_SERVER_GONE_ERROR`.
-const SERVER_GONE: u16 = 2006;
+const SERVER_GONE: u32 = 2006;
 /// `CR_SERVER_LOST`.
-const SERVER_LOST: u16 = 2013;
+const SERVER_LOST: u32 = 2013;
 /// `CR_CONNECTION_ERROR`.
-const NO_SOCKET: u16 = 2002;
+const NO_SOCKET: u32 = 2002;
 /// `CR_CONN_HOST_ERROR`.
-const NO_HOST: u16 = 2003;
+const NO_HOST: u32 = 2003;
 /// `CR_UNKNOWN_HOST`.
-const UNKNOWN_HOST: u16 = 2005;
+const UNKNOWN_HOST: u32 = 2005;
 /// `CR_SSL_CONNECTION_ERROR`: whatever stands in the way of TLS, a connection that breaks in its handshake too.
-const NO_TLS: u16 = 2026;
+const NO_TLS: u32 = 2026;
 /// `CR_MALFORMED_PACKET`.
-const MALFORMED: u16 = 2027;
+const MALFORMED: u32 = 2027;
 
 /// The number and text that libmysqlclient would give to a connection that broke.
 pub(crate) fn lost_error(lost: &LostError) -> ServerError {
@@ -77,7 +77,7 @@ pub(crate) fn connect_error(address: &Address, lost: &LostError) -> ServerError 
     of_client(code, message)
 }
 
-fn of_client(code: u16, message: String) -> ServerError {
+fn of_client(code: u32, message: String) -> ServerError {
     ServerError {
         class: ErrorClass::Other,
         code,

@@ -3,7 +3,7 @@
 use dbduel_wire::{CommandError, LoginError, WireError};
 
 use super::super::tls::HandshakeError;
-use super::{ErrorClass, LostError, ServerError, StatementError};
+use crate::driver::{ErrorClass, LostError, ServerError, StatementError};
 
 /// SQLSTATE class of errors after which the transaction is rolled back and may be tried again. Deadlocks (1213) are in it, so
 /// are the snapshot conflicts of MyRocks and the certification failures of Galera and group replication.
@@ -38,7 +38,7 @@ impl From<dbduel_wire::ServerError> for ServerError {
     fn from(error: dbduel_wire::ServerError) -> Self {
         ServerError {
             class: class(error.code, error.sqlstate()),
-            code: error.code,
+            code: u32::from(error.code),
             sqlstate: error.sqlstate,
             message: error.message,
         }

@@ -1,8 +1,6 @@
 //! Servers that offer TLS and do not keep to it.
 
 use std::io::{Read as _, Write};
-use std::net::TcpListener;
-use std::thread;
 
 use dbduel_wire::server::append_greeting;
 use dbduel_wire::{Capabilities, Greeting, Status};
@@ -11,12 +9,7 @@ use super::*;
 
 /// What is said of a server that offers TLS and then answers `words` to whoever takes it up.
 fn handshake_with(words: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
-    let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (address, server) = server(move |mut stream| {
         let mut greeting = Vec::new();
         append_greeting(
             &mut greeting,

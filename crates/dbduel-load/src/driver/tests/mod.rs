@@ -3,15 +3,23 @@
 mod handshake;
 
 use std::io::{self, Read as _, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dbduel_wire::server::{NullServer, Shape};
 
 use super::*;
 use crate::address::Address;
+
+/// A server that deals with one client in this way: its address, and the thread that it ends on.
+fn server(deal: impl FnOnce(TcpStream) + Send + 'static) -> (Address, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || deal(listener.accept().unwrap().0));
+    (address.parse().unwrap(), server)
+}
 
 #[test]
 fn nobody_listening_is_an_error_that_names_the_address() {
@@ -54,12 +62,7 @@ fn a_server_that_stays_silent_is_given_up_at_the_deadline() {
 
 #[test]
 fn a_server_that_drips_bytes_is_given_up_at_the_deadline() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
-    let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (address, server) = server(|mut stream| {
         // A greeting of 200 bytes that would take ten seconds.
         let greeting = [&[196, 0, 0, 0, 10][..], &[b'x'; 195]].concat();
         for byte in greeting {
@@ -83,12 +86,7 @@ fn a_server_that_drips_bytes_is_given_up_at_the_deadline() {
 
 #[test]
 fn bytes_that_trail_the_login_are_refused() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
-    let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (address, server) = server(|mut stream| {
         let mut out = Vec::new();
         let mut server = NullServer::begin(1, &mut out);
         stream.write_all(&out).unwrap();
@@ -115,12 +113,7 @@ fn bytes_that_trail_the_login_are_refused() {
 
 #[test]
 fn something_else_than_a_database_is_recognised() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
-    let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (address, server) = server(|mut stream| {
         stream
             .write_all(b"SSH-2.0-OpenSSH_9.9 and more words of that kind\r\n")
             .unwrap();

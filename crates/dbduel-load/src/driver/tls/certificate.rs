@@ -22,58 +22,24 @@ pub(super) fn is_authoritys(error: &OtherError) -> bool {
     cause == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Accepts any certificate: servers make their own at first start, and encryption alone was asked for.
+/// Looks at certificates as far as was asked for.
 #[derive(Debug)]
-pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    // A certificate that anyone may have made proves nothing by its signatures either, and some servers make
-    // certificates in an old form that the library would not read.
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+pub(super) enum Verifier {
+    /// Accepts any: servers make their own at first start, and encryption alone was asked for. A certificate that anyone may
+    /// have made proves nothing by its signatures either, and some servers make certificates in an old form that the library
+    /// would not read.
+    Any(Arc<CryptoProvider>),
+    /// Checks the chain, and the name if that is asked for: servers' own certificates bear no host's name.
+    Signed {
+        chain: Arc<WebPkiServerVerifier>,
+        authorities: Vec<CertificateDer<'static>>,
+        bears_name: bool,
+    },
 }
 
-/// Checks the chain of certificates, and the name if that is asked for: servers' own certificates bear no host's name.
-#[derive(Debug)]
-pub(super) struct Signed {
-    chain: Arc<WebPkiServerVerifier>,
-    authorities: Vec<CertificateDer<'static>>,
-    bears_name: bool,
-}
-
-impl Signed {
-    /// By the authorities of a file.
-    pub(super) fn by(
+impl Verifier {
+    /// Accepts what the authorities of a file have signed.
+    pub(super) fn signed_by(
         ca: &Path,
         bears_name: bool,
         provider: &Arc<CryptoProvider>,
@@ -100,7 +66,7 @@ impl Signed {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
                 .map_err(|error| problem(error.to_string()))?;
-        Ok(Signed {
+        Ok(Verifier::Signed {
             chain,
             authorities,
             bears_name,
@@ -108,7 +74,7 @@ impl Signed {
     }
 }
 
-impl ServerCertVerifier for Signed {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -117,23 +83,25 @@ impl ServerCertVerifier for Signed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.chain.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        ) {
+        let Verifier::Signed {
+            chain,
+            authorities,
+            bears_name,
+        } = self
+        else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // The name is looked at last, when the chain has been found good.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.bears_name => Ok(ServerCertVerified::assertion()),
+            )) if !bears_name => Ok(ServerCertVerified::assertion()),
             // A certificate that is its own authority is none that an authority has signed, says the library. But it is
             // the very one that was named, and its time has been looked at.
             Err(Error::InvalidCertificate(CertificateError::Other(why)))
-                if is_authoritys(&why) && self.authorities.contains(end_entity) =>
+                if is_authoritys(&why) && authorities.contains(end_entity) =>
             {
-                if self.bears_name {
+                if *bears_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 }
                 Ok(ServerCertVerified::assertion())
@@ -148,8 +116,12 @@ impl ServerCertVerifier for Signed {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.chain
-            .verify_tls12_signature(message, certificate, signature)
+        match self {
+            Verifier::Any(_) => Ok(HandshakeSignatureValid::assertion()),
+            Verifier::Signed { chain, .. } => {
+                chain.verify_tls12_signature(message, certificate, signature)
+            }
+        }
     }
 
     fn verify_tls13_signature(
@@ -158,11 +130,20 @@ impl ServerCertVerifier for Signed {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.chain
-            .verify_tls13_signature(message, certificate, signature)
+        match self {
+            Verifier::Any(_) => Ok(HandshakeSignatureValid::assertion()),
+            Verifier::Signed { chain, .. } => {
+                chain.verify_tls13_signature(message, certificate, signature)
+            }
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chain.supported_verify_schemes()
+        match self {
+            Verifier::Any(provider) => provider
+                .signature_verification_algorithms
+                .supported_schemes(),
+            Verifier::Signed { chain, .. } => chain.supported_verify_schemes(),
+        }
     }
 }

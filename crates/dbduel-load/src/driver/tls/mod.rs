@@ -10,12 +10,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::Resumption;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use serde::{Deserialize, Serialize};
 
-use self::certificate::{AnyCertificate, Signed};
+use self::certificate::Verifier;
 pub(super) use self::error::HandshakeError;
 pub use self::error::TlsError;
 use crate::address::Address;
@@ -49,16 +48,14 @@ impl TlsMode {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()?;
-        let verifier: Arc<dyn ServerCertVerifier> = match self {
-            TlsMode::VerifyIdentity { ca } => Arc::new(Signed::by(ca, true, &provider)?),
-            TlsMode::VerifyCa { ca } => Arc::new(Signed::by(ca, false, &provider)?),
-            TlsMode::Off | TlsMode::Preferred | TlsMode::Required => {
-                Arc::new(AnyCertificate(provider))
-            }
+        let verifier = match self {
+            TlsMode::VerifyIdentity { ca } => Verifier::signed_by(ca, true, &provider)?,
+            TlsMode::VerifyCa { ca } => Verifier::signed_by(ca, false, &provider)?,
+            TlsMode::Off | TlsMode::Preferred | TlsMode::Required => Verifier::Any(provider),
         };
         let mut config = builder
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
+            .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         // Every connection pays for its whole handshake, as those of the servers' own client library do.
         config.resumption = Resumption::disabled();

@@ -14,15 +14,14 @@ use std::time::{Duration, Instant};
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Op, Words};
-use super::cancel::Cancel;
+use super::cancel::{Cancel, RetryDeadline};
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
 use super::natives::Unused;
-use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
 use crate::driver::{ClientConnection, LostError, ServerError};
-use crate::executor::{Reactor, Token};
-use crate::run::{Meter, pause};
+use crate::executor::{Reactor, Token, sleep_until};
+use crate::run::Meter;
 
 /// What a script asks of whoever drives the client.
 pub(crate) enum Event {
@@ -329,7 +328,7 @@ impl Session {
     }
 
     async fn sleep(&self, length: Duration) {
-        pause(&self.reactor, self.token, Instant::now() + length).await;
+        sleep_until(&self.reactor, self.token, Instant::now() + length).await;
     }
 
     fn has_unused(&self) -> bool {

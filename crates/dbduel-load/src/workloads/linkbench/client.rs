@@ -1,9 +1,7 @@
 //! One client: it draws operations and their inputs, and runs them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
-use dbduel_record::plan::Parameters;
 use dbduel_record::seed::named_seed;
 
 use super::history::{History, Tail};
@@ -21,19 +19,11 @@ use super::targets::Member;
 use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client};
+use crate::worker::{Begin, Client, ClientContext};
 
 /// Root of the clients' motifs. A client keeps its motifs from slice to slice, so they do not follow from the
 /// seed of a slice.
 const MOTIF_SEED: u64 = 1;
-
-/// What a client is told when it is made.
-pub(super) struct Options {
-    pub parameters: Parameters,
-    pub settings: Arc<Settings>,
-    /// Number of the client, from 0.
-    pub client: u32,
-}
 
 /// The stream of operations of one client.
 pub(super) struct Requester {
@@ -49,35 +39,28 @@ pub(super) struct Requester {
 }
 
 impl Client for Requester {
-    type Options = Options;
+    type Options = Arc<Settings>;
 
     async fn open(
         conn: &mut ClientConnection,
-        options: Options,
-        _sequence: Arc<AtomicU32>,
+        settings: &Arc<Settings>,
+        context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        let Options {
-            parameters,
-            settings,
-            client,
-        } = options;
         // Payloads are bytes and the columns latin1: nothing is to be converted.
         conn.query(b"SET NAMES latin1").await?;
-        ask(conn, &questions(&parameters, &settings)).await?;
-        let mut motifs = Random::new(named_seed(
-            MOTIF_SEED,
-            &format!("linkbench/motifs/{client}"),
-        ));
+        ask(conn, &questions(&context.config.parameters, settings)).await?;
+        let stream = format!("linkbench/motifs/{}", context.client);
+        let mut motifs = Random::new(named_seed(MOTIF_SEED, &stream));
         let protocol = settings.protocol;
         Ok(Requester {
             member: Member::default(),
             random: Random::new(0),
-            input: Input::new(&settings, &mut motifs),
+            input: Input::new(settings, &mut motifs),
             history: History::default(),
             write_links: WriteLinks::prepare(conn, protocol).await?,
             read_links: ReadLinks::prepare(conn, protocol).await?,
             nodes: Nodes::prepare(conn, protocol).await?,
-            settings,
+            settings: Arc::clone(settings),
         })
     }
 

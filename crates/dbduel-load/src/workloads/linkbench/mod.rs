@@ -48,10 +48,9 @@ use super::completion::{Import, ImportError};
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::verification::{Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::driver::Connection;
-use crate::executor::Task;
-use crate::worker::{ClientContext, ClientExit};
-use client::{Options, Requester};
+use crate::driver::{Connection, Dialect};
+use crate::worker::{ClientContext, ClientTask};
+use client::Requester;
 use settings::Settings;
 
 /// The workload.
@@ -99,7 +98,7 @@ impl Workload for LinkBench {
         Some(import::import(text))
     }
 
-    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+    fn tables(&self, _dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         schema::tables(parameters)
     }
 
@@ -125,12 +124,7 @@ impl Workload for LinkBench {
         consistency::verify(connection, parameters, moment)
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
-        let options = Options {
-            parameters: parameters.clone(),
-            settings: Settings::of(parameters),
-            client: client_context.client,
-        };
-        client_context.boxed::<Requester>(options)
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
+        client_context.boxed::<Requester>(Settings::of(parameters))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
+use crate::driver::Dialect;
 use crate::random::Random;
 use crate::workloads::find;
 use crate::workloads::parameters::{ParameterError, resolve};
@@ -23,7 +24,7 @@ pub(super) type Rows = BTreeMap<String, Vec<Vec<String>>>;
 /// All rows of all tables.
 pub(super) fn filled(given: &[(&str, Value)]) -> Rows {
     let workload = find("linkbench").unwrap();
-    let mut tables = workload.tables(&resolved(given).unwrap());
+    let mut tables = workload.tables(Dialect::MySql, &resolved(given).unwrap());
     let mut rows = Rows::new();
     for table in &mut tables {
         table.content.seed(42);

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Options, Script};
 use crate::distributions::Distribution;
-use crate::driver::{ClientConnection, ErrorClass, Protocol, Statement, StatementError, Value};
-use crate::random::Random;
+use crate::driver::{
+    ClientConnection, Dialect, ErrorClass, Protocol, ServerError, Statement, StatementError, Value,
+};
+use crate::random::{Random, unique};
 use crate::tally::Class;
-use crate::worker::{Begin, Client};
+use crate::worker::{Begin, Client, ClientContext};
 use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
-use crate::workloads::unique::unique;
 
 /// Numbers tried for one row. With [`beyond`] they reach from the first number to the last.
 const ATTEMPTS_MAX: u32 = 64;
@@ -56,6 +57,30 @@ impl PerTable {
     }
 }
 
+/// The statement that inserts a row. Where the server numbers the rows, MySQL wants a number of 0 and PostgreSQL none.
+fn insert_sql(dialect: Dialect, options: &Options) -> &'static str {
+    let is_numbered_by_server = options.script == Script::Insert && options.sbtest.auto_inc;
+    match dialect {
+        Dialect::PostgreSql if is_numbered_by_server => {
+            "INSERT INTO sbtest# (k, c, pad) VALUES (?, ?, ?)"
+        }
+        _ => "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)",
+    }
+}
+
+/// The key of a row that was just deleted is taken when another client has put the row back meanwhile, which the DELETE did not
+/// see: PostgreSQL passes over a row that was deleted while it waited. sysbench begins such a transaction again.
+#[cold]
+fn taken_by_another(error: StatementError) -> StatementError {
+    match error {
+        StatementError::Server(error) if error.class == ErrorClass::DuplicateKey => {
+            let class = ErrorClass::Conflict;
+            StatementError::Server(ServerError { class, ..error })
+        }
+        other => other,
+    }
+}
+
 /// The stream of transactions of one client.
 pub(in crate::workloads) struct OltpClient {
     options: Options,
@@ -78,10 +103,10 @@ impl Client for OltpClient {
 
     async fn open(
         conn: &mut ClientConnection,
-        options: Options,
-        sequence: Arc<AtomicU32>,
+        options: &Options,
+        context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        let (counts, o) = (options.counts, &options);
+        let counts = options.counts;
         let ranges = [
             (
                 counts.simple_ranges,
@@ -102,38 +127,43 @@ impl Client for OltpClient {
         ];
         let mut prepared_ranges = Vec::new();
         for (count, sql) in ranges {
-            prepared_ranges.push((count, PerTable::prepare(conn, o, count > 0, sql).await?));
+            prepared_ranges.push((
+                count,
+                PerTable::prepare(conn, options, count > 0, sql).await?,
+            ));
         }
         let points = counts.point_selects > 0;
-        let deletes = counts.delete_inserts > 0 || o.script == Script::Delete;
-        let inserts = counts.delete_inserts > 0 || o.script == Script::Insert;
+        let deletes = counts.delete_inserts > 0 || options.script == Script::Delete;
+        let inserts = counts.delete_inserts > 0 || options.script == Script::Insert;
         let (index, non_index) = (counts.index_updates > 0, counts.non_index_updates > 0);
         Ok(OltpClient {
-            begin: Self::prepare_frame(conn, o, "BEGIN").await?,
-            commit: Self::prepare_frame(conn, o, "COMMIT").await?,
-            point: PerTable::prepare(conn, o, points, "SELECT c FROM sbtest# WHERE id=?").await?,
-            ranges: prepared_ranges,
-            index_update: PerTable::prepare(conn, o, index, "UPDATE sbtest# SET k=k+1 WHERE id=?")
+            begin: Self::prepare_frame(conn, options, "BEGIN").await?,
+            commit: Self::prepare_frame(conn, options, "COMMIT").await?,
+            point: PerTable::prepare(conn, options, points, "SELECT c FROM sbtest# WHERE id=?")
                 .await?,
+            ranges: prepared_ranges,
+            index_update: PerTable::prepare(
+                conn,
+                options,
+                index,
+                "UPDATE sbtest# SET k=k+1 WHERE id=?",
+            )
+            .await?,
             non_index_update: PerTable::prepare(
                 conn,
-                o,
+                options,
                 non_index,
                 "UPDATE sbtest# SET c=? WHERE id=?",
             )
             .await?,
-            delete: PerTable::prepare(conn, o, deletes, "DELETE FROM sbtest# WHERE id=?").await?,
-            insert: PerTable::prepare(
-                conn,
-                o,
-                inserts,
-                "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)",
-            )
-            .await?,
+            delete: PerTable::prepare(conn, options, deletes, "DELETE FROM sbtest# WHERE id=?")
+                .await?,
+            insert: PerTable::prepare(conn, options, inserts, insert_sql(conn.dialect(), options))
+                .await?,
             ids: options.sbtest.ids(),
             random: Random::new(0),
-            sequence,
-            options,
+            sequence: Arc::clone(&context.config.sequence),
+            options: options.clone(),
         })
     }
 
@@ -291,7 +321,9 @@ impl OltpClient {
             let k = self.ids.draw(&mut self.random);
             conn.execute(&mut self.delete.0[table], &[Value::Signed(id)])
                 .await?;
-            self.insert(conn, table, id, k).await?;
+            self.insert(conn, table, id, k)
+                .await
+                .map_err(taken_by_another)?;
         }
         Ok(())
     }
@@ -306,7 +338,7 @@ impl OltpClient {
         let table = self.random.below(self.options.tables) as usize;
         let k = self.ids.draw(&mut self.random);
         if self.options.sbtest.auto_inc {
-            // 0 makes the server number the row.
+            // 0 makes MySQL number the row.
             return self.insert(conn, table, 0, k).await;
         }
         let mut attempts = 0;
@@ -342,7 +374,10 @@ impl OltpClient {
             Value::Text(c),
             Value::Text(pad),
         ];
-        conn.execute(&mut self.insert.0[table], &values).await?;
+        let statement = &mut self.insert.0[table];
+        // The id goes first, and is left out where the statement has none.
+        let first = values.len().saturating_sub(statement.parameters());
+        conn.execute(statement, &values[first..]).await?;
         Ok(())
     }
 }

@@ -15,8 +15,8 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Table, Workload};
-use crate::executor::Task;
-use crate::worker::{ClientContext, ClientExit};
+use crate::driver::Dialect;
+use crate::worker::{ClientContext, ClientTask};
 use client::OltpClient;
 
 /// One of the OLTP workloads.
@@ -100,7 +100,11 @@ impl Workload for Oltp {
         sbtest::check(parameters)
     }
 
-    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         // Numbers that the clients of oltp-insert make up could already be in a filled table.
         let empty = self.script == Script::Insert && !sbtest.auto_inc;
@@ -111,7 +115,7 @@ impl Workload for Oltp {
         };
         let tables = Resolved(parameters).count("tables");
         (1..=tables)
-            .map(|number| sbtest.table(parameters, number, rows))
+            .map(|number| sbtest.table(dialect, parameters, number, rows))
             .collect()
     }
 
@@ -119,7 +123,7 @@ impl Workload for Oltp {
         &["table_size", "tables"]
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<OltpClient>(Options::new(self.script, parameters))
     }
 }
@@ -138,6 +142,7 @@ struct Counts {
 }
 
 /// All about the workload that its clients have in common.
+#[derive(Clone)]
 pub(super) struct Options {
     script: Script,
     sbtest: Sbtest,

@@ -1,7 +1,5 @@
 //! One terminal: it draws transactions and their inputs, and runs them.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use super::delivery::Delivery;
@@ -17,15 +15,8 @@ use super::stock_level::StockLevel;
 use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, Trace};
+use crate::worker::{Begin, Client, ClientContext, Trace};
 use crate::workloads::rows::{each, unusable};
-
-/// What a terminal is told when it is made.
-pub(super) struct Options {
-    pub settings: Settings,
-    /// Number of the client, from 0.
-    pub client: u32,
-}
 
 /// The stream of transactions of one terminal.
 pub(super) struct Terminal {
@@ -45,14 +36,14 @@ pub(super) struct Terminal {
 }
 
 impl Client for Terminal {
-    type Options = Options;
+    type Options = Settings;
 
     async fn open(
         conn: &mut ClientConnection,
-        options: Options,
-        _sequence: Arc<AtomicU32>,
+        settings: &Settings,
+        context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        let Options { settings, client } = options;
+        let client = context.client;
         if let Some(most) = settings
             .clients_max()
             .filter(|most| u64::from(client) >= *most)
@@ -67,18 +58,18 @@ impl Client for Terminal {
         // Locking reads protect what is read and then written; repeatable reads the rest.
         conn.query(b"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             .await?;
-        check_facts(conn, &settings).await?;
+        check_facts(conn, settings).await?;
         Ok(Terminal {
             random: Random::new(0),
             mix: Mix::new(settings.mix),
             next: None,
             previous: None,
-            new_order: NewOrder::prepare(conn, &settings).await?,
-            payment: Payment::prepare(conn, &settings).await?,
-            order_status: OrderStatus::prepare(conn, &settings).await?,
-            delivery: Delivery::prepare(conn, &settings, u64::from(client)).await?,
-            stock_level: StockLevel::prepare(conn, &settings).await?,
-            settings,
+            new_order: NewOrder::prepare(conn, settings).await?,
+            payment: Payment::prepare(conn, settings).await?,
+            order_status: OrderStatus::prepare(conn, settings).await?,
+            delivery: Delivery::prepare(conn, settings, u64::from(client)).await?,
+            stock_level: StockLevel::prepare(conn, settings).await?,
+            settings: *settings,
             client,
         })
     }

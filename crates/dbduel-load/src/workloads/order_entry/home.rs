@@ -32,6 +32,11 @@ impl Home {
             district: any_district(random),
         }
     }
+
+    /// Warehouse and district as values of statements.
+    pub(super) fn values(self) -> [Value<'static>; 2] {
+        [self.warehouse, self.district].map(Value::Unsigned)
+    }
 }
 
 /// One of the ten districts.
@@ -102,10 +107,7 @@ impl FindCustomer {
             Pick::Number(number) => (&self.by_number, Value::Unsigned(*number)),
             Pick::Name(name) => (&self.by_name, Value::Text(name.as_str())),
         };
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         add(group, statement, &[warehouse, district, key])
     }
 

@@ -36,10 +36,9 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec};
 use super::verification::{CommitCheck, Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::driver::Connection;
-use crate::executor::Task;
-use crate::worker::{ClientContext, ClientExit};
-use client::{Options, Terminal};
+use crate::driver::{Connection, Dialect};
+use crate::worker::{ClientContext, ClientTask};
+use client::Terminal;
 pub use recognise::UnusableData;
 use settings::Settings;
 
@@ -79,7 +78,7 @@ impl Workload for OrderEntry {
         Settings::new(parameters).clients_max()
     }
 
-    fn tables(&self, parameters: &Parameters) -> Vec<Table> {
+    fn tables(&self, _dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         schema::tables(parameters)
     }
 
@@ -117,11 +116,7 @@ impl Workload for OrderEntry {
         durability::verify_commits(connection, &Settings::new(parameters), log).map(Some)
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
-        let options = Options {
-            settings: Settings::new(parameters),
-            client: client_context.client,
-        };
-        client_context.boxed::<Terminal>(options)
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
+        client_context.boxed::<Terminal>(Settings::new(parameters))
     }
 }

@@ -73,10 +73,7 @@ impl OrderStatus {
         let Some((home, pick)) = &self.input else {
             return Ok(());
         };
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         let customer = if self.is_grouped {
             let (group, matches) = (&mut self.group, &mut self.matches);
             group.clear();

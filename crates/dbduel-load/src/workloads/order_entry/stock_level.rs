@@ -51,10 +51,7 @@ impl StockLevel {
         &mut self,
         conn: &mut ClientConnection,
     ) -> Result<(), StatementError> {
-        let (warehouse, district) = (
-            Value::Unsigned(self.home.warehouse),
-            Value::Unsigned(self.home.district),
-        );
+        let [warehouse, district] = self.home.values();
         let (first, last) = one(
             conn,
             &mut self.next_order,

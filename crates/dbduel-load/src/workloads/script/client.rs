@@ -2,57 +2,16 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
-
-use dbduel_record::plan::Parameters;
 
 use super::settings::{Server, classes, find, settings, written_options};
 use crate::driver::{ClientConnection, LostError, StatementError};
-use crate::executor::{Reactor, Token};
 use crate::lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext};
 
 /// The class of transactions in which no function of a class was called.
 const UNNAMED: usize = 0;
-
-/// What a client needs to begin.
-pub(super) struct ClientOptions {
-    context: Result<Context, ScriptError>,
-    classes: Vec<String>,
-    number: u32,
-    retry_deadline: RetryDeadline,
-    reactor: Rc<Reactor>,
-    token: Token,
-}
-
-impl ClientOptions {
-    pub(super) fn new(parameters: &Parameters, client_context: &ClientContext) -> Self {
-        let config = &client_context.config;
-        let server = Server {
-            address: &config.address,
-            credentials: &config.credentials,
-            database: &config.database,
-            tls: config.tls.mode(),
-        };
-        let context = find(parameters).map(|script| {
-            Context::new(
-                settings(parameters, script, "run", Some(&server)),
-                &written_options(parameters),
-            )
-        });
-        ClientOptions {
-            context,
-            classes: classes(parameters),
-            number: client_context.client,
-            // No grace: the next slice is another contender's.
-            retry_deadline: RetryDeadline::until(client_context.over_at(), Duration::ZERO),
-            reactor: Rc::clone(&client_context.reactor),
-            token: client_context.token,
-        }
-    }
-}
 
 /// The stream of events of one client.
 pub(super) struct ScriptClient {
@@ -68,38 +27,15 @@ pub(super) struct ScriptClient {
 }
 
 impl Client for ScriptClient {
-    type Options = ClientOptions;
+    type Options = ();
 
     async fn open(
         conn: &mut ClientConnection,
-        options: ClientOptions,
-        sequence: Arc<AtomicU32>,
+        (): &(),
+        context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        let ClientOptions {
-            context,
-            classes,
-            number,
-            retry_deadline,
-            reactor,
-            token,
-        } = options;
-        let context = context.map(|context| Rc::new(context.with_sequence(sequence)));
-        let opening = async {
-            let mut session = Session::new(context?, number, None, retry_deadline, reactor, token)?;
-            session.load(&mut Some(&mut *conn)).await?;
-            session
-                .name_classes(&classes, &mut Some(&mut *conn))
-                .await?;
-            let mut resume = session.begin(number)?;
-            while !matches!(
-                session.go_on(resume, &mut Some(&mut *conn)).await?,
-                Event::Ready
-            ) {
-                resume = Resume::with(false);
-            }
-            Ok::<_, ScriptError>(session)
-        };
-        match opening.await {
+        let classes = classes(&context.config.parameters);
+        match open(conn, context, &classes).await {
             Ok(session) => Ok(ScriptClient {
                 session,
                 resume: Some(Resume::with(true)),
@@ -208,6 +144,43 @@ impl ScriptClient {
             error => script(&error),
         }
     }
+}
+
+/// The client's session, ready for its loop of events.
+async fn open(
+    conn: &mut ClientConnection,
+    client_context: &ClientContext,
+    classes: &[String],
+) -> Result<Session, ScriptError> {
+    let ClientContext {
+        client,
+        token,
+        reactor,
+        config,
+        ..
+    } = client_context;
+    let server = Server {
+        dialect: config.dialect,
+        address: &config.address,
+        credentials: &config.credentials,
+        database: &config.database,
+        tls: config.tls.mode(),
+    };
+    let parameters = &config.parameters;
+    let settings = settings(parameters, find(parameters)?, "run", Some(&server));
+    let context = Context::new(settings, &written_options(parameters));
+    let context = Rc::new(context.with_sequence(Arc::clone(&config.sequence)));
+    // No grace: the next slice is another contender's.
+    let retry_deadline = RetryDeadline::until(client_context.over_at(), Duration::ZERO);
+    let (reactor, conn) = (Rc::clone(reactor), &mut Some(conn));
+    let mut session = Session::new(context, *client, None, retry_deadline, reactor, *token)?;
+    session.load(conn).await?;
+    session.name_classes(classes, conn).await?;
+    let mut resume = session.begin(*client)?;
+    while !matches!(session.go_on(resume, conn).await?, Event::Ready) {
+        resume = Resume::with(false);
+    }
+    Ok(session)
 }
 
 fn script(error: &ScriptError) -> StatementError {

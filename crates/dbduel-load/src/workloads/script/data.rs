@@ -62,6 +62,7 @@ fn run(
     };
     let script = find(parameters).map_err(|error| failed(&error))?;
     let server = Server {
+        dialect: place.dialect,
         address: place.address,
         credentials: place.credentials,
         database: place.database,

@@ -15,10 +15,10 @@ use super::parameters::{
     Default, Kind, ParameterError, ParameterSpec, Resolved, ScriptAccess, check_all,
 };
 use super::{OwnData, Table, Workload};
-use crate::executor::Task;
+use crate::driver::Dialect;
 use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
-use crate::worker::{ClientContext, ClientExit};
-use client::{ClientOptions, ScriptClient};
+use crate::worker::{ClientContext, ClientTask};
+use client::ScriptClient;
 pub use settings::OPTION;
 pub use settings::digest;
 use settings::{classes, find, ignored_errors, settings};
@@ -139,7 +139,7 @@ impl Workload for Script {
     }
 
     /// Only the script knows them, and only by making them.
-    fn tables(&self, _parameters: &Parameters) -> Vec<Table> {
+    fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
         Vec::new()
     }
 
@@ -163,9 +163,8 @@ impl Workload for Script {
         true
     }
 
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> Task<ClientExit> {
-        let options = ClientOptions::new(parameters, &client_context);
-        client_context.boxed::<ScriptClient>(options)
+    fn client(&self, _parameters: &Parameters, client_context: ClientContext) -> ClientTask {
+        client_context.boxed::<ScriptClient>(())
     }
 }
 

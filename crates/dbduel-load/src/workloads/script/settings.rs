@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::address::Address;
 use crate::distributions::Shape;
-use crate::driver::{Credentials, Protocol, Tls, TlsMode};
+use crate::driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use crate::lua::{
     Cancel, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings,
     Shapes, Sink,
@@ -28,6 +28,7 @@ const MEMORY_BYTES: usize = 256 << 20;
 
 /// One server, as a contender has it.
 pub(super) struct Server<'a> {
+    pub(super) dialect: Dialect,
     pub(super) address: &'a Address,
     pub(super) credentials: &'a Credentials,
     pub(super) database: &'a str,
@@ -95,6 +96,7 @@ pub(super) fn settings(
         command: Some(command.to_owned()),
         options,
         servers: Servers {
+            dialect: server.map(|server| server.dialect).unwrap_or_default(),
             addresses: server.iter().map(|server| server.address.clone()).collect(),
             credentials: server
                 .map(|server| server.credentials.clone())

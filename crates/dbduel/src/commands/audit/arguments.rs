@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Name of the second server in the output.
     #[arg(long, value_name = "NAME")]
     pub name_b: Option<String>,
-    /// Product of the first option file: mysql, mariadb or percona.
+    /// Product of the first option file: mysql, mariadb, percona or postgresql.
     #[arg(long, value_name = "PRODUCT")]
     pub product_a: Option<String>,
     /// Product of the second option file.

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
 use crate::judge::audit::codes::{check_subject, check_waiver};
-use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Version, Waiver};
+use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Waiver};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::{Experiment, ExperimentFile};
@@ -249,17 +249,21 @@ fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Re
 
 fn subject(target: &str, side: &AuditSide<'_>, tls: &TlsMode, machine: Machine) -> Result<Subject> {
     let product = side.product.map(|name| {
-        Product::named(name)
-            .with_context(|| format!("`{name}` is no product; write mysql, mariadb or percona"))
+        Product::named(name).with_context(|| {
+            format!("`{name}` is no product; write mysql, mariadb, percona or postgresql")
+        })
     });
+    let product = product.transpose()?;
     let version = side.version.map(|text| {
-        Version::parse(text)
+        product
+            .unwrap_or(Product::MySql)
+            .parse_version(text)
             .with_context(|| format!("`{text}` is no version; write for example 5.6.24"))
     });
     Ok(Subject {
         target: target.to_owned(),
         name: side.name.map_or_else(|| short_name(target), str::to_owned),
-        product: product.transpose()?,
+        product,
         version: version.transpose()?,
         password_file: side.password_file.map(Path::to_owned),
         tls: tls.clone(),

@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long)]
     pub cleanup: bool,
     /// Threads that drive clients [default: a quarter of the processors, at least two; one when the machine has two
-    /// processors and there are 32 clients or more].
+    /// processors and there are 32 clients or more; one per client, at most 16, while other programs are busy on them].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Busy polling: time that a waiting load thread polls for replies before it sleeps, at most `100 ms`. Latencies up to

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::{ParameterError, ScriptAccess};
@@ -160,7 +160,9 @@ impl Job {
             true => LoadLevel { clients, arrival }.busy_clients(),
             false => 0,
         };
-        let threads = threads_beside_a_server(host::cpus(), busy_clients);
+        let threads = arguments
+            .threads
+            .unwrap_or_else(|| threads_among_others(host::cpus(), clients, busy_clients));
         Ok(Job {
             address,
             credentials,
@@ -172,7 +174,7 @@ impl Job {
             arrival,
             warm_up_s: arguments.warm_up.as_secs_f64(),
             measured_s: arguments.duration.as_secs_f64(),
-            threads: arguments.threads.unwrap_or(threads),
+            threads,
             busy_poll: arguments.busy_poll,
             seed: arguments.seed.unwrap_or_else(fresh_seed),
             commits: arguments.commits.clone(),
@@ -225,6 +227,7 @@ impl Job {
 
     fn place(&self) -> Place<'_> {
         Place {
+            dialect: dbduel_load::driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &self.tls,
@@ -337,6 +340,7 @@ impl Job {
             parameters: self.parameters.clone(),
         };
         let session = process.open(OpenOrder {
+            dialect: dbduel_load::driver::Dialect::MySql,
             contender: NAME.to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),

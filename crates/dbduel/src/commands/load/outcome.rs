@@ -2,11 +2,11 @@
 
 use anyhow::{Result, anyhow};
 use dbduel_load::monotonic;
-use dbduel_load::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
+use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
-use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::rows::{ALL_CLASSES, TransactionCounts};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -95,30 +95,11 @@ pub struct Figures {
     pub class: String,
     /// Outcomes.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: TransactionCounts,
     /// Committed per second.
     pub per_second: f64,
     /// Latencies of the committed ones; none when nothing was committed.
     pub latency_us: Option<Latency>,
-}
-
-/// Outcomes of transactions; `due = ok + failed + skipped + unfinished`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Fell due.
-    pub due: u64,
-    /// Committed.
-    pub ok: u64,
-    /// Given up.
-    pub failed: u64,
-    /// Never sent.
-    pub skipped: u64,
-    /// Still running when the measured part ended.
-    pub unfinished: u64,
-    /// Additional attempts.
-    pub retries: u64,
-    /// Statements sent.
-    pub statements: u64,
 }
 
 /// The metric of the order-entry workload.
@@ -139,8 +120,8 @@ impl NewOrders {
             .iter()
             .find(|class| workload == order_entry::NAME && class.class == order_entry::NEW_ORDER)?;
         Some(NewOrders {
-            count: new_order.ok,
-            per_minute: 60.0 * per_second(new_order.ok, answer.measured_s),
+            count: new_order.counts.ok,
+            per_minute: 60.0 * per_second(new_order.counts.ok, answer.measured_s),
             rolled_back: answer.rolled_back,
         })
     }
@@ -198,7 +179,7 @@ impl Outcome {
         lost: Option<String>,
     ) -> Result<Self> {
         let (total, merged) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
-        let counts = Counts::of(&total);
+        let counts = total.counts;
         let mut classes = Vec::with_capacity(answer.classes.len());
         let mut intervals = Vec::new();
         let passed = monotonic::instant_of(answer.open_ns).elapsed();
@@ -216,7 +197,7 @@ impl Outcome {
         };
         for class in &answer.classes {
             let histogram = latency::decode(&class.histogram).map_err(|why| anyhow!(why))?;
-            let own = Counts::of(class);
+            let own = class.counts;
             // With one class the sum would only repeat it.
             if answer.classes.len() > 1 {
                 intervals.push(interval(&class.class, &histogram));
@@ -277,20 +258,6 @@ impl Outcome {
     }
 }
 
-impl Counts {
-    fn of(class: &ClassAnswer) -> Self {
-        Counts {
-            due: class.due,
-            ok: class.ok,
-            failed: class.failed,
-            skipped: class.skipped,
-            unfinished: class.unfinished,
-            retries: class.retries,
-            statements: class.statements,
-        }
-    }
-}
-
 impl Latency {
     fn of(histogram: &Histogram<u64>, sum_us: f64) -> Option<Self> {
         if histogram.is_empty() {
@@ -321,6 +288,8 @@ fn ratio(of: f64, by: f64) -> f64 {
 pub(super) mod tests {
     use std::time::Instant;
 
+    use dbduel_load::order::ClassAnswer;
+
     use super::*;
 
     fn class(name: &str, ok: u64, failed: u64, latency_us: u64) -> ClassAnswer {
@@ -328,13 +297,15 @@ pub(super) mod tests {
         histogram.record_n(latency_us * 1000, ok).unwrap();
         ClassAnswer {
             class: name.to_owned(),
-            due: ok + failed + 3,
-            ok,
-            failed,
-            skipped: 1,
-            unfinished: 2,
-            retries: 4,
-            statements: 2 * ok,
+            counts: TransactionCounts {
+                due: ok + failed + 3,
+                ok,
+                failed,
+                skipped: 1,
+                unfinished: 2,
+                retries: 4,
+                statements: 2 * ok,
+            },
             latency_us_sum: (ok * latency_us) as f64,
             histogram: latency::encode(&histogram),
         }
@@ -391,7 +362,7 @@ pub(super) mod tests {
         let Document { total, client, .. } = Outcome::of(setup(), answer(), false, None)
             .unwrap()
             .document;
-        let Counts {
+        let TransactionCounts {
             due,
             ok,
             failed,

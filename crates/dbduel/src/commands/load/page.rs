@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use dbduel_load::fill::FillReport;
 use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
+use dbduel_record::rows::TransactionCounts;
 
-use super::outcome::{Counts, Document, Latency};
+use super::outcome::{Document, Latency};
 use crate::report::words::{count, duration, latency, number, sentence, share, things};
 use crate::report::wrap;
 
@@ -18,6 +19,9 @@ const INDENT: usize = 16;
 
 /// Share of its threads' time from which the load process has nothing to spare.
 const SATURATED: f64 = 0.7;
+/// Share of the time of its threads in which they waited for a processor, from which on that is told. A batch thread waits for the
+/// pauses of a server beside it too.
+const WAITED: f64 = 0.5;
 
 /// What stands in place of a latency where nothing was committed.
 const NONE: &str = "–";
@@ -204,14 +208,20 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
             format!(" and {} polling in vain", share(polled))
         }
     };
+    let waited = client.cpu_wait_s / (threads * document.measured_s).max(f64::EPSILON);
     let mut what = format!(
-        "{} of {}{polling}; lag p99 {}",
+        "{} of {}{polling}; {} waiting for a processor; lag p99 {}",
         share(client.cpu_share),
         things(setup.threads.into(), "thread"),
+        share(waited),
         latency(client.lag_us_p99)
     );
     if client.cpu_share > SATURATED {
         what += "; it is busy itself, which shows in the latencies: try more --threads";
+    }
+    if waited > WAITED {
+        what += "; other programs on these processors make the throughput lower than the server allows: stop them, \
+                 or give the load process processors of its own";
     }
     if client.stalled_s > 0.0 {
         let stalled = duration(client.stalled_s);
@@ -281,7 +291,7 @@ fn arrival(arrival: Arrival) -> String {
     }
 }
 
-fn account(counts: &Counts) -> String {
+fn account(counts: &TransactionCounts) -> String {
     format!(
         "{} due = {} ok + {} failed + {} skipped + {} unfinished",
         count(counts.due),
@@ -369,11 +379,25 @@ mod tests {
         for part in [
             "16 clients, closed loop, busy polling for 2.00 ms, ",
             "2.00 ms per transaction beside polling\n",
-            "10 % of 2 threads and 80 % polling in vain; lag",
+            "10 % of 2 threads and 80 % polling in vain; 0.5 % waiting for",
         ] {
             assert!(text.contains(part), "`{part}` is not in {text}");
         }
         assert!(!text.contains("--threads"), "{text}");
+    }
+
+    #[test]
+    fn a_load_that_waited_for_processors_says_what_that_costs() {
+        let mut document = Outcome::of(setup(), answer(), false, None)
+            .unwrap()
+            .document;
+        assert!(!summary(&document).contains("other programs"));
+        document.client.cpu_wait_s = 12.0;
+        let text = summary(&document);
+        assert!(
+            text.contains("60 % waiting for a processor") && text.contains("other programs"),
+            "{text}"
+        );
     }
 
     #[test]

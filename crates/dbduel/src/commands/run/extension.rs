@@ -34,7 +34,7 @@ pub fn extend(record: &Path, budget_s: f64) -> Result<()> {
         );
     }
     let left_s = past.plan.schedule.budget_s + budget_s - judge::used_s(&past);
-    let blocks = more_blocks(&past.plan, &contest::begun_blocks(&past), left_s);
+    let blocks = more_blocks(&past.plan, &past.begun_blocks(), left_s);
     writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
     Ok(())
 }

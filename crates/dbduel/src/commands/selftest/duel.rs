@@ -21,12 +21,6 @@ use crate::report::words;
 /// Contenders of the duel.
 const ONE: &str = "one";
 const SAME: &str = "the-same";
-/// Blocks that a budget is cut into; one more than a verdict needs at least.
-const BLOCKS: f64 = 12.0;
-/// Slices and guards of a mirrored block of two, in slices.
-const BLOCK_SLICES: f64 = 4.7;
-/// Shortest and longest slice, seconds.
-const SLICE_S: (f64, f64) = (0.5, 15.0);
 /// Rows of the table: enough for one contender to fit into memory, and to load in a second.
 const ROWS: u32 = 20_000;
 
@@ -40,6 +34,8 @@ pub struct Match {
     pub clients: u32,
     /// Budget of one duel, seconds.
     pub budget_s: f64,
+    /// Length of all slices, seconds; absent when a pilot chooses, as in a contest that says nothing of slices.
+    pub slice_s: Option<f64>,
     /// Within this the two are called equivalent; zero lets a duel take its whole budget.
     pub horizon: f64,
     /// Share of its slices in which the second server is stopped; zero for equal contenders.
@@ -79,6 +75,7 @@ impl Match {
             workload: arguments.workload.clone(),
             clients: arguments.clients,
             budget_s: arguments.budget.as_secs_f64(),
+            slice_s: arguments.slice.map(|slice| slice.as_secs_f64()),
             horizon,
             injected_share: arguments.inject.unwrap_or(0.0),
             results: arguments.results.clone(),
@@ -125,9 +122,6 @@ impl Match {
 
     /// The experiment file of the duel.
     fn experiment(&self) -> String {
-        let warm_up_s = (self.budget_s * 0.05).clamp(2.0, 30.0);
-        let slice_s = (self.budget_s - 2.0 * warm_up_s) / (BLOCKS * BLOCK_SLICES);
-        let slice_s = slice_s.clamp(SLICE_S.0, SLICE_S.1);
         let question = match self.injected_share {
             0.0 => "Does the lab find a difference where there is none?".to_owned(),
             share => format!(
@@ -147,13 +141,15 @@ impl Match {
         }
         text.push_str(&format!(
             "\n[contenders.{SAME}]\nlike = \"{ONE}\"\n\n[workload]\nname = {:?}\ntables = 1\ntable_size = {ROWS}\n\n\
-             [load]\nclients = {}\n\n[schedule]\nslice = \"{:.0} ms\"\nguard = \"{:.0} ms\"\nwarm_up = \"{:.0} ms\"\n",
-            self.workload,
-            self.clients,
-            1e3 * slice_s,
-            1e3 * (0.2 * slice_s).min(1.0),
-            1e3 * warm_up_s
+             [load]\nclients = {}\n",
+            self.workload, self.clients
         ));
+        if let Some(slice_s) = self.slice_s {
+            text.push_str(&format!(
+                "\n[schedule]\nslice = \"{:.0} ms\"\n",
+                1e3 * slice_s
+            ));
+        }
         if self.injected_share > 0.0 {
             text.push_str(&format!(
                 "\n[injection]\ncontender = \"{SAME}\"\nstopped = {}\n",
@@ -250,13 +246,18 @@ mod tests {
 
     #[test]
     fn every_budget_gives_an_experiment_that_has_a_plan() {
-        for budget_s in [40.0, 45.0, 60.0, 180.0, 3600.0] {
+        let slices = [None, Some(0.5)];
+        for (budget_s, slice_s) in [40.0, 60.0, 180.0, 3600.0]
+            .into_iter()
+            .flat_map(|budget_s| slices.map(|slice_s| (budget_s, slice_s)))
+        {
             for injected_share in [0.0, 0.1] {
                 let set = Match {
                     server: "mariadb-10.11".to_owned(),
                     workload: "oltp-point-select".to_owned(),
                     clients: 8,
                     budget_s,
+                    slice_s,
                     horizon: 0.05,
                     injected_share,
                     results: PathBuf::new(),
@@ -267,7 +268,7 @@ mod tests {
                     run::plan_of(Path::new("selftest.toml"), &text, ScriptAccess::Confined)
                         .context(budget_s.to_string())
                         .unwrap();
-                assert!(plan.decision.blocks_max >= 9, "{budget_s}");
+                assert_eq!(plan.schedule.pilot.is_some(), slice_s.is_none());
                 assert_eq!(plan.injection.is_some(), injected_share > 0.0);
             }
         }

@@ -42,6 +42,9 @@ pub struct Arguments {
     /// Time for warm-up and slices of one duel; 40 s or more.
     #[arg(long, default_value = "3 min", value_name = "TIME", value_parser = duration)]
     pub budget: Duration,
+    /// Length of all slices [default: chosen by a pilot].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub slice: Option<Duration>,
     /// Run this many short duels and count right verdicts, instead of one duel for the resolution.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub duels: Option<u32>,

@@ -49,6 +49,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         server_io: None,
     })?;
     load.open(OpenOrder {
+        dialect: dbduel_load::driver::Dialect::MySql,
         contender: NAME.to_owned(),
         address: mock.address(),
         user: "null".to_owned(),
@@ -81,14 +82,14 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
             SliceEnd::Lost { why, .. } => bail!("the null server lost a slice: {why}"),
         };
         let (total, _) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
-        if total.ok == 0 {
+        if total.counts.ok == 0 {
             bail!(
                 "`{}` commits nothing on a server that answers at once; choose another --workload",
                 set.workload
             );
         }
-        cpu_us.push(1e6 * (answer.cpu_user_s + answer.cpu_system_s) / total.ok as f64);
-        rate += total.ok as f64 / answer.measured_s / SLICES as f64;
+        cpu_us.push(1e6 * (answer.cpu_user_s + answer.cpu_system_s) / total.counts.ok as f64);
+        rate += total.counts.ok as f64 / answer.measured_s / SLICES as f64;
     }
     let cost = series_mean(&cpu_us, ALPHA)?;
     Ok(NullCost {

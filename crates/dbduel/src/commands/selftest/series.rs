@@ -30,6 +30,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     let mut exit = Exit::Done;
     let mut stopped_share = 0.0;
     let mut tally = Tally::default();
+    let mut decided_s: Vec<f64> = Vec::new();
     for number in 1..=duels {
         let Some(outcome) = set.run_contest(home)? else {
             exit = Exit::Interrupted;
@@ -49,6 +50,9 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
             words::duration(ran_s)
         );
         say(set, &line)?;
+        if !matches!(outcome.verdict(), Verdict::Undecided | Verdict::Void) {
+            decided_s.push(ran_s);
+        }
         tally.add(outcome.steadiness);
     }
     if series.duels == 0 {
@@ -57,6 +61,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     stopped_share /= f64::from(series.duels);
     series.stopped_share = stopped_share;
     series.steadiness = tally.summed();
+    series.decided_s = steadiness::median(decided_s);
     say(set, &text(&series)?)?;
     let is_injected = series.injected_share > 0.0;
     say(set, &steadiness::table(&series.steadiness, is_injected))?;
@@ -145,6 +150,12 @@ fn text(series: &SelfTestSeries) -> Result<String> {
         of(series.undecided)?,
         of(series.intervals_hold)?
     );
+    if let Some(decided_s) = series.decided_s {
+        text.push_str(&format!(
+            "  load to a verdict, median of those decided {}\n",
+            words::duration(decided_s)
+        ));
+    }
     if series.void > 0 {
         text.push_str(&format!("  void       {}\n", of(series.void)?));
     }

@@ -57,7 +57,7 @@ impl Tally {
 }
 
 /// The lower of the two in the middle of an even number.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use dbduel_load::machine::Machine;
 use dbduel_load::machine::cpu::Cpu;
+use dbduel_load::machine::locks::{Mutexes, Threads};
 use dbduel_load::machine::memory::{Memory, MemorySpec, Operation, WORD};
-use dbduel_load::machine::mutex::Mutexes;
-use dbduel_load::machine::threads::Threads;
 
 use super::page::Style;
 use super::parsed_options::{ParsedOptions, Written};

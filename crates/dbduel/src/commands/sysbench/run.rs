@@ -6,7 +6,7 @@ use std::time::Instant;
 use dbduel_load::address::Address;
 use dbduel_load::bridge::workload::{self, WorkloadRun};
 use dbduel_load::bridge::{script, threads};
-use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::lua::ScriptClients;
 use dbduel_load::machine::Machine;
 
@@ -94,7 +94,7 @@ pub fn announce(general: &General) {
 
 /// Threads of the system that carry the clients.
 fn load_threads(general: &General, busy_clients: u32) -> u32 {
-    threads_beside_a_server(host::cpus(), busy_clients).clamp(1, general.threads)
+    threads_among_others(host::cpus(), general.threads, busy_clients).clamp(1, general.threads)
 }
 
 fn no_threads(count: u32, error: &std::io::Error) -> Stop {

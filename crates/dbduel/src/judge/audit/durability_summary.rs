@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::reading;
+use super::server::Product;
 use super::table::table;
 use super::value::Value;
 
@@ -24,10 +25,16 @@ pub fn promise(case: &Case, index: usize) -> String {
         Some(Value::Word(mechanism)) if mechanism == "none" => {
             "torn pages are not repaired".to_owned()
         }
+        Some(_) if case.contenders[index].product == Product::PostgreSql => {
+            "torn pages are covered by full-page images in the WAL".to_owned()
+        }
         Some(mechanism) => format!("torn pages are covered by {mechanism}"),
         None => "protection from torn pages cannot be read".to_owned(),
     };
     let log = match (fact("binlog.on"), fact("binlog.sync")) {
+        _ if case.contenders[index].product == Product::PostgreSql => {
+            return format!("{survives}; {pages}");
+        }
         (Some(Value::Switch(false)), _) => "no binary log".to_owned(),
         (Some(_), Some(Value::Number(1.0))) => {
             "the binary log is synced with every commit".to_owned()

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use dbduel_record::facts::Build;
 
-use super::defaults::DefaultsBasis;
+use super::defaults::{DefaultsBasis, version_variable};
+use super::postgresql;
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
 use crate::percent;
@@ -170,6 +171,10 @@ impl ServerEvidence {
     /// `None` when they have no `version`.
     #[must_use]
     pub fn of_variables(name: &str, variables: Texts) -> Option<Self> {
+        if let Some(version_text) = variables.get(version_variable(Product::PostgreSql)) {
+            let version_text = version_text.clone();
+            return Self::of_postgresql(name, version_text, variables);
+        }
         let version_text = variables.get("version")?.clone();
         let comment = variables.get("version_comment").map_or("", String::as_str);
         let mut evidence = Self::new(
@@ -182,9 +187,37 @@ impl ServerEvidence {
         Some(evidence)
     }
 
-    /// Keeps what was asked for, under the names that variables have.
+    /// Evidence of PostgreSQL's settings, in bytes and seconds. Flags of the compiler, which `pg_config` shows, are
+    /// no settings.
+    fn of_postgresql(name: &str, version_text: String, variables: Texts) -> Option<Self> {
+        let version = Product::PostgreSql.parse_version(version_text.split(' ').next()?)?;
+        let mut evidence = Self::new(name, Product::PostgreSql, version);
+        evidence.version_text = version_text;
+        evidence.variables = variables;
+        if let Some(flags) = evidence.variables.remove("cflags") {
+            evidence.probe.insert("cflags".to_owned(), flags);
+        }
+        for (name, value) in &mut evidence.variables {
+            // What the server shows has its unit, so a bare number is in bytes or seconds already.
+            if value.parse::<f64>().is_ok() {
+                continue;
+            }
+            if let Ok(canonical) = postgresql::canonical(name, value, version) {
+                *value = canonical;
+            }
+        }
+        Some(evidence)
+    }
+
+    /// Keeps what was asked for, under the names and in the form that variables have.
     pub fn ask(&mut self, name: &str, value: &str) {
-        self.asked.insert(variable_name(name), value.to_owned());
+        let name = variable_name(name);
+        let value = match self.product {
+            Product::PostgreSql => postgresql::canonical(&name, value, self.version).ok(),
+            _ => None,
+        }
+        .unwrap_or_else(|| value.to_owned());
+        self.asked.insert(name, value);
     }
 
     /// A number among the variables.
@@ -223,7 +256,11 @@ impl ServerEvidence {
             "probe" => text(&self.probe, key),
             "asked" => {
                 let raw = self.asked.get(key)?;
-                Some((raw.clone(), Value::read(&option_value(raw))))
+                let value = match self.product {
+                    Product::PostgreSql => Value::read(raw),
+                    _ => Value::read(&option_value(raw)),
+                };
+                Some((raw.clone(), value))
             }
             "connection" => self.of_connection(key),
             "table" => super::schema::look_up(self.schema.as_deref()?, key),

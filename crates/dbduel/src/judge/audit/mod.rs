@@ -16,6 +16,7 @@ mod expression;
 mod fix;
 mod of_record;
 pub(super) mod options;
+pub mod postgresql;
 pub(super) mod predict;
 pub(super) mod reading;
 mod remedy;

@@ -6,7 +6,7 @@
 use super::defaults::following;
 use super::evidence::ServerEvidence;
 use super::options::{OptionFate, OptionForm, option_fate};
-use super::server::Servers;
+use super::server::{Product, Servers};
 use super::table::table;
 use super::takes::check_value;
 use super::value::{Value, option_value, variable_name};
@@ -44,6 +44,9 @@ pub fn set_option(evidence: &mut ServerEvidence, name: &str, value: &str) -> Res
 
 /// Applies a setting to predicted variables, and keeps that it was asked for.
 pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
+    if evidence.product == Product::PostgreSql {
+        return predict_postgresql(evidence, written, value);
+    }
     let mut name = variable_name(written);
     let mut value = option_value(value.trim().trim_matches(['"', '\'']));
     evidence.ask(&name, &value);
@@ -90,6 +93,20 @@ pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Tak
     put(evidence, &name, value);
     side_effects(evidence, &name);
     Taken::Yes
+}
+
+/// The same for PostgreSQL, whose settings have one name and no side effects.
+fn predict_postgresql(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
+    evidence.ask(written, value);
+    match option_fate(evidence.product, evidence.version, written) {
+        OptionFate::Taken { name, .. } => {
+            let value = evidence.asked.get(&name).cloned().unwrap_or_default();
+            put(evidence, &name, value);
+            Taken::Yes
+        }
+        OptionFate::Refused(_) => Taken::Refused,
+        OptionFate::Ignored | OptionFate::Unknown => Taken::NoVariable,
+    }
 }
 
 fn may_exist(evidence: &ServerEvidence, variable: &str) -> bool {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::case::Case;
 use super::evidence::ServerEvidence;
 use super::expression;
+use super::postgresql;
 use super::predict::has_option;
+use super::server::Product;
 use super::table::{Fact, Row, table};
 use super::value::Value;
 
@@ -131,6 +133,10 @@ pub fn settings_for(
         let written = match value {
             Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),
             other => other.to_string(),
+        };
+        let written = match contender.product {
+            Product::PostgreSql => postgresql::written(name, &written, contender.version),
+            _ => written,
         };
         Some((name.clone(), written))
     });

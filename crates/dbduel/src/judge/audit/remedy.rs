@@ -31,7 +31,9 @@ pub fn equalising(
     let can_reach = |side: usize, target: &Value| {
         is_there(side, target) || !is_lowered(side, target) && !settings_to(side, target).is_empty()
     };
-    let wanted = fact.target.as_ref().and_then(reading::constant);
+    let rows = readings.iter().filter_map(|reading| reading.row);
+    let own = rows.filter_map(|row| row.target.as_ref()).next();
+    let wanted = own.or(fact.target.as_ref()).and_then(reading::constant);
     // The table's target first, then what one side has already.
     let shown = readings
         .iter()

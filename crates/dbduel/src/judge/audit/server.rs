@@ -21,14 +21,28 @@ pub enum Product {
     MySql,
     /// Percona Server; its settings are those of the MySQL version that it is built on, and more.
     Percona,
+    /// PostgreSQL.
+    #[serde(rename = "postgresql")]
+    PostgreSql,
 }
 
 impl Product {
-    /// Recognises the product by `VERSION()` and `@@version_comment`. The comment alone does not do:
+    /// Every product; those with InnoDB first.
+    const ALL: &[Self] = &[
+        Product::MySql,
+        Product::MariaDb,
+        Product::Percona,
+        Product::PostgreSql,
+    ];
+
+    /// Recognises the product by `VERSION()` and `@@version_comment` or what a build calls itself. The comment alone does not do:
     /// distributions write what they like there.
     #[must_use]
     pub fn recognise(version: &str, comment: &str) -> Self {
-        if version.to_ascii_lowercase().contains("mariadb") {
+        let is_postgresql = |text: &str| text.to_ascii_lowercase().contains("postgres");
+        if is_postgresql(version) || is_postgresql(comment) {
+            Product::PostgreSql
+        } else if version.to_ascii_lowercase().contains("mariadb") {
             Product::MariaDb
         } else if comment.to_ascii_lowercase().contains("percona") {
             Product::Percona
@@ -44,7 +58,43 @@ impl Product {
             "mariadb" | "mariadb server" => Some(Product::MariaDb),
             "mysql" => Some(Product::MySql),
             "percona" | "percona server" => Some(Product::Percona),
+            "postgresql" | "postgres" => Some(Product::PostgreSql),
             _ => None,
+        }
+    }
+
+    /// True for the products whose settings are those of MySQL and its InnoDB.
+    #[must_use]
+    pub fn has_innodb(self) -> bool {
+        self != Product::PostgreSql
+    }
+
+    /// The product whose recorded servers stand for this one.
+    #[must_use]
+    pub fn recorded_as(self) -> Self {
+        match self {
+            Product::Percona => Product::MySql,
+            other => other,
+        }
+    }
+
+    /// The numbers of a version that name its series: two, and since PostgreSQL 10 one.
+    #[must_use]
+    pub fn series(self, version: Version) -> (u32, u32) {
+        if self == Product::PostgreSql && version.major >= 10 {
+            (version.major, 0)
+        } else {
+            (version.major, version.minor)
+        }
+    }
+
+    /// The version that a person writes of this product: of PostgreSQL a single number too, for its series.
+    #[must_use]
+    pub fn parse_version(self, text: &str) -> Option<Version> {
+        let is_number = || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        match self {
+            Product::PostgreSql if is_number() => Version::parse(&format!("{text}.0")),
+            _ => Version::parse(text),
         }
     }
 
@@ -55,6 +105,7 @@ impl Product {
             Product::MariaDb => "mariadb",
             Product::MySql => "mysql",
             Product::Percona => "percona",
+            Product::PostgreSql => "postgresql",
         }
     }
 }
@@ -65,6 +116,7 @@ impl fmt::Display for Product {
             Product::MariaDb => "MariaDB",
             Product::MySql => "MySQL",
             Product::Percona => "Percona Server",
+            Product::PostgreSql => "PostgreSQL",
         })
     }
 }
@@ -140,12 +192,13 @@ impl fmt::Display for Version {
     }
 }
 
-/// Servers that a table row is about: `any`, `mysql`, `mysql 5.7..`, `mariadb 10.2..10.5`.
+/// Servers that a table row is about: `any`, `innodb`, `mysql`, `mysql 5.7..`, `mariadb 10.2..10.5`.
 ///
-/// The end of a range does not belong to it. A row about MySQL is about Percona Server too.
+/// The end of a range does not belong to it. A row about MySQL is about Percona Server too, and one about `innodb`
+/// about all that have it: MySQL, Percona Server and MariaDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Servers {
-    product: Option<Product>,
+    products: &'static [Product],
     since: Version,
     before: Option<Version>,
 }
@@ -157,16 +210,19 @@ impl Servers {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
-        let product = match words.next() {
-            Some("any") => None,
-            Some(name) => {
-                Some(Product::named(name).ok_or_else(|| format!("`{name}` is not a product"))?)
-            }
+        let products: &'static [Product] = match words.next() {
+            Some("any") => Product::ALL,
+            Some("innodb") => &[Product::MySql, Product::MariaDb, Product::Percona],
+            Some("mysql") => &[Product::MySql, Product::Percona],
+            Some("mariadb") => &[Product::MariaDb],
+            Some("percona") => &[Product::Percona],
+            Some("postgresql") => &[Product::PostgreSql],
+            Some(name) => return Err(format!("`{name}` is not a product")),
             None => return Err("names no product".to_owned()),
         };
         let Some(range) = words.next() else {
             return Ok(Servers {
-                product,
+                products,
                 since: Version::default(),
                 before: None,
             });
@@ -174,10 +230,14 @@ impl Servers {
         let (since, before) = range
             .split_once("..")
             .ok_or_else(|| format!("`{range}` has no `..`"))?;
-        let version =
-            |text: &str| Version::parse(text).ok_or_else(|| format!("`{text}` is not a version"));
+        let version = |text: &str| {
+            let first = products.first().copied().unwrap_or(Product::MySql);
+            first
+                .parse_version(text)
+                .ok_or_else(|| format!("`{text}` is not a version"))
+        };
         Ok(Servers {
-            product,
+            products,
             since: if since.is_empty() {
                 Version::default()
             } else {
@@ -194,17 +254,13 @@ impl Servers {
     /// True when the row is about servers of this product.
     #[must_use]
     pub fn is_about(&self, product: Product) -> bool {
-        match self.product {
-            None => true,
-            Some(Product::MySql) => product != Product::MariaDb,
-            Some(wanted) => product == wanted,
-        }
+        self.products.contains(&product)
     }
 
     /// The first server of the range, and the first after it.
     #[cfg(test)]
     pub fn starts(&self) -> impl Iterator<Item = (Product, Version)> {
-        let product = self.product.unwrap_or(Product::MySql);
+        let product = self.products.first().copied().unwrap_or(Product::MySql);
         let ends = [Some(self.since), self.before];
         ends.into_iter()
             .flatten()

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use super::defaults::Defaults;
 use super::evidence::ServerEvidence;
+use super::postgresql;
 use super::server::{Product, Servers, Version};
 use super::value::{Value, variable_name};
 
@@ -64,6 +65,9 @@ fn parse(text: &'static str) -> Result<Vec<Words>, String> {
 pub fn check_value(server: &ServerEvidence, name: &str, written: &str) -> Result<(), String> {
     let name = variable_name(name);
     let value = written.trim().trim_matches(['"', '\'']);
+    if server.product == Product::PostgreSql {
+        return postgresql::canonical(&name, value, server.version).map(|_| ());
+    }
     // What a server shows it also takes: an empty flush method of old versions, for example.
     if server
         .variables
@@ -139,14 +143,10 @@ fn refusal(name: &str, value: &str, expected: &str) -> String {
 
 /// True when defaults of this series are recorded.
 fn is_recorded(product: Product, version: Version) -> bool {
-    let wanted = if product == Product::MariaDb {
-        Product::MariaDb
-    } else {
-        Product::MySql
-    };
-    Defaults::servers().any(|(_, product, recorded)| {
-        product == wanted && (recorded.major, recorded.minor) == (version.major, version.minor)
-    })
+    let wanted = product.recorded_as();
+    let series = |version: Version| product.series(version);
+    Defaults::servers()
+        .any(|(_, product, recorded)| product == wanted && series(recorded) == series(version))
 }
 
 fn is_word(words: &Words, value: &str) -> bool {

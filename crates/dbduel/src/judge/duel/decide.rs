@@ -4,15 +4,16 @@
 //! that stopping and judging are one piece of code. Knows no file, no clock and no other level.
 
 use dbduel_record::Plan;
+use dbduel_record::plan::Block;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::{
     MirroredBlock, hodges_lehmann, log_ratio_of_totals, minimum_detectable_effect,
 };
-use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan};
+use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan, Unit};
 
-use super::log_ratios::{self, CONTENDER, REFERENCE, differences, sample_deviation, throughput};
+use super::log_ratios::{self, CONTENDER, REFERENCE, block_deviation, differences, throughput};
 use super::{epochs, paths};
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
@@ -180,8 +181,8 @@ impl<'a> Question<'a> {
         comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());
         comparison.ratio_total_work =
             Some(log_ratio_of_totals(&pairs, 2, REFERENCE, CONTENDER)?.exp());
-        comparison.block_sd = sample_deviation(&differences);
-        let blocks_max = self.plan.decision.blocks_max as usize;
+        comparison.block_sd = block_deviation(&differences, blocks);
+        let blocks_max = self.plan.blocks_max(level_of(blocks)) as usize;
         let planned = blocks_max.max(differences.len());
         comparison.detectable_difference = comparison
             .block_sd
@@ -224,11 +225,15 @@ impl<'a> Question<'a> {
         if let Some(epochs) = self.plan.schedule.epochs {
             return epochs::conclude(self, epochs, blocks, differences);
         }
-        let test = self.sequential_plan();
+        let test = self.sequential_plan(level_of(blocks));
         if let Some(open) = paths::conclude_without(&test, differences) {
             return Ok(open);
         }
-        let decision = sequential::decide(differences, &test)?;
+        let units = blocks.iter().zip(differences);
+        let units: Vec<Unit> = units
+            .map(|(block, difference)| Unit::new(*difference, block.block.weight()))
+            .collect();
+        let decision = sequential::decide(&units, &test)?;
         Ok(Conclusion {
             verdict: decision.verdict,
             is_within_horizon: decision.within_margin,
@@ -237,7 +242,7 @@ impl<'a> Question<'a> {
                 Method::WithinBudget => PaidBy::Budget,
                 Method::Reserve => PaidBy::Reserve,
             }),
-            ratio: ratio_figure(&decision, &test, self.plan),
+            ratio: self.ratio_figure(&decision, &test, blocks),
             restart_sd: None,
         })
     }
@@ -254,17 +259,75 @@ impl<'a> Question<'a> {
         pairs.collect()
     }
 
-    /// The sequential test that answers the question.
-    pub(in crate::judge) fn sequential_plan(&self) -> SequentialPlan {
+    /// The sequential test that answers the question at a level.
+    pub(in crate::judge) fn sequential_plan(&self, level: usize) -> SequentialPlan {
         let rule = &self.plan.decision;
         SequentialPlan {
-            n_max: rule.blocks_max as usize,
+            weight_max: self.plan.information(level),
             n_min: rule.blocks_min as usize,
             alpha: self.alpha,
             margin: rule.horizon.ln_1p(),
             seed: named_seed(self.plan.seed, &self.stream),
             paths: self.paths as usize,
             reserve: rule.reserve,
+        }
+    }
+
+    /// Why `blocks` leave an interval open at both ends.
+    fn open_interval(&self, blocks: &[CompleteBlock<'_>], test: &SequentialPlan) -> String {
+        let (n, level) = (blocks.len(), level_of(blocks));
+        let confidence = percent::of(1.0 - test.alpha);
+        let planned = self.plan.blocks.iter().filter(|block| block.level == level);
+        let weights = planned.map(Block::weight).chain(std::iter::repeat(1.0));
+        let first = test.first_possible_decision(weights);
+        match first {
+            Some(first) if n >= first => {
+                format!(
+                    "its scatter leaves an interval of {confidence} confidence open at both ends"
+                )
+            }
+            Some(first) => {
+                format!("too few blocks for {confidence} confidence: {n} of at least {first}")
+            }
+            None => format!(
+                "too few blocks for {confidence} confidence: the {} planned can decide nothing",
+                self.plan.blocks_max(level)
+            ),
+        }
+    }
+
+    fn ratio_figure(
+        &self,
+        decision: &Decision,
+        test: &SequentialPlan,
+        blocks: &[CompleteBlock<'_>],
+    ) -> Figure {
+        let plan = self.plan;
+        let alpha = test.alpha;
+        let value = decision.estimate.exp();
+        let bare = |why: String| Figure::Bare {
+            value,
+            n: decision.n,
+            how: How::PairedBlocks,
+            why,
+        };
+        match decision.interval {
+            Some(Interval { low, high }) if low.is_finite() || high.is_finite() => {
+                Figure::Estimated {
+                    value,
+                    low: low.exp(),
+                    high: Some(high.exp()).filter(|high| high.is_finite()),
+                    confidence: 1.0 - alpha,
+                    n: decision.n,
+                    how: How::PairedBlocks,
+                }
+            }
+            Some(_) if decision.n < plan.decision.blocks_min as usize => bare(format!(
+                "{} of at least {} blocks, too few for an interval",
+                decision.n, plan.decision.blocks_min
+            )),
+            Some(_) => bare(self.open_interval(blocks, test)),
+            None => bare(NO_SINGLE_RATIO.to_owned()),
         }
     }
 
@@ -314,46 +377,7 @@ pub(in crate::judge) fn no_block() -> Figure {
     }
 }
 
-/// Why `blocks` leave an interval open at both ends.
-fn open_interval(blocks: usize, test: &SequentialPlan) -> String {
-    let confidence = percent::of(1.0 - test.alpha);
-    match test.first_possible_decision() {
-        Some(first) if blocks >= first => {
-            format!("its scatter leaves an interval of {confidence} confidence open at both ends")
-        }
-        Some(first) => {
-            format!("too few blocks for {confidence} confidence: {blocks} of at least {first}")
-        }
-        None => format!(
-            "too few blocks for {confidence} confidence: the {} planned can decide nothing",
-            test.n_max
-        ),
-    }
-}
-
-fn ratio_figure(decision: &Decision, test: &SequentialPlan, plan: &Plan) -> Figure {
-    let alpha = test.alpha;
-    let value = decision.estimate.exp();
-    let bare = |why: String| Figure::Bare {
-        value,
-        n: decision.n,
-        how: How::PairedBlocks,
-        why,
-    };
-    match decision.interval {
-        Some(Interval { low, high }) if low.is_finite() || high.is_finite() => Figure::Estimated {
-            value,
-            low: low.exp(),
-            high: Some(high.exp()).filter(|high| high.is_finite()),
-            confidence: 1.0 - alpha,
-            n: decision.n,
-            how: How::PairedBlocks,
-        },
-        Some(_) if decision.n < plan.decision.blocks_min as usize => bare(format!(
-            "{} of at least {} blocks, too few for an interval",
-            decision.n, plan.decision.blocks_min
-        )),
-        Some(_) => bare(open_interval(decision.n, test)),
-        None => bare(NO_SINGLE_RATIO.to_owned()),
-    }
+/// The level of blocks that are compared with each other.
+fn level_of(blocks: &[CompleteBlock<'_>]) -> usize {
+    blocks.first().map_or(0, |block| block.block.level)
 }

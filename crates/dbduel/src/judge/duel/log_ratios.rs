@@ -41,7 +41,7 @@ pub(super) fn pair(
             })
         });
     MirroredBlock {
-        length: block.block.slice_s,
+        length: block.block.slice_s * block.block.weight(),
         slices: slices.collect(),
     }
 }
@@ -57,10 +57,25 @@ pub(in crate::judge) fn throughput(row: &SliceRow) -> f64 {
     (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s
 }
 
-/// Sample standard deviation; `None` below two values.
-pub(in crate::judge) fn sample_deviation(values: &[f64]) -> Option<f64> {
+/// Standard deviation of the value of a block of average weight, where variances are as one over weights; `None` below two
+/// blocks.
+pub(in crate::judge) fn block_deviation(
+    values: &[f64],
+    blocks: &[CompleteBlock<'_>],
+) -> Option<f64> {
+    let weighted = || {
+        values
+            .iter()
+            .zip(blocks.iter().map(|block| block.block.weight()))
+    };
+    let total: f64 = weighted().map(|(_, weight)| weight).sum();
+    let mean = weighted()
+        .map(|(value, weight)| value * weight)
+        .sum::<f64>()
+        / total;
+    let squares: f64 = weighted()
+        .map(|(value, weight)| weight * (value - mean).powi(2))
+        .sum();
     let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
+    (values.len() > 1).then(|| (squares / (n - 1.0) / (total / n)).sqrt())
 }

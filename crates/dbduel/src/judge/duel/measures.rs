@@ -40,7 +40,7 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
         latency_us_max: largest(&rows),
         client_cpu_us_per_transaction: cpu(evidence, &rows, "load", alpha),
         server_cpu_us_per_transaction: cpu(evidence, &rows, "server", alpha),
-        stalls: stalls(&rows, evidence),
+        stalls: stalls(&rows, evidence, plan.tick_s(level)),
         course: course(evidence, level, contender),
     }
 }
@@ -157,9 +157,8 @@ const UNSEEN_ALPHA: f64 = 0.05;
 const FULL_TICK: f64 = 0.99;
 
 /// The stalls in one contender's slices; `None` when the record has no ticks of them.
-fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>) -> Option<Stalls> {
-    let tick_s = evidence.plan().schedule.tick_s;
-    let count = count_ticks(rows, evidence)?;
+fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>, tick_s: f64) -> Option<Stalls> {
+    let count = count_ticks(rows, evidence, FULL_TICK * tick_s)?;
     let rate = unseen_rate_bound(count.active, UNSEEN_ALPHA).ok()?;
     Some(Stalls {
         count: count.stalls,
@@ -169,8 +168,7 @@ fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>) -> Option<Stalls> {
     })
 }
 
-fn count_ticks(rows: &[&SliceRow], evidence: &Evidence<'_>) -> Option<StallCount> {
-    let shortest_s = FULL_TICK * evidence.plan().schedule.tick_s;
+fn count_ticks(rows: &[&SliceRow], evidence: &Evidence<'_>, shortest_s: f64) -> Option<StallCount> {
     let slices: Vec<Vec<f64>> = rows
         .iter()
         .map(|row| {

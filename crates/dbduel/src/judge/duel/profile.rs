@@ -69,7 +69,7 @@ pub fn profiles(evidence: &Evidence<'_>) -> Vec<Profile> {
                     level,
                     contender,
                     latency: latency(evidence, &rows),
-                    steadiness: steadiness(evidence, &rows),
+                    steadiness: steadiness(evidence, &rows, plan.tick_s(level)),
                 });
             }
         }
@@ -102,8 +102,7 @@ fn latency(evidence: &Evidence<'_>, rows: &[&SliceRow]) -> Vec<QuantilePoint> {
         .collect()
 }
 
-fn steadiness(evidence: &Evidence<'_>, rows: &[&SliceRow]) -> Option<Steadiness> {
-    let tick_s = evidence.plan().schedule.tick_s;
+fn steadiness(evidence: &Evidence<'_>, rows: &[&SliceRow], tick_s: f64) -> Option<Steadiness> {
     let mut rates: Vec<f64> = rows
         .iter()
         .flat_map(|row| evidence.ticks(slice_of(row)))

@@ -11,7 +11,7 @@ use dbduel_stats::quantile::requests_per_slice;
 use dbduel_stats::sequential;
 
 use super::decide::{Question, no_block};
-use super::log_ratios::{differences, sample_deviation};
+use super::log_ratios::{block_deviation, differences};
 use crate::counts;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
@@ -44,12 +44,15 @@ pub(in crate::judge) fn compare_one(
         alpha,
         format!("{}/{}", question.stream, quantity.stream()),
     );
-    answer(
-        evidence,
-        &evidence.levels[level].complete,
-        quantity,
-        &question,
-    )
+    let blocks = match quantity {
+        Quantity::LatencyP50 | Quantity::LatencyP95 | Quantity::LatencyP99 => {
+            &evidence.levels[level].complete
+        }
+        Quantity::ServerCpuPerTransaction | Quantity::BytesWrittenPerTransaction => {
+            evidence.watched(level)
+        }
+    };
+    answer(evidence, blocks, quantity, &question)
 }
 
 /// One quantity of the two that `question` is about, in these blocks; rows of a class give that of the class.
@@ -99,7 +102,7 @@ fn fill(
         value(evidence, quantity, row).unwrap_or(f64::NAN)
     });
     let differences = differences(&pairs)?;
-    answer.block_sd = sample_deviation(&differences);
+    answer.block_sd = block_deviation(&differences, blocks);
     let conclusion = question.conclude(blocks, &differences)?;
     answer.change = match conclusion.verdict {
         sequential::Verdict::Faster => Change::Higher,

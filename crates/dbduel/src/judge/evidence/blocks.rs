@@ -3,7 +3,7 @@
 //! A block counts when each of its slices is in the record and all of them come from one epoch, since a
 //! pair that straddles a restart compares two different sets of instances. Knows no statistics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::Plan;
 use dbduel_record::event::SliceId;
@@ -82,6 +82,18 @@ impl<'a> LevelBlocks<'a> {
             }
         }
         sorted
+    }
+
+    /// Adds the blocks of `level` that were begun and of which no row is left to those that do not count.
+    pub fn leave_out(&mut self, plan: &'a Plan, begun: &BTreeSet<u32>, level: usize) {
+        let counted = self.complete.iter().map(|complete| complete.block.id);
+        let known: BTreeSet<u32> = counted
+            .chain(self.incomplete.iter().map(|block| block.id))
+            .collect();
+        let of_level = plan.blocks.iter().filter(|block| block.level == level);
+        self.incomplete.extend(
+            of_level.filter(|block| begun.contains(&block.id) && !known.contains(&block.id)),
+        );
     }
 
     /// All counted slices of one contender, in the order of the plan.

@@ -15,10 +15,13 @@ use dbduel_record::rows::{ALL_CLASSES, SecondRow, SliceRow, TickRow};
 use dbduel_record::{Plan, Record};
 use hdrhistogram::Histogram;
 
-use blocks::LevelBlocks;
+use blocks::{CompleteBlock, LevelBlocks};
 
 /// Relative difference between a slice and the time over which its counters were read, from which it is reported.
 pub const WINDOW_ERROR: f64 = 0.2;
+
+/// Share of short turns that samplers must have seen of a slice for their counters to be taken as those of all of it.
+const WATCHED_SHARE_MIN: f64 = 0.5;
 
 /// Which counters were read over a time of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Evidence<'a> {
     pub record: &'a Record,
     /// The blocks of each level.
     pub levels: Vec<LevelBlocks<'a>>,
+    /// Of each level, the complete blocks that samplers looked at: all, or where turns are short some of them.
+    watched: Vec<Vec<CompleteBlock<'a>>>,
     ticks: BTreeMap<SliceId, Vec<&'a TickRow>>,
     seconds: BTreeMap<SliceId, Vec<&'a SecondRow>>,
     readings: BTreeMap<(SliceId, &'a str, &'a str), f64>,
@@ -54,8 +59,13 @@ impl<'a> Evidence<'a> {
     #[must_use]
     pub fn of(record: &'a Record) -> Self {
         let plan = &record.plan;
-        let levels = (0..plan.levels.len())
-            .map(|level| LevelBlocks::sort(plan, &record.slices, level))
+        let begun = record.begun_blocks();
+        let levels: Vec<LevelBlocks<'_>> = (0..plan.levels.len())
+            .map(|level| {
+                let mut blocks = LevelBlocks::sort(plan, &record.slices, level);
+                blocks.leave_out(plan, &begun, level);
+                blocks
+            })
             .collect();
         let readings = record.readings.iter().map(|reading| {
             let slice = SliceId {
@@ -86,12 +96,14 @@ impl<'a> Evidence<'a> {
             };
             seconds.entry(slice).or_default().push(row);
         }
-        Self {
+        let readings: BTreeMap<(SliceId, &str, &str), f64> = readings.collect();
+        let mut evidence = Self {
             record,
+            watched: Vec::new(),
             levels,
             ticks: index_ticks(&record.ticks),
             seconds,
-            readings: readings.collect(),
+            readings,
             latencies,
             measured_s: record
                 .slices
@@ -99,12 +111,31 @@ impl<'a> Evidence<'a> {
                 .filter(|row| row.class == ALL_CLASSES)
                 .map(|row| (slice_of(row), row.measured_s))
                 .collect(),
-        }
+        };
+        let watched = (0..).zip(&evidence.levels).map(|(level, blocks)| {
+            let is_seen = |row: &&SliceRow| {
+                let slice = slice_of(row);
+                let has = |window| evidence.window_share(slice, window).is_some();
+                has(Window::Kernel) && evidence.is_watched(slice, Window::Kernel)
+            };
+            let is_watched = |block: &&CompleteBlock<'_>| {
+                !plan.turns.contains_key(&level) || block.rows.iter().all(is_seen)
+            };
+            blocks.complete.iter().filter(is_watched).cloned().collect()
+        });
+        evidence.watched = watched.collect();
+        evidence
     }
 
     #[must_use]
     pub fn plan(&self) -> &'a Plan {
         &self.record.plan
+    }
+
+    /// The complete blocks of a level that samplers looked at.
+    #[must_use]
+    pub fn watched(&self, level: usize) -> &[CompleteBlock<'a>] {
+        &self.watched[level]
     }
 
     /// The ticks of a slice after its guard, in order.
@@ -136,7 +167,24 @@ impl<'a> Evidence<'a> {
             _ => return Some(seen),
         };
         let share = self.window_share(slice, window);
-        Some(share.map_or(seen, |share| seen / share))
+        let is_seen = self.is_watched(slice, window);
+        is_seen.then(|| share.map_or(seen, |share| seen / share))
+    }
+
+    /// False when short turns were over before samplers had seen half of them: what they saw stands for nothing then.
+    fn is_watched(&self, slice: SliceId, window: Window) -> bool {
+        self.reading(slice, "observer", "watched_s").is_none()
+            || (self.watched_share(slice, window)).is_none_or(|share| share >= WATCHED_SHARE_MIN)
+    }
+
+    /// As [`Evidence::window_share`], of the turns that were watched.
+    #[must_use]
+    pub fn watched_share(&self, slice: SliceId, window: Window) -> Option<f64> {
+        let of_slice = self.window_share(slice, window)?;
+        let watched_s = self.reading(slice, "observer", "watched_s");
+        let watched_s = watched_s.filter(|watched_s| *watched_s > 0.0);
+        let measured_s = self.measured_s.get(&slice)?;
+        Some(watched_s.map_or(of_slice, |watched_s| of_slice * measured_s / watched_s))
     }
 
     /// Over how much of the measured part of a slice the counters of that kind were read; above 1 for longer.

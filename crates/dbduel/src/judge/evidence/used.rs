@@ -64,7 +64,10 @@ fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
         .map(|row| (slice_of(row), row.guard_s + row.measured_s))
         .collect();
     let seconds = events.iter().map(|event| match &event.what {
-        Event::WarmedUp { seconds, .. } | Event::SliceLost { seconds, .. } => *seconds,
+        Event::WarmedUp { seconds, .. }
+        | Event::SliceLost { seconds, .. }
+        | Event::BlockAbandoned { seconds, .. } => *seconds,
+        Event::TurnsChosen { choice, .. } => choice.seconds,
         Event::SliceFinished { slice, .. } => slice_s.get(slice).copied().unwrap_or(0.0),
         _ => 0.0,
     });

@@ -57,10 +57,9 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
     let plan = evidence.plan();
     let name = plan.contenders[contender].name.clone();
     let sum = |source: &str, metric: &str| -> Option<f64> {
-        let mut rows = evidence
-            .levels
-            .iter()
-            .flat_map(|level| level.slices_of(contender))
+        let mut rows = (0..evidence.levels.len())
+            .flat_map(|level| evidence.watched(level))
+            .flat_map(|block| block.slices_of(contender))
             .peekable();
         rows.peek()?;
         rows.map(|row| evidence.used(slice_of(row), source, metric))

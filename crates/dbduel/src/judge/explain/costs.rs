@@ -20,7 +20,7 @@ pub fn cost(
     paired: Paired,
 ) -> Option<Cost> {
     let plan = evidence.plan();
-    let blocks = &evidence.levels[level].complete;
+    let blocks = evidence.watched(level);
     let of_side = |who: usize| -> Option<Taken> {
         let blocks = blocks
             .iter()

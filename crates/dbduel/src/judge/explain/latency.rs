@@ -8,6 +8,7 @@
 //!
 //! With think time or an open arrival clients also rest, and nothing here tells resting from waiting.
 
+use dbduel_record::event::SliceId;
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::SliceRow;
 
@@ -40,8 +41,23 @@ pub fn divide(
             return Err("clients pause between transactions, which looks like waiting".to_owned());
         }
     }
-    let baseline = side(evidence, level, plan.baseline)?;
-    let other = side(evidence, level, contender)?;
+    let mut sides = [
+        side(evidence, level, plan.baseline)?,
+        side(evidence, level, contender)?,
+    ];
+    // Threads are recognised one after the other, in short turns over several slices.
+    let is_whole = |blocks: &[Side; 2], block: usize| blocks.iter().all(|side| side[block].is_ok());
+    let whole: Vec<bool> = (0..sides[0].len())
+        .map(|block| is_whole(&sides, block))
+        .collect();
+    if plan.turns.contains_key(&level) && whole.contains(&true) {
+        for side in &mut sides {
+            let mut whole = whole.iter();
+            side.retain(|_| whole.next() == Some(&true));
+        }
+    }
+    let [baseline, other] = sides.map(|side| side.into_iter().collect::<Result<Vec<_>, _>>());
+    let (baseline, other) = (baseline?, other?);
     let confidence_alpha = 1.0 - plan.decision.confidence;
     let compared = |pick: &dyn Fn(&Slice) -> f64| {
         [
@@ -79,7 +95,7 @@ pub fn difference(
     paired: Paired,
 ) -> Figure {
     let of_side = |who: usize| {
-        let blocks = evidence.levels[level].complete.iter();
+        let blocks = evidence.watched(level).iter();
         Taken::new(blocks.map(|block| {
             let rows = || block.slices_of(who);
             let sum_us: f64 = rows().map(|row| row.latency_us_sum).sum();
@@ -104,13 +120,9 @@ impl Slice {
         let reading = |source: &str, metric: &str| {
             evidence
                 .reading(id, source, metric)
-                .ok_or_else(|| format!("slice {id} has no reading `{metric}` of the {source}"))
+                .ok_or_else(|| missing(id, source, metric))
         };
         let clients = f64::from(row.clients);
-        // A thread is recognised when it is seen to wait for its client, which takes some looks.
-        if reading("server", "state_looks_count")? < LOOKS_MIN {
-            return Err(format!("slice {id}: thread states were sampled too rarely"));
-        }
         let threads = reading("server", "connections_count")?;
         if threads < clients {
             return Err(format!(
@@ -209,21 +221,43 @@ fn split(raw: &Raw) -> Seconds {
     parts
 }
 
-/// The slices of one contender, block by block.
-fn side(evidence: &Evidence<'_>, level: usize, who: usize) -> Result<Vec<Vec<Slice>>, String> {
-    let blocks = evidence.levels[level].complete.iter();
-    blocks
-        .map(|block| {
-            let slices: Vec<Slice> = block
-                .slices_of(who)
-                .map(|row| Slice::of(evidence, row))
-                .collect::<Result<_, _>>()?;
-            if slices.iter().all(|slice| slice.ok <= 0.0) {
-                return Err(format!("block {} has no transaction", block.block.id));
-            }
-            Ok(slices)
-        })
-        .collect()
+fn missing(slice: SliceId, source: &str, metric: &str) -> String {
+    format!("slice {slice} has no reading `{metric}` of the {source}")
+}
+
+/// The slices of one contender, block by block, or why those of a block cannot be divided.
+type Side = Vec<Result<Vec<Slice>, String>>;
+
+fn side(evidence: &Evidence<'_>, level: usize, who: usize) -> Result<Side, String> {
+    let blocks = evidence.watched(level);
+    // A thread is recognised when it is seen to wait for its client, which takes some looks. Which they are is
+    // remembered from slice to slice, so that short ones are seen often enough together.
+    let looks = blocks
+        .iter()
+        .flat_map(|block| block.slices_of(who))
+        .map(|row| {
+            let looks = evidence.reading(slice_of(row), "server", "state_looks_count");
+            looks.ok_or_else(|| missing(slice_of(row), "server", "state_looks_count"))
+        });
+    let looks: Vec<f64> = looks.collect::<Result<_, _>>()?;
+    let enough = match evidence.plan().turns.contains_key(&level) {
+        true => looks.iter().sum::<f64>() >= LOOKS_MIN,
+        false => looks.iter().all(|looks| *looks >= LOOKS_MIN),
+    };
+    if !enough {
+        return Err("thread states were sampled too rarely".to_owned());
+    }
+    let blocks = blocks.iter().map(|block| {
+        let slices: Vec<Slice> = block
+            .slices_of(who)
+            .map(|row| Slice::of(evidence, row))
+            .collect::<Result<_, _>>()?;
+        if slices.iter().all(|slice| slice.ok <= 0.0) {
+            return Err(format!("block {} has no transaction", block.block.id));
+        }
+        Ok(slices)
+    });
+    Ok(blocks.collect())
 }
 
 /// Microseconds and transactions of each block.

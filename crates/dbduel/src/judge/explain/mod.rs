@@ -277,7 +277,7 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
         same,
         unclear,
         alpha,
-        blocks: evidence.levels[level].complete.len(),
+        blocks: evidence.watched(level).len(),
         blocks_needed,
     }
 }

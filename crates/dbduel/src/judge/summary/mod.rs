@@ -12,7 +12,7 @@ use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
     DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule, Setting,
-    Workload,
+    TurnChoice, Workload,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,6 +198,9 @@ pub struct Duel {
     pub label: String,
     /// Clients and arrival.
     pub load: LoadLevel,
+    /// How long the turns were, and what that was chosen from; absent where the experiment says how long slices are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnChoice>,
     /// Blocks that count.
     pub blocks_complete: u32,
     /// Blocks that were begun and do not count.
@@ -209,6 +212,15 @@ pub struct Duel {
     /// Every two contenders, when there are more than two.
     #[serde(default)]
     pub pairs: Vec<PairComparison>,
+}
+
+impl Duel {
+    /// Blocks that the error probability is spent over.
+    #[must_use]
+    pub fn blocks_max(&self, rule: &DecisionRule) -> u32 {
+        let turns = self.turns.as_ref();
+        turns.map_or(rule.blocks_max, |turns| turns.blocks_max)
+    }
 }
 
 /// What was measured of one contender at one level, over complete blocks.

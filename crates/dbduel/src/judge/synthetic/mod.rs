@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::event::{EndReason, Event, Finding, SliceId, Stamped};
 use dbduel_record::plan::{
-    Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Schedule, Workload,
+    Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Schedule, TurnChoice,
+    TurnLength, TurnReason, Workload,
 };
 use dbduel_record::rows::{ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
@@ -114,6 +115,26 @@ impl Side {
             failed_share: 0.0,
             digest: "5f2b9c0d8e7a41d3".to_owned(),
         }
+    }
+}
+
+/// Turns as a pilot might have chosen them.
+pub fn turn_choice(turn_s: f64, guard_s: f64) -> TurnChoice {
+    TurnChoice {
+        turn_s,
+        guard_s,
+        tick_s: 0.7 * turn_s,
+        blocks_max: 60,
+        reason: TurnReason::Scatter,
+        lengths: vec![TurnLength {
+            turn_s,
+            blocks: 40,
+            block_sd: 0.05,
+            half_width_per_minute: 0.01,
+        }],
+        seconds: 5.0,
+        switch_s: 0.01,
+        transient_s: 0.02,
     }
 }
 
@@ -216,6 +237,7 @@ impl Scenario {
                 warm_up_cap_s: 300.0,
                 warm_up_hold_s: 60.0,
                 epochs: None,
+                pilot: None,
             },
             decision: DecisionRule {
                 confidence: 0.95,
@@ -240,6 +262,7 @@ impl Scenario {
             about: Vec::new(),
             waivers: [("D3".to_owned(), "the device writes pages whole".to_owned())].into(),
             blocks: self.planned_blocks(),
+            turns: BTreeMap::new(),
         }
     }
 
@@ -260,6 +283,7 @@ impl Scenario {
                     round,
                     order,
                     slice_s,
+                    repeats: 1,
                 });
             }
         }

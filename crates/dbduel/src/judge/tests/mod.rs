@@ -6,7 +6,7 @@ use dbduel_stats::sequential;
 use serde_json::Value;
 
 use super::summary::{Change, Figure, Summary, Verdict};
-use super::synthetic::Scenario;
+use super::synthetic::{Scenario, turn_choice};
 use super::{Finding, decide_level, summarise};
 
 mod trouble;
@@ -61,17 +61,43 @@ fn a_quiet_duel_is_decided_as_it_was_made() {
 
 #[test]
 fn the_verdict_is_that_of_the_statistics() {
-    let record = Scenario::duel().record();
+    verdicts_are_those_of_the_statistics(&Scenario::duel().record());
+}
+
+#[test]
+fn blocks_of_more_turns_weigh_as_much_more() {
+    let mut record = Scenario::duel().record();
+    for block in &mut record.plan.blocks {
+        block.repeats = 1 + block.round / 8;
+    }
+    record.plan.turns = [(0, turn_choice(0.2, 0.05))].into();
+    assert!(record.plan.information(0) > 60.0);
+    verdicts_are_those_of_the_statistics(&record);
     let (summary, _) = summarise(&record);
+    let planned: Vec<u32> = summary
+        .duels
+        .iter()
+        .map(|duel| duel.blocks_max(&summary.rule))
+        .collect();
+    assert_eq!(planned[0], 60);
+    assert!(
+        planned[1..]
+            .iter()
+            .all(|blocks| *blocks == record.plan.decision.blocks_max)
+    );
+}
+
+fn verdicts_are_those_of_the_statistics(record: &Record) {
+    let (summary, _) = summarise(record);
     for (duel, level) in summary.duels.iter().zip(0..) {
         let comparison = &duel.comparisons[0];
-        let logs: Vec<f64> = comparison
-            .blocks
-            .iter()
-            .map(|block| block.ratio.ln())
-            .collect();
+        let units = comparison.blocks.iter().map(|one| {
+            let block = &record.plan.blocks[one.block as usize];
+            sequential::Unit::new(one.ratio.ln(), f64::from(block.repeats))
+        });
+        let units: Vec<sequential::Unit> = units.collect();
         let plan = sequential::SequentialPlan {
-            n_max: record.plan.decision.blocks_max as usize,
+            weight_max: record.plan.information(level),
             n_min: 6,
             alpha: 1.0 - 0.95,
             margin: 1.02_f64.ln(),
@@ -82,7 +108,7 @@ fn the_verdict_is_that_of_the_statistics() {
             paths: 4999,
             reserve: record.plan.decision.reserve,
         };
-        let decision = sequential::decide(&logs, &plan).unwrap();
+        let decision = sequential::decide(&units, &plan).unwrap();
         let expected = match decision.verdict {
             sequential::Verdict::Faster => Verdict::Faster,
             sequential::Verdict::Slower => Verdict::Slower,

@@ -312,6 +312,7 @@ impl Arena {
         let resident = &mut self.residents[contender];
         let (address, credentials) = resident.endpoint()?;
         let session = load.open(OpenOrder {
+            dialect: dbduel_load::driver::Dialect::MySql,
             contender: resident.name.clone(),
             address: address.clone(),
             user: credentials.user.clone(),

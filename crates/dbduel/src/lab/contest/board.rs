@@ -133,6 +133,16 @@ impl Board {
             sums.ok += row.ok;
             sums.failed += row.failed;
         }
+        let reading = |metric: &str| {
+            let mut readings = result.readings.iter();
+            let found = readings.find(|row| row.source == "observer" && row.metric == metric);
+            found.map(|row| row.value)
+        };
+        let totals = result.classes.iter().filter(|row| row.class == ALL_CLASSES);
+        let measured_s: f64 = totals.map(|row| row.measured_s).sum();
+        // Where turns are short samplers look at some of them.
+        let watched = reading("watched_s").filter(|watched_s| *watched_s > 0.0);
+        let scale = watched.map_or(1.0, |watched_s| measured_s / watched_s);
         for row in result.readings.iter().filter(|row| row.source == "server") {
             let sum = match row.metric.as_str() {
                 "cpu_user_s" => &mut sums.server_cpu_user_s,
@@ -140,7 +150,7 @@ impl Board {
                 "device_write_bytes" => &mut sums.server_device_write_bytes,
                 _ => continue,
             };
-            *sum = Some(sum.unwrap_or(0.0) + row.value);
+            *sum = Some(sum.unwrap_or(0.0) + scale * row.value);
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use dbduel_record::plan::Injection;
 use nix::sys::signal::Signal;
 
-use crate::lab::server::signal_group;
+use crate::lab::server::signal_tree;
 
 /// Longest time in which the end of the pulses goes unnoticed.
 const NOTICE: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ pub struct SlowdownInjector {
 }
 
 impl SlowdownInjector {
-    /// Begins to stop the process group `group` as `injection` says. The server is awake now.
+    /// Begins to stop the server whose first process leads the group `group` as `injection` says. The server is awake now.
     pub fn start(group: i32, injection: &Injection) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&over);
@@ -70,12 +70,12 @@ fn pulse(
             break;
         }
         // A server that died in the meantime is found when its slice is lost.
-        if signal_group(group, Signal::SIGSTOP).is_err() {
+        if signal_tree(group, Signal::SIGSTOP).is_err() {
             break;
         }
         let since = Instant::now();
         std::thread::sleep(stopped);
-        let woken = signal_group(group, Signal::SIGCONT);
+        let woken = signal_tree(group, Signal::SIGCONT);
         lost += since.elapsed();
         if woken.is_err() {
             break;

@@ -11,7 +11,8 @@ use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
 use super::board::Phase;
-use super::slice::Outcome;
+use super::slice::{SliceLabel, SliceSoFar};
+use super::turn::{Outcome, TurnPlace};
 use super::{Contest, ContestConfig};
 use crate::interrupt::{self, Urgency};
 use crate::judge::levels::search::{self, LateShares, late_shares};
@@ -28,6 +29,8 @@ pub struct Progress {
     pub in_epoch: BTreeMap<usize, u32>,
     /// Seconds of load used, of the budget.
     pub used_s: f64,
+    /// Those of the pilot of a level that has no choice yet.
+    pub(super) pilot_s: f64,
     /// Blocks that were begun, now or before a resume.
     begun: BTreeSet<u32>,
     /// Rows of all finished slices.
@@ -45,22 +48,13 @@ impl Progress {
             epoch,
             in_epoch: BTreeMap::new(),
             used_s: used_s(past),
-            begun: begun_blocks(past),
+            pilot_s: 0.0,
+            begun: past.begun_blocks(),
             rows: past.slices.clone(),
             late: late_shares(past),
             restarts: 0,
         }
     }
-}
-
-/// The blocks of a record that were begun, whatever became of them; none is begun twice.
-#[must_use]
-pub fn begun_blocks(past: &Record) -> BTreeSet<u32> {
-    let begun = past.events.iter().filter_map(|event| match &event.what {
-        Event::SliceStarted { slice, .. } => Some(slice.block),
-        _ => None,
-    });
-    begun.collect()
 }
 
 impl Contest<'_> {
@@ -92,7 +86,7 @@ impl Contest<'_> {
                 let Some(block) = next_block(plan, &self.progress.begun, level) else {
                     continue;
                 };
-                if self.progress.used_s + load_s(&plan.schedule, block) > plan.schedule.budget_s {
+                if self.progress.used_s + load_s(plan, block) > plan.schedule.budget_s {
                     continue;
                 }
                 has_run = true;
@@ -162,14 +156,18 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Runs one block; a lost slice ends it. False when the user stopped it.
+    /// Runs one block; a lost turn ends it. False when the user stopped it.
     fn run_block(&mut self, block: &Block, decision: &LevelDecision) -> Result<bool> {
+        let plan = self.config.plan;
         self.progress.begun.insert(block.id);
         *self.progress.in_epoch.entry(block.level).or_default() += 1;
-        for position in 0..block.order.len() {
-            // A first request to end lets the running slice finish; the block then stays incomplete.
-            if position > 0 && interrupt::urgency() != Urgency::None {
-                return Ok(false);
+        let watched = self.observers.affordable(plan, block);
+        let mut slices: Vec<SliceSoFar> = Vec::new();
+        slices.resize_with(block.order.len(), SliceSoFar::default);
+        for (repeat, position) in block.turns() {
+            // A first request to end lets the running turn finish; the block then stays incomplete.
+            if (repeat, position) != (0, 0) && interrupt::urgency() != Urgency::None {
+                return self.abandon(block, &slices);
             }
             check_disk(self.config)?;
             let slice = SliceId {
@@ -177,38 +175,42 @@ impl Contest<'_> {
                 position: position as u32,
             };
             let contender = block.order[position];
-            let name = self.config.plan.contenders[contender].name.clone();
-            self.journal.event(Event::SliceStarted {
-                slice,
-                contender: name.clone(),
-            })?;
+            let name = &plan.contenders[contender].name;
+            if repeat == 0 {
+                self.journal.event(Event::SliceStarted {
+                    slice,
+                    contender: name.clone(),
+                })?;
+            }
+            let place = TurnPlace {
+                repeat,
+                position,
+                is_watched: is_watched(repeat, watched, block.repeats),
+            };
             let begun = Instant::now();
             self.arena.activate(contender)?;
-            let outcome = self.run_slice(block, position, decision)?;
-            // What is written and computed between slices takes time that no server may use for its own work.
+            let outcome = self.run_turn(block, place, decision)?;
+            // What is written and computed between turns takes time that no server may use for its own work.
             self.arena.freeze_active()?;
-            self.journal.commits(&name, self.load.take_commits())?;
+            self.journal.commits(name, self.load.take_commits())?;
             match outcome {
-                Outcome::Finished(result) => {
-                    let total = result.classes.iter().find(|row| row.class == ALL_CLASSES);
-                    self.progress.used_s += total.map_or(0.0, |row| row.guard_s + row.measured_s);
-                    self.config.board.slice(
-                        contender,
-                        block.level,
-                        Some(&result),
-                        self.progress.used_s,
-                    );
-                    self.journal.slice(slice, &result)?;
-                    self.note_late(slice, &result);
-                    self.progress.rows.extend(result.classes);
+                Outcome::Finished(turn) => {
+                    self.progress.used_s += turn.guard_s + turn.answer.measured_s;
+                    slices[position].add(*turn)?;
+                    if repeat + 1 == block.repeats {
+                        let whole = std::mem::take(&mut slices[position]);
+                        self.keep_slice(block, slice, whole)?;
+                    }
                 }
-                Outcome::Lost(_) if interrupt::urgency() == Urgency::Stop => return Ok(false),
+                Outcome::Lost(_) if interrupt::urgency() == Urgency::Stop => {
+                    return self.abandon(block, &slices);
+                }
                 Outcome::Stalled(why) => {
-                    self.lose(slice, contender, block.level, begun, why)?;
+                    self.lose(slice, contender, block.level, begun, &slices, why)?;
                     return Ok(true);
                 }
                 Outcome::Lost(why) => {
-                    self.lose(slice, contender, block.level, begun, why)?;
+                    self.lose(slice, contender, block.level, begun, &slices, why)?;
                     self.recover(contender, false)?;
                     return Ok(true);
                 }
@@ -217,18 +219,54 @@ impl Contest<'_> {
         Ok(true)
     }
 
-    /// Journals a slice without result that began at `begun`; its time counts towards the budget.
+    /// Journals what of a block that the user ended is not in the record. Always false: the run ends here.
+    fn abandon(&mut self, block: &Block, unwritten: &[SliceSoFar]) -> Result<bool> {
+        let seconds = unwritten.iter().map(SliceSoFar::load_s).sum();
+        if seconds > 0.0 {
+            let block = block.id;
+            self.journal
+                .event(Event::BlockAbandoned { block, seconds })?;
+        }
+        Ok(false)
+    }
+
+    /// Writes a slice down, all of whose turns have ended.
+    fn keep_slice(&mut self, block: &Block, slice: SliceId, whole: SliceSoFar) -> Result<()> {
+        let plan = self.config.plan;
+        let contender = block.order[slice.position as usize];
+        let label = SliceLabel {
+            slice,
+            contender: &plan.contenders[contender].name,
+            clients: plan.levels[block.level].clients,
+            epoch: self.progress.epoch,
+        };
+        let Some(result) = whole.into_rows(label, self.journal.clock())? else {
+            return Ok(());
+        };
+        self.config
+            .board
+            .slice(contender, block.level, Some(&result), self.progress.used_s);
+        self.journal.slice(slice, &result)?;
+        self.note_late(slice, &result);
+        self.progress.rows.extend(result.classes);
+        Ok(())
+    }
+
+    /// Journals a slice without result whose last turn began at `begun`. Its time counts towards the budget, and with it
+    /// that of the turns of its block which are lost with it.
     fn lose(
         &mut self,
         slice: SliceId,
         contender: usize,
         level: usize,
         begun: Instant,
+        unwritten: &[SliceSoFar],
         why: String,
     ) -> Result<()> {
         let name = &self.config.plan.contenders[contender].name;
-        let seconds = begun.elapsed().as_secs_f64();
-        self.progress.used_s += seconds;
+        let last_s = begun.elapsed().as_secs_f64();
+        self.progress.used_s += last_s;
+        let seconds = last_s + unwritten.iter().map(SliceSoFar::load_s).sum::<f64>();
         self.config
             .board
             .slice(contender, level, None, self.progress.used_s);
@@ -256,6 +294,12 @@ impl Contest<'_> {
             self.progress.late.insert(slice, share);
         }
     }
+}
+
+/// Whether a repeat is among the watched ones, which are spread evenly over all.
+fn is_watched(repeat: u32, watched: u32, repeats: u32) -> bool {
+    let until = |count: u32| u64::from(count) * u64::from(watched) / u64::from(repeats);
+    until(repeat + 1) > until(repeat)
 }
 
 /// The first block of `level` that was not begun.

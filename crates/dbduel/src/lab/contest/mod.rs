@@ -14,11 +14,13 @@ mod injector;
 mod journal;
 mod measure;
 mod observers;
+mod pilot;
 mod prepare;
 mod recover;
 mod search;
 mod slice;
 mod stacks;
+mod turn;
 mod warm_up;
 
 use std::path::{Path, PathBuf};
@@ -43,8 +45,8 @@ pub use conditions::facts as condition_facts;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
-pub use measure::begun_blocks;
 use observers::Observers;
+use pilot::SteadySeries;
 pub use prepare::{NotComparable, rehearse};
 
 /// Everything that a contest needs from outside.
@@ -164,6 +166,7 @@ fn stage(
         journal: &mut *journal,
         progress: Progress::resume(past, epoch),
         observers: Observers::new(config),
+        warm: Vec::new(),
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
@@ -184,6 +187,8 @@ struct Contest<'c> {
     journal: &'c mut Journal,
     progress: Progress,
     observers: Observers,
+    /// What the warm-up of each contender showed of the heaviest level.
+    warm: Vec<SteadySeries>,
 }
 
 fn failure(error: &anyhow::Error) -> Finding {

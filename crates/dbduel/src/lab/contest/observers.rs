@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_record::Plan;
 use dbduel_record::event::Severity;
+use dbduel_record::plan::Block;
 
 use super::arena::Arena;
 use super::measure::finding;
@@ -16,10 +18,21 @@ use crate::lab::observe::{Observed, Observer, Subject, Watch};
 /// A question that takes longer than this would disturb what it asks about.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What watching may cost of all processor time of the machine while it is measured.
+const COST_SHARE_MAX: f64 = 0.01;
+/// Cost of the first watch, before there was one to learn from, seconds.
+const COST_S: f64 = 0.01;
+
 /// The observers of all contenders.
 pub struct Observers {
     each: Vec<Option<Observer>>,
     disk: Option<PathBuf>,
+    /// What the dearest watch of the last slices cost, seconds.
+    cost_s: f64,
+    /// What may be spent on watches of each contender by now, seconds.
+    credit_s: f64,
+    /// Processors of the machine.
+    processors: f64,
 }
 
 impl Observers {
@@ -33,7 +46,27 @@ impl Observers {
                 .map(|_| Some(Observer::default()))
                 .collect(),
             disk: host::disk_of(config.home.root()),
+            cost_s: COST_S,
+            credit_s: 2.0 * COST_S,
+            processors: host::processors().len().max(1) as f64,
         }
+    }
+
+    /// How many of a block's repeats are watched: all, or where turns are short as many as cost no more than they may.
+    pub fn affordable(&mut self, plan: &Plan, block: &Block) -> u32 {
+        if !plan.turns.contains_key(&block.level) {
+            return block.repeats;
+        }
+        let slices = (block.order.len() / plan.contenders.len().max(1)) as f64;
+        let measured_s = slices * block.slice_s * f64::from(block.repeats);
+        self.credit_s += COST_SHARE_MAX * measured_s * self.processors;
+        let each_s = slices * self.cost_s;
+        // A quotient beyond any count saturates in the conversion.
+        let watched = ((self.credit_s / each_s) as u32).min(block.repeats);
+        self.credit_s -= f64::from(watched) * each_s;
+        // What was saved up for long would be spent at once.
+        self.credit_s = self.credit_s.min(each_s);
+        watched
     }
 
     /// Starts the watch over a slice of an awake contender.
@@ -67,6 +100,8 @@ impl Observers {
     pub fn end(&mut self, contender: usize, watch: Watch) -> Observed {
         let (observer, observed) = watch.finish();
         self.each[contender] = Some(observer);
+        // Falls slowly, so that one cheap watch does not make the next ones frequent.
+        self.cost_s = observed.cost_s().max(0.9 * self.cost_s);
         observed
     }
 }

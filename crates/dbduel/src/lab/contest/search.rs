@@ -16,10 +16,25 @@ use crate::lab::expand::blocks_at_rate;
 pub(super) fn warm_up_and_measure(
     mut contest: Contest<'_>,
 ) -> (Arena, LoadProcess, Result<EndReason>) {
-    match contest.warm_up() {
-        Ok(()) => measure_and_search(contest),
+    let chosen = contest.warm_up().and_then(|()| contest.choose_turns());
+    match chosen {
+        Ok(Some(longer)) => go_on(contest, &longer),
+        Ok(None) => measure_and_search(contest),
         Err(error) => contest.taken_apart(Err(error)),
     }
+}
+
+/// Measures by a longer plan.
+fn go_on(contest: Contest<'_>, longer: &Plan) -> (Arena, LoadProcess, Result<EndReason>) {
+    let config = ContestConfig {
+        plan: longer,
+        ..*contest.config
+    };
+    // As deep as there are rates, which the plan bounds.
+    measure_and_search(Contest {
+        config: &config,
+        ..contest
+    })
 }
 
 /// Measures the levels of the plan, and then one further rate after the other.
@@ -34,27 +49,7 @@ fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcess, Result<E
         Ok(None) => return contest.finished(Ok(EndReason::Decided)),
         Err(error) => return contest.taken_apart(Err(error)),
     };
-    let config = ContestConfig {
-        plan: &longer,
-        ..*contest.config
-    };
-    let Contest {
-        arena,
-        load,
-        journal,
-        progress,
-        observers,
-        ..
-    } = contest;
-    // As deep as there are rates, which the plan bounds.
-    measure_and_search(Contest {
-        config: &config,
-        arena,
-        load,
-        journal,
-        progress,
-        observers,
-    })
+    go_on(contest, &longer)
 }
 
 impl Contest<'_> {

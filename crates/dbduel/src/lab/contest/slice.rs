@@ -1,178 +1,123 @@
-//! One slice: the order to the load process, the samplers around its measured part, its rows.
-
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+//! One slice: what its turns brought, put together as rows of the record.
 
 use anyhow::{Result, anyhow};
 use dbduel_load::monotonic;
-use dbduel_load::order::{ClassAnswer, SliceAnswer, SliceOrder};
+use dbduel_load::order::{ClassAnswer, SliceAnswer};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
-use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
-use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
 
-use super::Contest;
-use super::injector::SlowdownInjector;
-use super::warm_up::rate;
-use crate::judge::LevelDecision;
-use crate::lab::drive::SliceEnd;
+use super::turn::Turn;
+use crate::lab::clock::RecordClock;
 use crate::lab::observe::Observed;
-use crate::report::words;
 
-/// Share of a slice in which the load process may have stalled; with more of it the slice is lost.
-const STALLED_SHARE_MAX: f64 = 0.05;
-
-/// Suspension of the machine that is distinguishable from the time between reading two clocks.
-const SUSPENDED_MIN: Duration = Duration::from_millis(100);
-
-/// What came of a slice.
-pub enum Outcome {
-    /// Its rows.
-    Finished(Box<SliceResult>),
-    /// Nothing, because of the server, and why.
-    Lost(String),
-    /// Nothing usable, because the load process or the machine stalled, and for how long. Clients are still connected.
-    Stalled(String),
+/// What the turns of a slice brought so far.
+#[derive(Debug, Default)]
+pub struct SliceSoFar {
+    answer: Option<SliceAnswer>,
+    guard_s: f64,
+    observed: Observed,
+    /// How long the server was stopped on purpose, seconds; absent without an injection.
+    stopped_s: Option<f64>,
 }
 
-impl Contest<'_> {
-    /// Runs the slice at `position` of `block` on the awake contender.
+/// Which slice, and of whom.
+#[derive(Debug, Clone, Copy)]
+pub struct SliceLabel<'a> {
+    pub slice: SliceId,
+    pub contender: &'a str,
+    pub clients: u32,
+    pub epoch: u32,
+}
+
+impl SliceSoFar {
+    /// Adds the next turn.
     ///
     /// # Errors
-    /// When its samplers cannot be started, or its answer cannot be understood.
-    pub fn run_slice(
-        &mut self,
-        block: &Block,
-        position: usize,
-        decision: &LevelDecision,
-    ) -> Result<Outcome> {
-        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
-        let (epoch, used_s) = (self.progress.epoch, self.progress.used_s);
-        let (contender, level) = (block.order[position], &plan.levels[block.level]);
-        let name = &plan.contenders[contender].name;
-        let guard_s = if block.continues(position) {
-            0.0
-        } else {
-            plan.schedule.guard_s
-        };
-        // Both halves of a block have keys of their own, so that no contender meets its own keys again;
-        // within a half every contender gets the same.
-        let half = position * 2 / block.order.len();
-        let order = SliceOrder {
-            contender: name.clone(),
-            clients: level.clients,
-            arrival: level.arrival,
+    /// When the answer of the load process cannot be understood.
+    pub fn add(&mut self, turn: Turn) -> Result<()> {
+        let Turn {
+            answer,
             guard_s,
-            measured_s: block.slice_s,
-            tick_s: plan.schedule.tick_s,
-            drain_s: plan.schedule.drain_s,
-            seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
+            observed,
+            stopped_s,
+        } = turn;
+        self.guard_s += guard_s;
+        self.stopped_s = match (self.stopped_s, stopped_s) {
+            (Some(before), Some(now)) => Some(before + now),
+            (before, now) => before.or(now),
         };
-        let watch = self
-            .observers
-            .watch(self.config, &mut self.arena, contender, &self.load)?;
-        let standing = standing(decision);
-        let pulses = plan
-            .injection
-            .as_ref()
-            .filter(|injection| injection.contender == contender)
-            .zip(
-                self.arena
-                    .pid(contender)
-                    .and_then(|pid| i32::try_from(pid).ok()),
-            )
-            .map(|(injection, group)| SlowdownInjector::start(group, injection));
-        let suspended = self.journal.clock().suspended();
-        let length = Duration::from_secs_f64(block.slice_s);
-        let on_begin = |opens: Instant| watch.measure(opens..opens + length);
-        let end = self.load.slice(order, on_begin, |tick| {
-            let ends_at = tick.offset_s + tick.length_s;
-            let number = decision.blocks_complete + 1;
-            let message = format!(
-                "{}, block {number}, {name}: {}{standing}",
-                level.label(),
-                rate(tick)
-            );
-            let used_s = used_s + guard_s + ends_at;
-            console.measuring(used_s, plan.schedule.budget_s, &message);
-            board.tick(contender, block.level, tick, used_s);
-            ControlFlow::Continue(())
-        });
-        // Ended before anything else, so that the server is awake whatever comes.
-        let stopped_share = pulses.map(SlowdownInjector::end);
-        let suspended = self.journal.clock().suspended().saturating_sub(suspended);
-        let observed = self.observers.end(contender, watch);
-        self.say_what_is_missing(name, &observed)?;
-        let answer = match end {
-            SliceEnd::Finished(answer) => answer,
-            SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
-        };
-        if let Some(why) = stall(&answer, suspended) {
-            return Ok(Outcome::Stalled(why));
+        match &mut self.answer {
+            None => {
+                self.observed = observed;
+                self.answer = Some(answer);
+            }
+            Some(sum) => {
+                let after_s = answer.open_ns.saturating_sub(sum.open_ns) as f64 / 1e9;
+                self.observed.append(observed, after_s);
+                sum.append(answer).map_err(|why| anyhow!(why))?;
+            }
         }
-        let slice = SliceId {
-            block: block.id,
-            position: position as u32,
+        Ok(())
+    }
+
+    /// Load of the turns so far, seconds.
+    #[must_use]
+    pub fn load_s(&self) -> f64 {
+        let measured_s = self.answer.as_ref().map_or(0.0, |answer| answer.measured_s);
+        self.guard_s + measured_s
+    }
+
+    /// The slice as rows; `None` before its first turn.
+    ///
+    /// # Errors
+    /// When the answer of the load process cannot be understood.
+    pub fn into_rows(
+        self,
+        label: SliceLabel<'_>,
+        clock: &RecordClock,
+    ) -> Result<Option<SliceResult>> {
+        let Some(answer) = self.answer else {
+            return Ok(None);
         };
-        let opened = monotonic::instant_of(answer.open_ns);
-        let start_ms = self.journal.clock().ms_of(opened);
-        let mut result = rows(
-            &answer,
-            slice,
-            name,
-            level.clients,
-            epoch,
-            guard_s,
-            start_ms,
-        )
-        .map_err(|why| anyhow!(why))?;
-        add_observed(&mut result, slice, name, observed);
+        let start_ms = clock.ms_of(monotonic::instant_of(answer.open_ns));
+        let mut result =
+            rows(&answer, label, self.guard_s, start_ms).map_err(|why| anyhow!(why))?;
+        add_observed(&mut result, label, self.observed);
+        let SliceLabel {
+            slice, contender, ..
+        } = label;
         result
             .readings
-            .extend(stopped_share.map(|share| ReadingRow {
+            .extend(self.stopped_s.map(|value| ReadingRow {
                 block: slice.block,
                 position: slice.position,
-                contender: name.clone(),
+                contender: contender.to_owned(),
                 source: "lab".to_owned(),
                 metric: "server_stopped_s".to_owned(),
-                value: share * answer.measured_s,
+                value,
             }));
-        Ok(Outcome::Finished(Box::new(result)))
+        Ok(Some(result))
     }
-}
-
-/// Says that the machine slept, or that the load process stalled for so long that the slice shows nothing of the server.
-fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
-    if suspended >= SUSPENDED_MIN {
-        let suspended = words::duration(suspended.as_secs_f64());
-        return Some(format!("the machine was suspended for {suspended}"));
-    }
-    (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
-        format!(
-            "the load process stalled for {:.1} s of {:.1} s and sent nothing meanwhile",
-            answer.stalled_s, answer.measured_s
-        )
-    })
 }
 
 /// Adds what was observed; what the load process says of itself goes before what was seen of it.
-fn add_observed(result: &mut SliceResult, slice: SliceId, contender: &str, observed: Observed) {
-    let SliceId { block, position } = slice;
-    for (source, metric, value) in observed.readings {
+fn add_observed(result: &mut SliceResult, label: SliceLabel<'_>, observed: Observed) {
+    let SliceId { block, position } = label.slice;
+    for reading in observed.readings {
         let is_known = result
             .readings
             .iter()
-            .any(|row| row.source == source && row.metric == metric);
+            .any(|row| row.source == reading.source && row.metric == reading.metric);
         if !is_known {
             result.readings.push(ReadingRow {
                 block,
                 position,
-                contender: contender.to_owned(),
-                source: source.to_owned(),
-                metric,
-                value,
+                contender: label.contender.to_owned(),
+                source: reading.source.to_owned(),
+                metric: reading.metric,
+                value: reading.value,
             });
         }
     }
@@ -190,30 +135,19 @@ fn add_observed(result: &mut SliceResult, slice: SliceId, contender: &str, obser
         .collect();
 }
 
-/// What is known of the level so far, for the progress line.
-fn standing(decision: &LevelDecision) -> String {
-    let known = decision.comparisons.iter().filter_map(|comparison| {
-        let (low, high) = comparison.ratio.interval()?;
-        let value = comparison.ratio.value()?;
-        Some(format!(
-            ", {} ×{value:.3} [{low:.3}, {high:.3}]",
-            comparison.contender
-        ))
-    });
-    known.collect()
-}
-
 /// The answer as rows of the record.
 fn rows(
     answer: &SliceAnswer,
-    slice: SliceId,
-    contender: &str,
-    clients: u32,
-    epoch: u32,
+    label: SliceLabel<'_>,
     guard_s: f64,
     start_ms: u64,
 ) -> Result<SliceResult, String> {
-    let SliceId { block, position } = slice;
+    let SliceLabel {
+        slice: SliceId { block, position },
+        contender,
+        clients,
+        epoch,
+    } = label;
     let mut result = SliceResult::default();
     let mut add = |class: &ClassAnswer, histogram: hdrhistogram::Histogram<u64>| {
         let quantile_us = |q: f64| {
@@ -233,13 +167,13 @@ fn rows(
             start_ms,
             guard_s,
             measured_s: answer.measured_s,
-            due: class.due,
-            ok: class.ok,
-            failed: class.failed,
-            skipped: class.skipped,
-            unfinished: class.unfinished,
-            retries: class.retries,
-            statements: class.statements,
+            due: class.counts.due,
+            ok: class.counts.ok,
+            failed: class.counts.failed,
+            skipped: class.counts.skipped,
+            unfinished: class.counts.unfinished,
+            retries: class.counts.retries,
+            statements: class.counts.statements,
             latency_us_sum: class.latency_us_sum,
             latency_us_p50: quantile_us(0.5),
             latency_us_p95: quantile_us(0.95),

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::order::{SliceOrder, Tick};
+use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Arrival;
@@ -15,6 +15,7 @@ use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
 use super::Contest;
 use super::board::Phase;
+use super::pilot::{self, SteadySeries};
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 
@@ -62,13 +63,18 @@ impl Contest<'_> {
             },
             guard_s: 0.0,
             measured_s: plan.schedule.warm_up_cap_s,
-            tick_s: plan.schedule.tick_s,
+            tick_s: match plan.schedule.pilot {
+                Some(_) => pilot::TICK_S,
+                None => plan.schedule.tick_s,
+            },
             drain_s: plan.schedule.drain_s,
             seed: named_seed(plan.seed, &format!("warm-up/{}", self.progress.epoch)),
         };
         let mut detector =
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
         let mut ticks_per_s = Vec::new();
+        let mut step = Tick::default();
+        let mut transient = 0;
         interrupt::check()?;
         self.arena.activate(contender)?;
         board.enter(Phase::WarmingUp);
@@ -76,17 +82,28 @@ impl Contest<'_> {
             order,
             |_| {},
             |tick| {
+                step.length_s += tick.length_s;
+                step.ok += tick.ok;
+                if step.length_s < 0.99 * plan.schedule.tick_s {
+                    return ControlFlow::Continue(());
+                }
+                let whole = std::mem::take(&mut step);
                 let done_s = used_s + tick.offset_s + tick.length_s;
                 console.measuring(
                     done_s,
                     plan.schedule.budget_s,
-                    &format!("warming up {name}: {}", rate(tick)),
+                    &format!("warming up {name}: {}", rate(&whole)),
                 );
-                board.tick(contender, index, tick, done_s);
-                let per_s = tick.ok as f64 / tick.length_s.max(f64::EPSILON);
+                board.tick(contender, index, &whole, done_s);
+                let per_s = whole.ok as f64 / whole.length_s.max(f64::EPSILON);
                 ticks_per_s.push(per_s);
                 match detector.push(per_s) {
-                    Ok(SteadyState::Steady { .. }) => ControlFlow::Break(()),
+                    Ok(SteadyState::Steady {
+                        transient: steps, ..
+                    }) => {
+                        transient = steps;
+                        ControlFlow::Break(())
+                    }
                     _ if interrupt::check().is_err() => ControlFlow::Break(()),
                     _ => ControlFlow::Continue(()),
                 }
@@ -94,8 +111,8 @@ impl Contest<'_> {
         );
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
-        let seconds = match end {
-            SliceEnd::Finished(answer) => answer.measured_s,
+        let answer = match end {
+            SliceEnd::Finished(answer) => answer,
             SliceEnd::Lost { why, .. } => {
                 bail!(
                     "`{name}` did not survive its warm-up: {why}; its log is {}",
@@ -103,7 +120,9 @@ impl Contest<'_> {
                 )
             }
         };
+        let seconds = answer.measured_s;
         let steady = matches!(detector.state(), SteadyState::Steady { .. });
+        self.keep_warm(index, contender, &answer, transient);
         self.journal.event(Event::WarmedUp {
             contender: name,
             seconds,
@@ -112,6 +131,27 @@ impl Contest<'_> {
         })?;
         self.progress.used_s += seconds;
         Ok(())
+    }
+}
+
+impl Contest<'_> {
+    /// Keeps what followed the transient of a warm-up for the pilot. Of one that was not certified that is its last half.
+    fn keep_warm(
+        &mut self,
+        level: usize,
+        contender: usize,
+        answer: &SliceAnswer,
+        transient_steps: usize,
+    ) {
+        let ticks_of_a_step = self.config.plan.schedule.tick_s / pilot::TICK_S;
+        let transient = match transient_steps {
+            0 => answer.ticks.len() / 2,
+            steps => (steps as f64 * ticks_of_a_step) as usize,
+        };
+        let clients = self.config.plan.levels[level].clients;
+        let series = SteadySeries::of(level, contender, clients, answer, transient);
+        self.warm.retain(|warm| warm.contender != contender);
+        self.warm.push(series);
     }
 }
 

@@ -3,39 +3,134 @@
 //! These draws are the statistical guarantee of every verdict: the test is exact because the order
 //! within each block is a fair coin, independent of any noise.
 
-use dbduel_record::plan::{Block, Schedule};
+use dbduel_record::Plan;
+use dbduel_record::plan::{Block, Schedule, TurnChoice};
 use dbduel_record::seed::named_seed;
+use dbduel_stats::sequential::unit_length_s;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// Every block of every level: `rounds` each, level by level.
-pub fn draw(
+use super::schedule::block_load_s;
+
+/// How the time of a load level is cut into blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    seed: u64,
+    contenders: usize,
+    level: usize,
+    /// Middle of the measured part of a turn, seconds.
+    turn_s: f64,
+    jitter: f64,
+    /// Load of a block that is run through once, seconds.
+    once_s: f64,
+    /// Smallest difference of two lengths, seconds.
+    step_s: f64,
+    /// Whether later blocks have more turns.
+    grows: bool,
+}
+
+impl Cut {
+    /// With slices of one turn each, as long as the schedule says.
+    pub(super) fn fixed(seed: u64, contenders: usize, level: usize, schedule: &Schedule) -> Self {
+        Cut {
+            seed,
+            contenders,
+            level,
+            turn_s: schedule.slice_s,
+            jitter: schedule.jitter,
+            once_s: block_load_s(schedule, contenders),
+            step_s: 0.01,
+            grows: false,
+        }
+    }
+
+    /// With turns that a pilot chose.
+    pub(super) fn chosen(plan: &Plan, level: usize, choice: &TurnChoice) -> Self {
+        let schedule = Schedule {
+            slice_s: choice.turn_s,
+            guard_s: choice.guard_s,
+            ..plan.schedule.clone()
+        };
+        Cut {
+            step_s: 0.001,
+            grows: true,
+            ..Self::fixed(plan.seed, plan.contenders.len(), level, &schedule)
+        }
+    }
+
+    /// As the blocks that `plan` has at a level; `None` before a pilot has chosen.
+    pub(super) fn of(plan: &Plan, level: usize) -> Option<Self> {
+        match (plan.turns.get(&level), plan.schedule.pilot) {
+            (Some(choice), _) => Some(Self::chosen(plan, level, choice)),
+            (None, None) => Some(Self::fixed(
+                plan.seed,
+                plan.contenders.len(),
+                level,
+                &plan.schedule,
+            )),
+            (None, Some(_)) => None,
+        }
+    }
+
+    /// The blocks of the level one after the other, without end; their ids are for the caller to give.
+    ///
+    /// Where turns are short a block is repeated until it lasts as long as a unit of the test must, which grows with the
+    /// time before it: a large difference is found soon, and a later block holds slower movements of the servers.
+    pub(super) fn blocks(self) -> impl Iterator<Item = Block> {
+        (0..).scan(0.0, move |elapsed_s, round| {
+            let repeats = match self.grows {
+                // A quotient beyond any count saturates in the conversion.
+                true => (unit_length_s(*elapsed_s) / self.once_s).ceil().max(1.0) as u32,
+                false => 1,
+            };
+            *elapsed_s += self.once_s * f64::from(repeats);
+            Some(self.block(round, repeats))
+        })
+    }
+
+    fn block(self, round: u32, repeats: u32) -> Block {
+        // One stream per block, so that neither the number of rounds nor of levels changes a draw.
+        let stream = named_seed(
+            self.seed,
+            &format!("block/level/{}/round/{round}", self.level),
+        );
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(stream);
+        let mut order = permutation(self.contenders, &mut random);
+        let mirrored: Vec<usize> = order.iter().rev().copied().collect();
+        order.extend(mirrored);
+        let factor = 1.0 + self.jitter * (2.0 * unit(&mut random) - 1.0);
+        let steps_per_s = 1.0 / self.step_s;
+        Block {
+            id: 0,
+            level: self.level,
+            round,
+            order,
+            slice_s: (self.turn_s * factor * steps_per_s).round() / steps_per_s,
+            repeats,
+        }
+    }
+}
+
+/// Blocks of fixed slices of every level: `rounds` each, level by level.
+pub(super) fn draw(
     seed: u64,
     contenders: usize,
     levels: usize,
     rounds: u32,
     schedule: &Schedule,
 ) -> Vec<Block> {
-    let cells = (0..levels).flat_map(|level| (0..rounds).map(move |round| (level, round)));
-    cells
-        .enumerate()
-        .map(|(id, (level, round))| {
-            // One stream per block, so that neither the number of rounds nor of levels changes a draw.
-            let stream = named_seed(seed, &format!("block/level/{level}/round/{round}"));
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(stream);
-            let mut order = permutation(contenders, &mut random);
-            let mirrored: Vec<usize> = order.iter().rev().copied().collect();
-            order.extend(mirrored);
-            let factor = 1.0 + schedule.jitter * (2.0 * unit(&mut random) - 1.0);
-            let slice_s = (schedule.slice_s * factor * 100.0).round() / 100.0;
-            Block {
-                id: id as u32,
-                level,
-                round,
-                order,
-                slice_s,
-            }
-        })
+    let all = (0..levels).flat_map(|level| {
+        let blocks = Cut::fixed(seed, contenders, level, schedule).blocks();
+        blocks.take(rounds as usize)
+    });
+    numbered_from(0, all)
+}
+
+/// Gives blocks their ids.
+pub(super) fn numbered_from(first: usize, blocks: impl Iterator<Item = Block>) -> Vec<Block> {
+    (first as u32..)
+        .zip(blocks)
+        .map(|(id, block)| Block { id, ..block })
         .collect()
 }
 
@@ -60,7 +155,9 @@ fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schedule::load_s;
     use super::*;
+    use crate::judge::synthetic::{Scenario, turn_choice};
 
     fn schedule() -> Schedule {
         Schedule {
@@ -73,6 +170,7 @@ mod tests {
             warm_up_cap_s: 60.0,
             warm_up_hold_s: 36.0,
             epochs: None,
+            pilot: None,
         }
     }
 
@@ -95,6 +193,46 @@ mod tests {
         assert!(
             (4_800..=5_200).contains(&baseline_first),
             "{baseline_first} of 10000"
+        );
+    }
+
+    #[test]
+    fn turns_that_were_chosen_make_small_blocks_first_and_then_growing_ones() {
+        let plan = Scenario::duel().record().plan;
+        let choice = turn_choice(0.2, 0.05);
+        let cut = Cut::chosen(&plan, 0, &choice);
+        let blocks: Vec<Block> = cut.blocks().take(200).collect();
+        let repeats: Vec<u32> = blocks.iter().map(|block| block.repeats).collect();
+        assert_eq!(repeats[0], 3);
+        assert!(repeats.is_sorted() && repeats[40] > 6);
+        let schedule = Plan {
+            turns: [(0, choice)].into(),
+            ..plan.clone()
+        };
+        let longest_s = blocks.iter().map(|block| load_s(&schedule, block));
+        let longest_s = longest_s.fold(0.0, f64::max);
+        assert!((15.0..=28.0).contains(&longest_s), "{longest_s}");
+        // The default budget in so many blocks that a test of them costs little.
+        let elapsed = |sum: &mut f64, block: &Block| {
+            *sum += load_s(&schedule, block);
+            Some(*sum)
+        };
+        let until = blocks
+            .iter()
+            .scan(0.0, elapsed)
+            .take_while(|sum| *sum < 1200.0);
+        assert!((60..180).contains(&until.count()));
+        assert!(
+            blocks
+                .iter()
+                .all(|block| (0.14..=0.26).contains(&block.slice_s))
+        );
+        assert_eq!(
+            blocks[..50],
+            Cut::chosen(&plan, 0, &turn_choice(0.2, 0.05))
+                .blocks()
+                .take(50)
+                .collect::<Vec<_>>()
         );
     }
 

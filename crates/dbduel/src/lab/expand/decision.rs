@@ -31,13 +31,14 @@ pub(super) fn complete_decision(
         }
         None => rounds_within(schedule, contenders, levels),
     };
-    let mut test = SequentialPlan::new(blocks_max as usize, alpha, horizon.ln_1p(), 0);
+    let mut test = SequentialPlan::new(f64::from(blocks_max), alpha, horizon.ln_1p(), 0);
     let alpha_within_budget = (1.0 - test.reserve) * alpha;
     test.paths = test
         .paths
         .max((PATHS_PER_ALPHA / alpha_within_budget).ceil() as usize);
     // With epochs as the units it is not the blocks that decide.
-    if schedule.epochs.is_none() && test.first_possible_decision().is_none() {
+    let first = test.first_possible_decision(std::iter::repeat(1.0));
+    if schedule.epochs.is_none() && first.is_none() {
         let needed = fewest_pairs(alpha_within_budget).max(test.n_min);
         let span = experiment
             .budget

@@ -4,13 +4,14 @@
 //! decided by the reserve, which knows no largest number. So how many are drawn here, and after looking at
 //! what, cannot raise the error rate.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::Plan;
-use dbduel_record::plan::{Block, Schedule};
+use dbduel_record::plan::{Block, TurnChoice};
 
-use super::schedule::{block_load_s, block_s, load_s, warm_ups_s};
-use super::{BLOCKS_CAP, blocks};
+use super::BLOCKS_CAP;
+use super::blocks::{Cut, numbered_from};
+use super::schedule::{block_s, load_s, warm_ups_s};
 
 /// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
 /// may take, and enough to add a quarter to the `blocks` that it has. Less would hardly move an interval.
@@ -18,7 +19,14 @@ use super::{BLOCKS_CAP, blocks};
 pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
     let contenders = plan.contenders.len();
     let more = blocks.div_ceil(4).max(1);
-    warm_ups_s(&plan.schedule, contenders) + f64::from(more) * block_s(&plan.schedule, contenders)
+    let planned: f64 = plan.blocks.iter().map(|block| load_s(plan, block)).sum();
+    let each_s = match plan.blocks.len() {
+        planned_blocks if plan.schedule.pilot.is_some() && planned_blocks > 0 => {
+            planned / planned_blocks as f64
+        }
+        _ => block_s(&plan.schedule, contenders),
+    };
+    warm_ups_s(&plan.schedule, contenders) + f64::from(more) * each_s
 }
 
 /// The blocks beyond those of the plan that `left_s` seconds of load may need, drawn from the plan's seed and
@@ -29,47 +37,55 @@ pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
 /// that there is no time for, so that some may be left over.
 #[must_use]
 pub fn more_blocks(plan: &Plan, begun: &BTreeSet<u32>, left_s: f64) -> Vec<Block> {
-    let schedule = &plan.schedule;
     let own = |level: usize| plan.blocks.iter().filter(move |block| block.level == level);
     let waiting_s = |level: usize| -> f64 {
         let waiting = own(level).filter(|block| !begun.contains(&block.id));
-        waiting.map(|block| load_s(schedule, block)).sum()
+        waiting.map(|block| load_s(plan, block)).sum()
     };
     let known = |level: usize| own(level).map(|block| block.round + 1).max().unwrap_or(0);
-    let shortest = Schedule {
-        slice_s: schedule.slice_s * (1.0 - schedule.jitter),
-        ..schedule.clone()
-    };
-    // A number that is no count saturates in the conversion.
-    let more = (left_s / block_load_s(&shortest, plan.contenders.len())).ceil() as u32;
-    let levels = plan.levels.len();
-    let rounds = (0..levels).map(known).max().unwrap_or(0);
-    let rounds = rounds.saturating_add(more).min(BLOCKS_CAP);
-    let drawn = blocks::draw(plan.seed, plan.contenders.len(), levels, rounds, schedule);
-    let new = (0..levels).flat_map(|level| {
+    // A level whose turns were not chosen gets its blocks when they are, with all of the budget.
+    let cuts = (0..plan.levels.len()).filter_map(|level| Some((level, Cut::of(plan, level)?)));
+    let new = cuts.flat_map(|(level, cut)| {
         let mut room_s = left_s - waiting_s(level);
-        let first = known(level);
-        drawn
-            .iter()
-            .filter(move |block| block.level == level && block.round >= first)
-            .take_while(move |block| {
-                room_s -= load_s(schedule, block);
-                room_s >= 0.0
-            })
-    });
-    (plan.blocks.len() as u32..)
-        .zip(new)
-        .map(|(id, block)| Block {
-            id,
-            ..block.clone()
+        let blocks = cut.blocks().take(BLOCKS_CAP as usize);
+        blocks.skip(known(level) as usize).take_while(move |block| {
+            room_s -= load_s(plan, block);
+            room_s >= 0.0
         })
-        .collect()
+    });
+    numbered_from(plan.blocks.len(), new)
+}
+
+/// The blocks of a level whose turns a pilot has chosen, numbered on, and how many of them the level's share of what is
+/// left of the budget pays for. The others are for a level that gets the time of one that is decided earlier.
+#[must_use]
+pub fn chosen_blocks(
+    plan: &Plan,
+    level: usize,
+    choice: &TurnChoice,
+    left_s: f64,
+) -> (Vec<Block>, u32) {
+    let share_s = left_s / plan.levels.len().max(1) as f64;
+    let chosen = Plan {
+        turns: BTreeMap::from([(level, choice.clone())]),
+        blocks: Vec::new(),
+        ..plan.clone()
+    };
+    let (mut used_s, mut paid) = (0.0, 0);
+    let blocks = Cut::chosen(plan, level, choice).blocks();
+    let fitting = blocks.take(BLOCKS_CAP as usize).take_while(|block| {
+        used_s += load_s(&chosen, block);
+        paid += u32::from(used_s <= share_s);
+        used_s <= left_s
+    });
+    let blocks = numbered_from(plan.blocks.len(), fitting);
+    (blocks, paid.max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use crate::judge::synthetic::{Scenario, turn_choice};
 
     fn plan(clients: &[u32]) -> Plan {
         let scenario = Scenario {
@@ -80,10 +96,7 @@ mod tests {
     }
 
     fn longest_s(plan: &Plan) -> f64 {
-        let lengths = plan
-            .blocks
-            .iter()
-            .map(|block| load_s(&plan.schedule, block));
+        let lengths = plan.blocks.iter().map(|block| load_s(plan, block));
         lengths.fold(0.0, f64::max) * (1.0 + plan.schedule.jitter)
     }
 
@@ -91,7 +104,7 @@ mod tests {
     fn filled_s(plan: &Plan, more: &[Block], begun: &BTreeSet<u32>, level: usize) -> f64 {
         let all = plan.blocks.iter().chain(more);
         all.filter(|block| block.level == level && !begun.contains(&block.id))
-            .map(|block| load_s(&plan.schedule, block))
+            .map(|block| load_s(plan, block))
             .sum()
     }
 
@@ -120,7 +133,7 @@ mod tests {
         plan.schedule.jitter = 0.0;
         plan.schedule.guard_s = 0.2;
         let begun: BTreeSet<u32> = plan.blocks.iter().map(|block| block.id).collect();
-        let block_s = block_load_s(&plan.schedule, plan.contenders.len());
+        let block_s = super::super::schedule::block_load_s(&plan.schedule, plan.contenders.len());
         let left_s = 200.5 * block_s;
         let more = more_blocks(&plan, &begun, left_s);
         assert_eq!(more.len(), 200);
@@ -147,6 +160,38 @@ mod tests {
             let filled_s = filled_s(&plan, &more, &begun, level);
             assert!(filled_s <= left_s && filled_s > left_s - longest_s(&plan));
         }
+    }
+
+    #[test]
+    fn blocks_of_chosen_turns_fill_what_is_left_and_count_up_to_the_share_of_their_level() {
+        let plan = Plan {
+            blocks: Vec::new(),
+            ..plan(&[16, 64])
+        };
+        let choice = turn_choice(0.2, 0.05);
+        let (blocks, paid) = chosen_blocks(&plan, 1, &choice, 300.0);
+        let chosen = Plan {
+            turns: [(1, choice)].into(),
+            ..plan
+        };
+        let load =
+            |blocks: &[Block]| -> f64 { blocks.iter().map(|block| load_s(&chosen, block)).sum() };
+        assert!(
+            (270.0..=300.0).contains(&load(&blocks)),
+            "{}",
+            load(&blocks)
+        );
+        let own_s = load(&blocks[..paid as usize]);
+        assert!((120.0..=150.0).contains(&own_s), "{own_s}");
+        assert!(blocks.iter().all(|block| block.level == 1));
+        // More time goes on where these end.
+        let grown = Plan { blocks, ..chosen };
+        let begun: BTreeSet<u32> = grown.blocks.iter().map(|block| block.id).collect();
+        let more = more_blocks(&grown, &begun, 60.0);
+        let last = grown.blocks.last().unwrap();
+        let of_level = more.iter().find(|block| block.level == 1).unwrap();
+        assert_eq!(of_level.round, last.round + 1);
+        assert!(of_level.repeats >= last.repeats);
     }
 
     #[test]

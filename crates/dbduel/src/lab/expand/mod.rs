@@ -13,6 +13,8 @@ mod search;
 mod sweep;
 mod workload;
 
+use std::collections::BTreeMap;
+
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
@@ -31,7 +33,7 @@ use schedule::{complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use workload::{check_clients, complete_workload};
 
-pub use extension::{least_extension_s, more_blocks};
+pub use extension::{chosen_blocks, least_extension_s, more_blocks};
 pub use extras::same_server;
 pub use schedule::load_s;
 pub use search::blocks_at_rate;
@@ -106,7 +108,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
-    let schedule = complete_schedule(experiment, contenders.len(), shares);
+    let schedule = complete_schedule(experiment, contenders.len(), &levels, shares);
     check_objective(&report, experiment, &schedule);
     let decision = complete_decision(
         &report,
@@ -121,7 +123,10 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .min(BLOCKS_CAP)
             .max(decision.blocks_max),
     };
-    let blocks = blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule);
+    let blocks = match schedule.pilot {
+        Some(_) => Vec::new(),
+        None => blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule),
+    };
     let injection = experiment
         .injection
         .as_ref()
@@ -162,6 +167,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .map(|(class, reason)| (class.value.clone(), reason.value.clone()))
             .collect(),
         blocks,
+        turns: BTreeMap::new(),
     })
 }
 

@@ -1,6 +1,9 @@
 //! How the budget is cut into warm-ups, slices and guards, and how many blocks fit into it.
 
-use dbduel_record::plan::{Block, Epochs, Schedule};
+use dbduel_record::Plan;
+use dbduel_record::plan::{Arrival, Block, Epochs, LoadLevel, Pilot, Schedule};
+
+use dbduel_stats::sequential::unit_length_s;
 
 use super::super::experiment::{self, Experiment};
 
@@ -18,6 +21,22 @@ const GUARD_S_MAX: f64 = 2.0;
 /// Retained time after which a steady state may be certified, seconds (White, Cobb and Spratt's
 /// MSER-5 with a hold, see the statistics crate).
 const WARM_UP_HOLD_S: f64 = 120.0;
+/// The same where a pilot follows: slower movements fall on all contenders alike, and the judge looks for them in the whole
+/// contest.
+const PILOT_HOLD_S: f64 = 8.0;
+/// Shortest turn that a pilot may choose, seconds.
+const TURN_S_MIN: f64 = 0.05;
+/// However short the budget is, a pilot may choose turns of this length, seconds.
+const TURN_S_WANTED: f64 = 0.25;
+/// What a pilot loads each contender with at a level that was not warmed up: a share of the budget for all of them together, and
+/// bounds of each in seconds.
+const STEADY_SHARE: f64 = 0.05;
+const STEADY_S_MIN: f64 = 1.0;
+const STEADY_S_MAX: f64 = 10.0;
+/// Load of the switches to a contender at a level, about, seconds.
+const REHEARSED_S: f64 = 2.4;
+/// Switches to each contender from which the guard is measured.
+const SWITCHES: u32 = 8;
 /// Share of the budget that the warm-up of all contenders together may take.
 const WARM_UP_SHARE: f64 = 0.15;
 /// What freezing, thawing and draining add to a slice, seconds; only used to fit blocks into the budget.
@@ -26,6 +45,7 @@ const SWITCH_S: f64 = 0.1;
 pub(super) fn complete_schedule(
     experiment: &Experiment,
     contenders: usize,
+    arrivals: &[LoadLevel],
     levels: usize,
 ) -> Schedule {
     let seconds = |duration: &experiment::document::Located<std::time::Duration>| {
@@ -35,17 +55,39 @@ pub(super) fn complete_schedule(
     let budget_s = experiment.budget.as_ref().map_or(BUDGET_S, seconds);
     let epochs = written.epochs.as_ref().map_or(1, |epochs| epochs.value);
     let warm_ups = contenders as f64 * f64::from(epochs);
+    // A queue that begins empty in every turn, and its end that no turn measures, say little of a rate: only closed loops have
+    // short turns. Of the starts of servers there is no pilot yet.
+    let is_closed = arrivals
+        .iter()
+        .all(|level| matches!(level.arrival, Arrival::Closed { think_ms } if think_ms == 0.0));
+    let has_pilot =
+        written.slice.is_none() && epochs <= 1 && is_closed && experiment.load.objective.is_none();
+    let pilot = has_pilot.then(|| {
+        let cells = (contenders * levels).max(1) as f64;
+        Pilot {
+            turn_s_min: TURN_S_MIN,
+            steady_s: (budget_s * STEADY_SHARE / cells).clamp(STEADY_S_MIN, STEADY_S_MAX),
+            switches: match written.guard {
+                Some(_) => 0,
+                None => SWITCHES,
+            },
+        }
+    });
     let warm_up_cap_s = written.warm_up.as_ref().map_or_else(
         || (budget_s * WARM_UP_SHARE / warm_ups.max(1.0)).clamp(2.0, 300.0),
         seconds,
     );
-    let measuring_s = budget_s - warm_up_cap_s * warm_ups;
+    let measuring_s = budget_s - warm_up_cap_s * warm_ups - pilot_s(pilot, contenders, levels);
     let slices = 2.0 * contenders as f64;
     let default_slice_s = {
         let parts = slices + GUARD_SHARE * (slices - 1.0);
         let fitting =
             (measuring_s / (BLOCKS_WANTED * levels.max(1) as f64) - slices * SWITCH_S) / parts;
-        hundredths(fitting.clamp(SLICE_S_MIN, SLICE_S))
+        let shortest_s = match pilot {
+            Some(_) => TURN_S_WANTED,
+            None => SLICE_S_MIN,
+        };
+        hundredths(fitting.clamp(shortest_s, SLICE_S))
     };
     let slice_s = written.slice.as_ref().map_or(default_slice_s, seconds);
     let guard_s = written.guard.as_ref().map_or_else(
@@ -58,14 +100,19 @@ pub(super) fn complete_schedule(
         jitter: written.jitter.unwrap_or(0.3),
         guard_s,
         drain_s: 30.0,
-        tick_s: if slice_s >= 10.0 {
-            1.0
-        } else {
-            hundredths((slice_s / 10.0).max(0.1))
+        tick_s: match pilot {
+            Some(_) => 0.1,
+            None if slice_s >= 10.0 => 1.0,
+            None => hundredths((slice_s / 10.0).max(0.1)),
         },
         warm_up_cap_s,
-        warm_up_hold_s: WARM_UP_HOLD_S.min(warm_up_cap_s * 0.6),
+        warm_up_hold_s: match pilot {
+            Some(_) => PILOT_HOLD_S,
+            None => WARM_UP_HOLD_S,
+        }
+        .min(warm_up_cap_s * 0.6),
         epochs: None,
+        pilot,
     };
     if epochs > 1 {
         schedule.epochs = Some(Epochs {
@@ -85,11 +132,31 @@ fn hundredths(seconds: f64) -> f64 {
     (seconds * 100.0).round() / 100.0
 }
 
-/// How many mirrored blocks per level fit into the budget when `levels` share it.
+/// How many mirrored blocks per level fit into the budget when `levels` share it; of turns that are still to be chosen, as many
+/// as units of the test.
 pub(super) fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
-    let measuring_s = schedule.budget_s - warm_ups_s(schedule, contenders);
+    let measuring_s = schedule.budget_s
+        - warm_ups_s(schedule, contenders)
+        - pilot_s(schedule.pilot, contenders, levels);
+    let share_s = measuring_s / levels.max(1) as f64;
+    if schedule.pilot.is_some() {
+        let lengths =
+            std::iter::successors(Some(0.0), |begun_s| Some(begun_s + unit_length_s(*begun_s)));
+        return lengths
+            .skip(1)
+            .take_while(|ends_s| *ends_s <= share_s)
+            .count() as u32;
+    }
     // A negative time saturates to 0 in the conversion.
-    (measuring_s / (block_s(schedule, contenders) * levels.max(1) as f64)) as u32
+    (share_s / block_s(schedule, contenders)) as u32
+}
+
+/// Seconds that the pilots of all levels take, about.
+fn pilot_s(pilot: Option<Pilot>, contenders: usize, levels: usize) -> f64 {
+    pilot.map_or(0.0, |pilot| {
+        let steady_s = pilot.steady_s * levels.saturating_sub(1) as f64;
+        contenders as f64 * (steady_s + REHEARSED_S * levels as f64)
+    })
 }
 
 /// Seconds that the warm-ups of all contenders take at most, in all epochs.
@@ -98,8 +165,11 @@ pub(super) fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
     schedule.warm_up_cap_s * contenders as f64 * f64::from(epochs)
 }
 
-/// Seconds that a mirrored block takes on average.
+/// Seconds that a mirrored block takes on average; the first one, where turns are still to be chosen.
 pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
+    if schedule.pilot.is_some() {
+        return unit_length_s(0.0);
+    }
     block_load_s(schedule, contenders) + 2.0 * contenders as f64 * SWITCH_S
 }
 
@@ -111,9 +181,9 @@ pub(super) fn block_load_s(schedule: &Schedule, contenders: usize) -> f64 {
 
 /// Seconds of load that a block takes.
 #[must_use]
-pub fn load_s(schedule: &Schedule, block: &Block) -> f64 {
-    let guards = (0..block.order.len())
-        .filter(|&position| !block.continues(position))
-        .count();
-    block.slice_s * block.order.len() as f64 + schedule.guard_s * guards as f64
+pub fn load_s(plan: &Plan, block: &Block) -> f64 {
+    let guards = (0..block.order.len()).filter(|&position| plan.is_guarded(block, position));
+    let once_s = block.slice_s * block.order.len() as f64
+        + plan.guard_s(block.level) * guards.count() as f64;
+    once_s * f64::from(block.repeats)
 }

@@ -6,7 +6,7 @@ use dbduel_record::plan::{Arrival, Block, LoadLevel, RateSearch};
 
 use super::super::experiment::document::Report;
 use super::super::experiment::{Experiment, Rates};
-use super::blocks;
+use super::blocks::{Cut, numbered_from};
 
 /// The first rate that is tried unless the experiment names one, transactions per second.
 const FROM_PER_S: f64 = 100.0;
@@ -61,15 +61,7 @@ pub fn blocks_at_rate(plan: &Plan, per_second: f64) -> (LoadLevel, Vec<Block>) {
     }
     let rounds = plan.search.iter().filter_map(|search| search.looks.last());
     let rounds = rounds.copied().next().unwrap_or(0);
-    let drawn = blocks::draw(
-        plan.seed,
-        plan.contenders.len(),
-        number + 1,
-        rounds,
-        &plan.schedule,
-    );
-    let own = drawn.into_iter().filter(|block| block.level == number);
-    let numbered = (plan.blocks.len() as u32..).zip(own);
-    let blocks = numbered.map(|(id, block)| Block { id, ..block });
-    (level, blocks.collect())
+    let own = Cut::fixed(plan.seed, plan.contenders.len(), number, &plan.schedule).blocks();
+    let blocks = numbered_from(plan.blocks.len(), own.take(rounds as usize));
+    (level, blocks)
 }

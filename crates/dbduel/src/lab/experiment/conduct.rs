@@ -10,7 +10,7 @@ const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
 
 pub(super) fn read_schedule(section: &Section<'_, '_>) -> Schedule {
     let schedule = Schedule {
-        slice: section.get("slice", |value| duration_within(value, 0.5, 3600.0)),
+        slice: section.get("slice", |value| duration_within(value, 0.05, 3600.0)),
         guard: section.get("guard", |value| duration_within(value, 0.0, 600.0)),
         jitter: section
             .get("jitter", |value| share_within(value, 0.0, 0.5))

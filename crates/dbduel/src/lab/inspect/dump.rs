@@ -5,6 +5,7 @@
 use dbduel_record::tsv::unescape;
 use std::path::Path;
 
+use super::postgresql;
 use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
 use crate::judge::audit::Texts;
@@ -75,11 +76,14 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if has(&["INNODB MONITOR OUTPUT"]) {
         return Ok(Content::EngineStatus(lines.join("\n")));
     }
+    if let Some(texts) = postgresql::dump(&lines) {
+        return Ok(Content::Variables(texts));
+    }
+    if is_option_file(start) || postgresql::is_option_file(start) {
+        return Ok(Content::OptionFile);
+    }
     if has(&["CREATE TABLE"]) {
         return Ok(Content::Schema(lines.join("\n")));
-    }
-    if is_option_file(start) {
-        return Ok(Content::OptionFile);
     }
     if has(&["ready for connections", "[Note] InnoDB:", "[System] [MY-"]) {
         return Ok(Content::ErrorLog(lines.join("\n")));

@@ -8,6 +8,7 @@ pub mod dump;
 pub mod live;
 pub mod option_file;
 pub mod planned;
+mod postgresql;
 mod program_version;
 pub mod published;
 pub mod text;
@@ -208,7 +209,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
         Content::Variables(variables) => ServerEvidence::of_variables(&subject.name, variables)
             .with_context(|| {
                 format!(
-                    "`{}` has variables but no `version`, so which server it is remains unknown",
+                    "`{}` has variables but no `version` (of PostgreSQL `server_version`), so which server it is remains unknown",
                     path.display()
                 )
             })?,
@@ -224,7 +225,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             option_file::evidence(name, &settings, *product, *version, *machine)?
         }
         other => bail!(
-            "`{}` is {}; give SHOW GLOBAL VARIABLES, an option file, a directory or an address",
+            "`{}` is {}; give SHOW GLOBAL VARIABLES, SHOW ALL, an option file, a directory or an address",
             path.display(),
             other.what()
         ),

@@ -7,7 +7,8 @@ use super::Kind;
 /// Where a counter is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The sum of these rows of `SHOW GLOBAL STATUS`; all of them must be there.
+    /// The sum of these rows of `SHOW GLOBAL STATUS`, or of those that [`super::postgresql`] reads, whose names have a dot; all
+    /// of them must be there.
     Status(&'static [&'static str]),
     /// The sum of the rows in second place, of a server that also has the row in first place. Some rows mean
     /// something else on servers without that other row.
@@ -85,6 +86,11 @@ pub const COUNTERS: &[Counter] = &[
                 "innodb_rows_updated",
                 "innodb_rows_deleted",
             ]),
+            Status(&[
+                "database.tup_inserted",
+                "database.tup_updated",
+                "database.tup_deleted",
+            ]),
         ],
     ),
     counter(
@@ -97,11 +103,17 @@ pub const COUNTERS: &[Counter] = &[
     ),
     counter(
         "buffer_pool_requests_count",
-        &[Status(&["innodb_buffer_pool_read_requests"])],
+        &[
+            Status(&["innodb_buffer_pool_read_requests"]),
+            Status(&["database.blks_hit", "database.blks_read"]),
+        ],
     ),
     counter(
         "buffer_pool_reads_count",
-        &[Status(&["innodb_buffer_pool_reads"])],
+        &[
+            Status(&["innodb_buffer_pool_reads"]),
+            Status(&["database.blks_read"]),
+        ],
     ),
     counter(
         "read_ahead_pages_count",
@@ -112,10 +124,37 @@ pub const COUNTERS: &[Counter] = &[
         &[Status(&["innodb_buffer_pool_wait_free"])],
     ),
     counter("pages_read_count", &[Status(&["innodb_pages_read"])]),
-    counter("pages_written_count", &[Status(&["innodb_pages_written"])]),
+    counter(
+        "pages_written_count",
+        &[
+            Status(&["innodb_pages_written"]),
+            Status(&[
+                "bgwriter.buffers_checkpoint",
+                "bgwriter.buffers_clean",
+                "bgwriter.buffers_backend",
+            ]),
+            Status(&[
+                "checkpointer.buffers_written",
+                "bgwriter.buffers_clean",
+                "io.session_writes",
+            ]),
+        ],
+    ),
     counter(
         "pages_flushed_count",
-        &[Status(&["innodb_buffer_pool_pages_flushed"])],
+        &[
+            Status(&["innodb_buffer_pool_pages_flushed"]),
+            Status(&[
+                "bgwriter.buffers_checkpoint",
+                "bgwriter.buffers_clean",
+                "bgwriter.buffers_backend",
+            ]),
+            Status(&[
+                "checkpointer.buffers_written",
+                "bgwriter.buffers_clean",
+                "io.session_writes",
+            ]),
+        ],
     ),
     counter(
         "pages_flushed_lru_count",
@@ -144,19 +183,45 @@ pub const COUNTERS: &[Counter] = &[
         "dirty_pages_count",
         &[Status(&["innodb_buffer_pool_pages_dirty"])],
     ),
-    counter("data_read_bytes", &[Status(&["innodb_data_read"])]),
-    counter("data_written_bytes", &[Status(&["innodb_data_written"])]),
-    counter("data_syncs_count", &[Status(&["innodb_data_fsyncs"])]),
+    counter(
+        "data_read_bytes",
+        &[Status(&["innodb_data_read"]), Status(&["io.read_bytes"])],
+    ),
+    counter(
+        "data_written_bytes",
+        &[
+            Status(&["innodb_data_written"]),
+            Status(&["io.write_bytes"]),
+        ],
+    ),
+    counter(
+        "data_syncs_count",
+        &[Status(&["innodb_data_fsyncs"]), Status(&["io.fsyncs"])],
+    ),
     counter(
         "redo_written_bytes",
         &[
             Status(&["innodb_lsn_current"]),
             Status(&["innodb_redo_log_current_lsn"]),
             Text("Log sequence number"),
+            Status(&["log.inserted"]),
         ],
     ),
-    counter("redo_syncs_count", &[Status(&["innodb_os_log_fsyncs"])]),
-    counter("redo_waits_count", &[Status(&["innodb_log_waits"])]),
+    counter(
+        "redo_syncs_count",
+        &[
+            Status(&["innodb_os_log_fsyncs"]),
+            Status(&["wal.wal_sync"]),
+            Status(&["io.wal_fsyncs"]),
+        ],
+    ),
+    counter(
+        "redo_waits_count",
+        &[
+            Status(&["innodb_log_waits"]),
+            Status(&["wal.wal_buffers_full"]),
+        ],
+    ),
     gauge(
         "checkpoint_age_bytes",
         &[
@@ -166,6 +231,7 @@ pub const COUNTERS: &[Counter] = &[
                 "innodb_redo_log_checkpoint_lsn",
             ),
             TextDifference("Log sequence number", "Last checkpoint at"),
+            Difference("log.inserted", "log.checkpoint"),
         ],
     ),
     counter(
@@ -174,6 +240,24 @@ pub const COUNTERS: &[Counter] = &[
             Status(&["innodb_lsn_last_checkpoint"]),
             Status(&["innodb_redo_log_checkpoint_lsn"]),
             Text("Last checkpoint at"),
+            Status(&["log.checkpoint"]),
+        ],
+    ),
+    // PostgreSQL writes whole pages into its log where InnoDB has a doublewrite buffer.
+    counter("full_page_images_count", &[Status(&["wal.wal_fpi"])]),
+    counter("temporary_files_count", &[Status(&["database.temp_files"])]),
+    counter(
+        "deadlocks_count",
+        &[
+            Status(&["innodb_deadlocks"]),
+            Status(&["database.deadlocks"]),
+        ],
+    ),
+    counter(
+        "checkpoints_count",
+        &[
+            Status(&["bgwriter.checkpoints_timed", "bgwriter.checkpoints_req"]),
+            Status(&["checkpointer.num_timed", "checkpointer.num_requested"]),
         ],
     ),
     counter(
@@ -190,6 +274,7 @@ pub const COUNTERS: &[Counter] = &[
             Status(&["innodb_history_list_length"]),
             Metric("trx_rseg_history_len"),
             Text("History list length"),
+            Status(&["tables.dead_rows"]),
         ],
     ),
     counter(

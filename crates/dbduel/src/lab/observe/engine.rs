@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dbduel_load::driver::{Connection, QueryError};
+use dbduel_load::driver::{Connection, Dialect, QueryError};
 
-use super::Kind;
 use super::counters::{COUNTERS, Counter, EACH_SECOND, Source};
+use super::{Kind, postgresql};
 
 /// The counters of a server at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +25,13 @@ impl EngineLook {
     /// # Errors
     /// When it does not answer; what a version does not know is no error.
     pub fn at(connection: &mut Connection) -> Result<Self, QueryError> {
+        if connection.dialect() == Dialect::PostgreSql {
+            return Ok(Self::of(
+                &postgresql::counters(connection)?,
+                &HashMap::new(),
+                "",
+            ));
+        }
         let status = pairs(&connection.query("SHOW GLOBAL STATUS")?);
         let metrics = match metrics(connection) {
             Ok(metrics) => metrics,
@@ -40,6 +47,11 @@ impl EngineLook {
     /// # Errors
     /// When it does not answer.
     pub fn of_a_second(connection: &mut Connection) -> Result<Self, QueryError> {
+        if connection.dialect() == Dialect::PostgreSql {
+            let mut look = Self::at(connection)?;
+            look.values.retain(|metric, _| EACH_SECOND.contains(metric));
+            return Ok(look);
+        }
         let counters = || {
             let all = COUNTERS.iter();
             all.filter(|counter| EACH_SECOND.contains(&counter.metric))
@@ -67,6 +79,12 @@ impl EngineLook {
         Self {
             values: values.collect(),
         }
+    }
+
+    /// Whether a counter of the engine goes up and down.
+    pub fn is_gauge(metric: &str) -> bool {
+        let mut counters = COUNTERS.iter();
+        counters.any(|counter| counter.metric == metric && counter.kind == Kind::Gauge)
     }
 
     /// What changed since `earlier`, by metric; gauges as they are now.

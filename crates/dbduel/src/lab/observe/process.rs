@@ -1,8 +1,9 @@
-//! Samplers over the files of one process in `/proc`.
+//! Samplers over the files of a process in `/proc`, and of those that it forked: a server may serve each session by one.
 
-use super::{Missing, Pace, Sampler, Subject, Value, Whose, pid_of, read};
+use super::processes::of_each;
+use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
 
-/// Processor time and page faults from `/proc/PID/stat`, all threads, ended ones included.
+/// Processor time and page faults from `/proc/PID/stat`, all threads and processes, ended ones included.
 pub struct Cpu;
 
 impl Sampler for Cpu {
@@ -23,23 +24,42 @@ impl Sampler for Cpu {
     }
 
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let path = format!("/proc/{}/stat", pid_of(subject)?);
-        let stat = read(&path)?;
-        let misread = || Missing(format!("`{path}` is not understood"));
-        // The second field is the program's name in parentheses and may itself hold spaces.
-        let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
-        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-        // The first field after the name is number 3 in the kernel's counting.
-        let number = |field: usize| -> Result<f64, Missing> {
-            let text = fields.get(field - 3).ok_or_else(misread)?;
-            text.parse().map_err(|_| misread())
-        };
+        let first = subject.pid;
+        let processes = of_each(subject, |pid| {
+            let path = format!("/proc/{pid}/stat");
+            let stat = read(&path)?;
+            let misread = || Missing(format!("`{path}` is not understood"));
+            // The second field is the program's name in parentheses and may itself hold spaces.
+            let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
+            let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+            // The first field after the name is number 3 in the kernel's counting.
+            let number = |field: usize| -> Result<f64, Missing> {
+                let text = fields.get(field - 3).ok_or_else(misread)?;
+                text.parse().map_err(|_| misread())
+            };
+            // Of a field and of what processes that have ended leave to the one that forked them.
+            let with_ended = |own: usize, ended: usize| -> Result<f64, Missing> {
+                let ended = if Some(pid) == first {
+                    number(ended)?
+                } else {
+                    0.0
+                };
+                Ok(number(own)? + ended)
+            };
+            Ok([
+                with_ended(10, 11)?,
+                with_ended(12, 13)?,
+                with_ended(14, 16)?,
+                with_ended(15, 17)?,
+            ])
+        })?;
+        let total = |part: usize| processes.iter().map(|parts| parts[part]).sum::<f64>();
         let ticks = ticks_per_second();
         Ok(vec![
-            Value::counter("minor_faults_count", number(10)?),
-            Value::counter("major_faults_count", number(12)?),
-            Value::counter("cpu_user_s", number(14)? / ticks),
-            Value::counter("cpu_system_s", number(15)? / ticks),
+            Value::counter("minor_faults_count", total(0)),
+            Value::counter("major_faults_count", total(1)),
+            Value::counter("cpu_user_s", total(2) / ticks),
+            Value::counter("cpu_system_s", total(3) / ticks),
         ])
     }
 }
@@ -50,7 +70,7 @@ pub(super) fn ticks_per_second() -> f64 {
     ticks.ok().flatten().map_or(100.0, |ticks| ticks as f64)
 }
 
-/// Calls and bytes from `/proc/PID/io`; readable for processes of the same user.
+/// Calls and bytes from `/proc/PID/io`, all processes, ended ones included; readable for processes of the same user.
 pub struct Io;
 
 impl Sampler for Io {
@@ -71,26 +91,43 @@ impl Sampler for Io {
     }
 
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let text = read(&format!("/proc/{}/io", pid_of(subject)?))?;
-        let known = |name: &str| match name {
-            "syscr" => Some("read_calls_count"),
-            "syscw" => Some("write_calls_count"),
+        const KNOWN: [(&str, &str); 6] = [
+            ("syscr", "read_calls_count"),
+            ("syscw", "write_calls_count"),
             // Sockets included: what clients say is part of it.
-            "rchar" => Some("asked_to_read_bytes"),
-            "wchar" => Some("asked_to_write_bytes"),
-            "read_bytes" => Some("device_read_bytes"),
-            "write_bytes" => Some("device_write_bytes"),
-            _ => None,
-        };
-        let values = text.lines().filter_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            Some(Value::counter(known(name)?, value.trim().parse().ok()?))
-        });
-        Ok(values.collect())
+            ("rchar", "asked_to_read_bytes"),
+            ("wchar", "asked_to_write_bytes"),
+            ("read_bytes", "device_read_bytes"),
+            ("write_bytes", "device_write_bytes"),
+        ];
+        let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/io")))?;
+        let mut values = Vec::new();
+        for (name, metric) in KNOWN {
+            let numbers = processes
+                .iter()
+                .filter_map(|text| numbers(text).find(|(found, _)| *found == name));
+            if let Some(total) = numbers.map(|(_, number)| number).reduce(|a, b| a + b) {
+                values.push(Value::counter(metric, total));
+            }
+        }
+        Ok(values)
     }
 }
 
+/// The lines of a file of the kernel that have a name, a colon and a number.
+fn numbers(text: &str) -> impl Iterator<Item = (&str, f64)> {
+    text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let number = value.split_ascii_whitespace().next()?.parse().ok()?;
+        Some((name, number))
+    })
+}
+
 /// Memory from `/proc/PID/status`.
+///
+/// Of several processes it is the sum of what each has for itself, with the most that one of them has of shared memory and of
+/// files. Measured with 69 processes of PostgreSQL: 12 % more than the sum of proportional shares (PSS), for which the kernel
+/// walks all page tables, 2 ms of processor time for each process.
 pub struct Memory;
 
 impl Sampler for Memory {
@@ -99,7 +136,7 @@ impl Sampler for Memory {
     }
 
     fn about(&self) -> &'static str {
-        "ContenderServer and swapped memory of a process, and its threads."
+        "Resident and swapped memory of a process, and its threads."
     }
 
     fn whose(&self) -> Whose {
@@ -111,18 +148,78 @@ impl Sampler for Memory {
     }
 
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let text = read(&format!("/proc/{}/status", pid_of(subject)?))?;
-        let values = text.lines().filter_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            let number: f64 = value.split_ascii_whitespace().next()?.parse().ok()?;
-            match name {
-                "VmRSS" => Some(Value::gauge("resident_bytes", number * 1024.0)),
-                "VmHWM" => Some(Value::gauge("resident_peak_bytes", number * 1024.0)),
-                "VmSwap" => Some(Value::gauge("swapped_bytes", number * 1024.0)),
-                "Threads" => Some(Value::gauge("threads_count", number)),
-                _ => None,
-            }
-        });
-        Ok(values.collect())
+        let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/status")))?;
+        let of = |name: &'static str| {
+            processes
+                .iter()
+                .filter_map(move |text| numbers(text).find(|(found, _)| *found == name))
+                .map(|(_, number)| number)
+        };
+        let kilobytes = |metric, number: f64| Value::gauge(metric, number * 1024.0);
+        let mut values = vec![
+            kilobytes("swapped_bytes", of("VmSwap").sum()),
+            Value::gauge("threads_count", of("Threads").sum()),
+        ];
+        if let [_] = processes.as_slice() {
+            values.extend(of("VmRSS").map(|number| kilobytes("resident_bytes", number)));
+            values.extend(of("VmHWM").map(|number| kilobytes("resident_peak_bytes", number)));
+        } else {
+            let shared = |name| of(name).fold(0.0, f64::max);
+            let own: f64 = of("RssAnon").sum();
+            let all = own + shared("RssShmem") + shared("RssFile");
+            values.push(kilobytes("resident_bytes", all));
+        }
+        Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::{Command, Stdio};
+
+    fn value(sampler: &dyn Sampler, subject: &Subject, metric: &str) -> f64 {
+        let values = sampler.look(subject).unwrap();
+        let found = values.iter().find(|value| value.metric == metric);
+        found.map_or(0.0, |value| value.value)
+    }
+
+    #[test]
+    fn what_a_forked_process_used_stays_in_the_sums_when_it_ends() {
+        // A process that forks one which works and writes, waits for it, and says when it works and when it has ended.
+        // What runs in the background has no input but the one that is kept for it.
+        let script = "exec 3<&0; (dd if=/dev/zero of=/dev/null bs=64k count=20000 2>/dev/null; echo worked; read line <&3) & \
+                      wait; echo ended; read line";
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let subject = Subject {
+            pid: Some(child.id()),
+            disk: None,
+        };
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut look = || {
+            let line = lines.next().unwrap().unwrap();
+            let cpu = value(&Cpu, &subject, "cpu_user_s") + value(&Cpu, &subject, "cpu_system_s");
+            (line, cpu, value(&Io, &subject, "asked_to_write_bytes"))
+        };
+        let working = look();
+        let input = child.stdin.as_mut().unwrap();
+        input.write_all(b"\n").unwrap();
+        let ended = look();
+        let input = child.stdin.as_mut().unwrap();
+        input.write_all(b"\n").unwrap();
+        child.wait().unwrap();
+        assert_eq!((&*working.0, &*ended.0), ("worked", "ended"));
+        // 20,000 blocks; `dd` had ended in both looks, the shell that waited for it only in the second.
+        assert!(
+            working.2 > 1.3e9 && ended.2 >= working.2,
+            "{working:?} {ended:?}"
+        );
+        assert!(ended.1 >= working.1 - 0.011, "{working:?} {ended:?}");
     }
 }

@@ -15,8 +15,8 @@ use super::engine::EngineLook;
 use super::snapshot::Snapshots;
 use super::states::{Scanner, State};
 use super::waits::{WaitLook, Waits};
-use super::watch::{Observed, Observer};
-use super::{Missing, Pace, Subject};
+use super::watch::{Observed, Observer, Reading};
+use super::{Kind, Missing, Pace, Subject};
 
 /// Between two looks at the threads, at the least.
 const STATES_EVERY: Duration = Duration::from_millis(50);
@@ -165,12 +165,13 @@ impl SamplingLoop {
         if let Some(asked) = asked {
             // Clients have nothing left to send after the slice, so its counters end when the slice does.
             own.insert("engine_window_s".to_owned(), since(asked.at));
-            self.keep("engine", asked.after.engine.since(&asked.before.engine));
+            let engine = asked.after.engine.since(&asked.before.engine);
+            self.keep("engine", engine, EngineLook::is_gauge);
             if let (Some(before), Some(after)) = (asked.before.waits, asked.after.waits) {
-                self.keep("waits", after.since(&before));
+                self.keep("waits", after.since(&before), |_| false);
             }
         }
-        self.keep("observer", own);
+        self.keep("observer", own, |_| false);
     }
 
     /// Asks the server at both ends of the measured part, and looks at threads, connections and seconds in between.
@@ -202,9 +203,10 @@ impl SamplingLoop {
         let opened = measured.start;
         let mut second = opened + SECOND;
         let mut states = opened;
-        let mut list = opened + LIST_EVERY / 2;
+        let mut list = opened + (LIST_EVERY / 2).min((measured.end - opened) / 2);
         let mut last = Snapshots::now(&self.server, &self.load, Pace::Second);
-        let mut engine = self.ask_engine_of_a_second();
+        let has_seconds = second < measured.end;
+        let mut engine = has_seconds.then(|| self.ask_engine_of_a_second()).flatten();
         let mut engine_due = opened;
         while is_reached(
             second.min(states).min(list).min(measured.end),
@@ -347,11 +349,11 @@ impl SamplingLoop {
                 let share = self.asked.committing as f64 / self.asked.times as f64;
                 states.insert("connections_in_commit_s".to_owned(), share * window_s);
             }
-            self.keep("server", states);
+            self.keep("server", states, |metric| metric == "connections_count");
         }
         let connections = self.observer.connections.clone();
         for (source, used) in closed.since(opened, &connections) {
-            self.keep(source, used);
+            self.keep(source, used, |metric| closed.is_gauge(source, metric));
         }
         for (source, look) in [
             ("server", &closed.server),
@@ -399,11 +401,22 @@ impl SamplingLoop {
         self.observed.seconds.extend(rows);
     }
 
-    fn keep(&mut self, source: &'static str, values: BTreeMap<String, f64>) {
-        let rows = values
-            .into_iter()
-            .map(|(metric, value)| (source, metric, value));
-        self.observed.readings.extend(rows);
+    fn keep(
+        &mut self,
+        source: &'static str,
+        values: BTreeMap<String, f64>,
+        is_gauge: impl Fn(&str) -> bool,
+    ) {
+        let readings = values.into_iter().map(|(metric, value)| Reading {
+            source,
+            kind: match is_gauge(&metric) {
+                true => Kind::Gauge,
+                false => Kind::Counter,
+            },
+            metric,
+            value,
+        });
+        self.observed.readings.extend(readings);
     }
 
     fn miss(&mut self, what: &str, why: &str) {

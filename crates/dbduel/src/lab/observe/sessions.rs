@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use dbduel_load::driver::{Connection, QueryError, ResultSet};
+use dbduel_load::driver::{Connection, Dialect, QueryError, ResultSet};
 
 /// What the list said at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +41,14 @@ const WAYS: [Way; 3] = [
     },
 ];
 
+/// The way to ask PostgreSQL, whose sessions are processes. Workers of the server itself have no account.
+const POSTGRESQL: Way = Way {
+    sql: "SELECT state AS command, pid AS tid, CASE WHEN state = 'active' AND (query ILIKE 'commit%' \
+          OR wait_event IN ('WALWriteLock', 'WALSync', 'WalSync', 'WALWrite', 'WalWrite')) THEN 'commit' END AS state \
+          FROM pg_stat_activity WHERE usesysid IS NOT NULL",
+    columns: ["command", "state", "tid"],
+};
+
 /// Asks a server for its connections, in the way that it can answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionList {
@@ -54,6 +62,9 @@ impl SessionList {
     /// # Errors
     /// When the server does not answer.
     pub fn ask(&mut self, connection: &mut Connection) -> Result<Sessions, QueryError> {
+        if connection.dialect() == Dialect::PostgreSql {
+            return Ok(read(&connection.query(POSTGRESQL.sql)?, POSTGRESQL.columns));
+        }
         loop {
             let way = &WAYS[self.way];
             let is_last = self.way + 1 == WAYS.len();

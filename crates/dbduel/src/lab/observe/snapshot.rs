@@ -75,6 +75,14 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Whether a metric goes up and down.
+    fn is_gauge(&self, metric: &str) -> bool {
+        let mut values = self.values.iter();
+        values.any(|value| value.metric == metric && value.kind == Kind::Gauge)
+    }
+}
+
 /// A look at everything that processes and the machine count.
 pub(super) struct Snapshots {
     /// When.
@@ -97,6 +105,15 @@ impl Snapshots {
             server,
             load,
             host,
+        }
+    }
+
+    /// Whether a metric of a source goes up and down.
+    pub fn is_gauge(&self, source: &str, metric: &str) -> bool {
+        match source {
+            "server" => self.server.is_gauge(metric),
+            "load" => self.load.is_gauge(metric),
+            _ => self.host.is_gauge(metric),
         }
     }
 

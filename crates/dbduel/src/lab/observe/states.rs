@@ -14,6 +14,7 @@ use std::path::Path;
 use nix::libc;
 
 use super::Missing;
+use crate::lab::server::forked_by;
 
 /// What a thread was doing when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +103,13 @@ impl Scanner {
             }
         }
         self.looks += 1;
+        if found == 0 && refusal.is_none() && !forked_by(self.pid).is_empty() {
+            return Err(Missing(
+                "this server serves each session by a process, and these wait for clients, for locks and for each other \
+                 in one call of the system"
+                    .to_owned(),
+            ));
+        }
         match refusal {
             Some(error) if found == 0 => Err(Missing(format!("`{folder}/TID/syscall`: {error}"))),
             _ => Ok(()),

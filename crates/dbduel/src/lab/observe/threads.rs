@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::{Kind, Missing, Pace, Sampler, Subject, Thread, Value, Whose, pid_of, read};
+use super::processes::{of_each, title};
+use super::{Kind, Missing, Pace, Sampler, Subject, Thread, Value, Whose, read};
 
 /// Scheduling counters from `/proc/PID/task/TID/{schedstat,status}`.
 ///
@@ -27,29 +28,37 @@ impl Sampler for Threads {
     }
 
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let folder = format!("/proc/{}/task", pid_of(subject)?);
-        let tasks =
-            fs::read_dir(&folder).map_err(|error| Missing(format!("`{folder}`: {error}")))?;
-        let mut values = Vec::new();
-        let mut refusal = None;
-        for task in tasks.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
-            // A thread may end between the two looks into its folder; then it has no values.
-            match of_thread(&folder, tid) {
-                Ok(found) => values.extend(found),
-                Err(missing) => refusal = Some(missing),
-            }
-        }
-        match refusal {
-            Some(missing) if values.is_empty() => Err(missing),
-            _ => Ok(values),
-        }
+        let processes = of_each(subject, |pid| {
+            // The processes that a server forked have the name of its program; what each is for is in its title.
+            let title = (Some(pid) != subject.pid).then(|| title(pid)).flatten();
+            of_process(pid, title.as_deref())
+        })?;
+        Ok(processes.into_iter().flatten().collect())
     }
 }
 
-fn of_thread(folder: &str, tid: u32) -> Result<Vec<Value>, Missing> {
+fn of_process(pid: u32, title: Option<&str>) -> Result<Vec<Value>, Missing> {
+    let folder = format!("/proc/{pid}/task");
+    let tasks = fs::read_dir(&folder).map_err(|error| Missing(format!("`{folder}`: {error}")))?;
+    let mut values = Vec::new();
+    let mut refusal = None;
+    for task in tasks.flatten() {
+        let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A thread may end between the two looks into its folder; then it has no values.
+        match of_thread(&folder, tid, title) {
+            Ok(found) => values.extend(found),
+            Err(missing) => refusal = Some(missing),
+        }
+    }
+    match refusal {
+        Some(missing) if values.is_empty() => Err(missing),
+        _ => Ok(values),
+    }
+}
+
+fn of_thread(folder: &str, tid: u32, title: Option<&str>) -> Result<Vec<Value>, Missing> {
     let schedstat = read(&format!("{folder}/{tid}/schedstat"))?;
     let status = read(&format!("{folder}/{tid}/status"))?;
     let mut nanoseconds = schedstat
@@ -64,7 +73,10 @@ fn of_thread(folder: &str, tid: u32) -> Result<Vec<Value>, Missing> {
     let number = |name: &str| line(name).and_then(|value| value.parse::<f64>().ok());
     let thread = Thread {
         tid,
-        name: line("Name").unwrap_or_default().to_owned(),
+        name: title
+            .or_else(|| line("Name"))
+            .unwrap_or_default()
+            .to_owned(),
     };
     let of = |metric, value| Value {
         metric,

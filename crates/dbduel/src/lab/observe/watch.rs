@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use dbduel_load::driver::Connection;
 
-use super::Subject;
 use super::sampling_loop::SamplingLoop;
 use super::sessions::SessionList;
 use super::waits::Waits;
+use super::{Kind, Subject};
 
 /// What stays between the slices of one contender.
 #[derive(Default)]
@@ -32,15 +32,64 @@ pub struct Observer {
     pub(super) reported: BTreeSet<String>,
 }
 
-/// What was seen in one slice.
+/// One value of a source over all that was watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    pub source: &'static str,
+    pub metric: String,
+    /// How the values of several watches are put together.
+    pub kind: Kind,
+    pub value: f64,
+}
+
+/// What was seen in one turn, or in several of the same slice.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// Source, metric, value for the whole slice.
-    pub readings: Vec<(&'static str, String, f64)>,
+    pub readings: Vec<Reading>,
     /// Offset and length in seconds, source, metric, value.
     pub seconds: Vec<(f64, f64, &'static str, String, f64)>,
     /// Sources that gave nothing, and why; each is named in the first slice only.
     pub missing: Vec<String>,
+}
+
+impl Observed {
+    /// Adds what was seen in a later turn of the same slice, whose offsets count from `after_s` seconds into the slice.
+    pub fn append(&mut self, later: Observed, after_s: f64) {
+        for reading in later.readings {
+            let same = |known: &&mut Reading| {
+                known.source == reading.source && known.metric == reading.metric
+            };
+            match (self.readings.iter_mut().find(same), reading.kind) {
+                (None, _) => self.readings.push(reading),
+                (Some(known), Kind::Counter) => known.value += reading.value,
+                (Some(known), Kind::Gauge) => known.value = reading.value,
+            }
+        }
+        let seconds = later.seconds.into_iter();
+        self.seconds
+            .extend(seconds.map(|(offset_s, length_s, source, metric, value)| {
+                (offset_s + after_s, length_s, source, metric, value)
+            }));
+        self.missing.extend(later.missing);
+    }
+
+    /// Notes the measured time of the turn that was watched, where others of its slice are not.
+    pub fn watched(&mut self, seconds: f64) {
+        self.readings.push(Reading {
+            source: "observer",
+            metric: "watched_s".to_owned(),
+            kind: Kind::Counter,
+            value: seconds,
+        });
+    }
+
+    /// Processor time that it took to see this, seconds: that of the watch, and as much again for the server that answers.
+    #[must_use]
+    pub fn cost_s(&self) -> f64 {
+        let mut own = self.readings.iter();
+        let cpu = own.find(|reading| reading.source == "observer" && reading.metric == "cpu_s");
+        cpu.map_or(0.0, |cpu| 2.0 * cpu.value)
+    }
 }
 
 /// A running watch.
@@ -108,8 +157,8 @@ mod tests {
 
     fn reading(observed: &Observed, source: &str, metric: &str) -> Option<f64> {
         let mut readings = observed.readings.iter();
-        let found = readings.find(|(from, name, _)| *from == source && name == metric);
-        found.map(|(_, _, value)| *value)
+        let found = readings.find(|one| one.source == source && one.metric == metric);
+        found.map(|one| one.value)
     }
 
     #[test]

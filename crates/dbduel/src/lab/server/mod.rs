@@ -27,6 +27,7 @@ mod sources;
 mod throttle;
 mod tree;
 mod unpack;
+mod user_namespace;
 mod variables;
 mod version;
 
@@ -36,8 +37,8 @@ pub use copy::{copy_tree, tree_size};
 pub use data_files::file_sizes;
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName};
-pub use process::signal_group;
-pub use products::{COUNTERS, FactQuery, VARIABLES, recognise};
+pub use process::{forked_by, signal_tree};
+pub use products::{COUNTERS, FactQuery, Product, VARIABLES, recognise};
 pub use progress::{Progress, Silent};
 pub use refusal::RefusedSetting;
 pub use reserved::reserved;

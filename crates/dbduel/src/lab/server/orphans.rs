@@ -14,10 +14,12 @@ use dbduel_record::files::{Change, FileSystem};
 use nix::sys::signal::Signal;
 
 use super::home::{Home, create_private_dir, write_whole};
-use super::process::{self, ProcessIdentity, poll_until, signal_one};
-use super::sandbox::{CONFIG_NAME, Owner};
+use super::process::{self, ProcessIdentity, poll_until, signal_one, signal_tree, tree};
+use super::products::{self, PRODUCTS, Product};
+use super::sandbox::{Owner, data_of};
 
 const POLL: Duration = Duration::from_millis(20);
+const KILL_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A server that was found without its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
                 found.push(Orphan {
                     sandbox: sandbox.clone(),
                     process,
-                    end: end(process, patience),
+                    end: end(process, &sandbox, patience),
                     took: begun.elapsed(),
                 });
             }
@@ -77,12 +79,53 @@ pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
 }
 
 /// The servers that run with a sandbox's configuration, whether noted or not: their starter may have been killed between
-/// the start and the note of it.
+/// the start and the note of it. Also processes that a dead server forked and that are still in its data directory; not
+/// those that a living one forked.
 pub(super) fn servers_in(sandbox: &Path) -> Vec<ProcessIdentity> {
-    let config = format!("--defaults-file={}", sandbox.join(CONFIG_NAME).display());
+    let data = data_of(sandbox);
     let mut processes = process::all();
-    processes.retain(|process| process.arguments().contains(&config));
     processes
+        .retain(|process| product_of(*process, sandbox).is_some() || serves_in(*process, &data));
+    let found: Vec<i32> = processes.iter().map(|process| process.pid).collect();
+    processes.retain(|process| {
+        let parent = process.parent();
+        parent.is_none_or(|parent| !found.contains(&parent))
+    });
+    processes
+}
+
+/// Whether a process runs a server's program, or a loader that may run one, in a data directory. People's shells may be
+/// there as well.
+fn serves_in(process: ProcessIdentity, data: &Path) -> bool {
+    let is_server = |program: PathBuf| {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        products::daemons().contains(&&*name) || name.starts_with("ld-linux")
+    };
+    process.folder().as_deref() == Some(data) && process.program().is_some_and(is_server)
+}
+
+/// The product as whose server a process runs with a sandbox's configuration.
+fn product_of(process: ProcessIdentity, sandbox: &Path) -> Option<&'static dyn Product> {
+    let arguments = process.arguments();
+    PRODUCTS.iter().copied().find(|product| {
+        let configuration = sandbox.join(product.configuration_name());
+        let argument = product.configuration_argument(&configuration);
+        arguments.contains(&argument.to_string_lossy().into_owned())
+    })
+}
+
+/// Kills what a server of this sandbox that is dead left running. Waits until it is gone, for a while.
+pub(super) fn kill_leftovers(sandbox: &Path) {
+    let data = data_of(sandbox);
+    let mut left = process::all();
+    left.retain(|process| serves_in(*process, &data));
+    for process in &left {
+        // Not ours to kill, then; the next start of a server here says so.
+        let _ = signal_one(*process, Signal::SIGKILL);
+    }
+    poll_until(Instant::now() + KILL_DEADLINE, POLL, || {
+        left.iter().all(|process| !process.is_alive()).then_some(())
+    });
 }
 
 /// File in a run's folder that names the record that the run writes.
@@ -132,20 +175,28 @@ pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
         .collect()
 }
 
-fn end(process: ProcessIdentity, patience: Duration) -> End {
+fn end(process: ProcessIdentity, sandbox: &Path, patience: Duration) -> End {
+    let processes = tree(process.pid);
+    let signals = product_of(process, sandbox).map(Product::stop_signals);
+    let request = signals
+        .and_then(|signals| signals.first().copied())
+        .unwrap_or(Signal::SIGTERM);
     // A stopped process sees a request to end only after it was thawed.
     let asked =
-        signal_one(process, Signal::SIGCONT).and_then(|()| signal_one(process, Signal::SIGTERM));
+        signal_tree(process.pid, Signal::SIGCONT).and_then(|()| signal_one(process, request));
     let gone = |wait: Duration| {
         poll_until(Instant::now() + wait, POLL, || {
-            (!process.is_alive()).then_some(())
+            (!processes.iter().any(ProcessIdentity::is_alive)).then_some(())
         })
         .is_some()
     };
     if asked.is_ok() && gone(patience) {
         return End::Terminated;
     }
-    if signal_one(process, Signal::SIGKILL).is_ok() && gone(Duration::from_secs(30)) {
+    let killed = processes
+        .iter()
+        .try_for_each(|process| signal_one(*process, Signal::SIGKILL));
+    if killed.is_ok() && gone(KILL_DEADLINE) {
         End::Killed
     } else {
         End::StillThere
@@ -205,7 +256,7 @@ mod tests {
             .arg(sandbox.join("marker"))
             .arg(format!(
                 "--defaults-file={}",
-                sandbox.join(CONFIG_NAME).display()
+                sandbox.join("my.cnf").display()
             ))
             .spawn()
             .unwrap()

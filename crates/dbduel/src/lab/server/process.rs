@@ -4,6 +4,7 @@
 //! process for as long as the machine is up.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,23 @@ impl ProcessIdentity {
     /// True while exactly this process runs, is stopped or sleeps.
     pub fn is_alive(&self) -> bool {
         ProcessIdentity::of(self.pid) == Some(*self)
+    }
+
+    /// The process that it descends from; `None` when it is gone.
+    pub fn parent(&self) -> Option<i32> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
+        let after_name = &stat[stat.rfind(')')? + 1..];
+        after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// The program that it runs; `None` when it is gone or may not be looked at.
+    pub fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
+    }
+
+    /// The folder that it works in; `None` when it is gone or may not be looked at.
+    pub fn folder(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
     /// The arguments it was started with; empty when it is gone.
@@ -79,6 +97,41 @@ pub fn signal_group(group: i32, signal: Signal) -> nix::Result<()> {
         Ok(()) | Err(Errno::ESRCH) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// A process and all that descend from it, itself first, as far as first threads forked them: those of a server that
+/// serves each session by a process. Processes that begin or end meanwhile may be missing.
+pub fn tree(root: i32) -> Vec<ProcessIdentity> {
+    let mut found: Vec<ProcessIdentity> = ProcessIdentity::of(root).into_iter().collect();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        let pid = u32::try_from(process.pid).unwrap_or_default();
+        next += 1;
+        let below = forked_by(pid).into_iter();
+        found.extend(below.filter_map(|child| ProcessIdentity::of(i32::try_from(child).ok()?)));
+    }
+    found
+}
+
+/// Processes that the first thread of a process forked; none when it is gone or the kernel does not say.
+pub fn forked_by(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let numbers = children.split_ascii_whitespace();
+    numbers.filter_map(|child| child.parse().ok()).collect()
+}
+
+/// Sends a signal to a process, to every process of the group that it leads, if it leads one, and to all that descend
+/// from it, whatever group they are in. Those that are gone already are no error.
+///
+/// # Errors
+/// One of them belongs to another user.
+pub fn signal_tree(root: i32, signal: Signal) -> nix::Result<()> {
+    let processes = tree(root);
+    signal_group(root, signal)?;
+    processes
+        .into_iter()
+        .try_for_each(|process| signal_one(process, signal))
 }
 
 /// Sends a signal to one process. A process that is gone already is no error.
@@ -137,6 +190,8 @@ mod tests {
             .is_alive()
         );
         assert!(!me.arguments().is_empty());
+        assert_eq!(me.folder(), std::env::current_dir().ok());
+        assert_eq!(me.parent(), Some(nix::unistd::getppid().as_raw()));
         assert!(all().contains(&me));
     }
 

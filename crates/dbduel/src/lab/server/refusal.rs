@@ -46,7 +46,10 @@ impl RefusedSetting {
             // Variables whose option has another name, on every version.
             "tx_isolation" => Some("transaction_isolation"),
             "tx_read_only" => Some("transaction_read_only"),
-            name if said.to_ascii_lowercase().contains("unknown") => {
+            name if ["unknown", "unrecognized"]
+                .iter()
+                .any(|word| said.to_ascii_lowercase().contains(word)) =>
+            {
                 nearest_variable(name, product)
             }
             _ => None,
@@ -123,7 +126,14 @@ fn holds_word(text: &str, word: &str) -> bool {
 /// The line without its time, thread, level and program.
 fn message(line: &str) -> String {
     let mut rest = line;
-    for mark in ["[ERROR] ", "[Warning] ", "[Server] ", "[InnoDB] "] {
+    for mark in [
+        "[ERROR] ",
+        "[Warning] ",
+        "[Server] ",
+        "[InnoDB] ",
+        "LOG:  ",
+        "FATAL:  ",
+    ] {
         if let Some(at) = rest.find(mark) {
             rest = &rest[at + mark.len()..];
         }
@@ -139,6 +149,12 @@ fn message(line: &str) -> String {
         && let Some((_, after)) = rest.split_once(": ")
     {
         rest = after;
+    }
+    // The file is the lab's own.
+    if let Some((before, place)) = rest.rsplit_once(" in file \"")
+        && place.contains("\" line ")
+    {
+        rest = before;
     }
     rest.trim().to_owned()
 }
@@ -192,6 +208,12 @@ mod tests {
             "/x/mysqld: unknown option '--skip-foo'\n",
             ("skip-foo", None),
             "unknown option '--skip-foo'",
+        );
+        check(
+            "2026-11-20 10:00:00.000 GMT [42] LOG:  unrecognized configuration parameter \"shared_bufers\" in file \
+             \"/x/postgresql.conf\" line 12\n2026 [42] FATAL:  configuration file \"/x/postgresql.conf\" contains errors\n",
+            ("shared_bufers", Some("1GB")),
+            "unrecognized configuration parameter \"shared_bufers\"",
         );
     }
 

@@ -31,6 +31,13 @@ impl Setting {
             .as_deref()
             .is_none_or(|value| switch(value) == Some(true))
     }
+
+    /// True when a switch is asked to be off.
+    pub fn asks_for_off(&self) -> bool {
+        self.value
+            .as_deref()
+            .is_some_and(|value| switch(value) == Some(false))
+    }
 }
 
 /// A name in the form that variables have: lower case, underscores.

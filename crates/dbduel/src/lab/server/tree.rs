@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::machine::Machine;
+use super::products;
 
-/// Names a daemon can have, the preferred first.
-const DAEMONS: &[&str] = &["mariadbd", "mysqld"];
 /// A server lies this deep at most; the deepest known is seven folders down in a jar.
 const DEPTH_MAX: usize = 9;
 /// Folders looked into before giving up, so that `path:/` does not search a whole disk.
@@ -56,25 +55,33 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     }
     .to_path_buf();
 
-    let shares = ["share", "share/mysql", "share/mariadb"].map(|place| basedir.join(place));
-    let share = shares.iter().find(|place| place.join("charsets/Index.xml").is_file()).with_context(|| {
-        format!("`{}` has no character sets beside it (looked for charsets/Index.xml below `{}/share`)", daemon.display(), basedir.display())
+    let layout = products::layout(&daemon);
+    let shares = (layout.shares)(&basedir);
+    let is_share = |place: &&PathBuf| place.join(layout.share_mark).is_file();
+    let share = shares.iter().find(is_share).with_context(|| {
+        let places: Vec<String> = shares
+            .iter()
+            .map(|place| place.display().to_string())
+            .collect();
+        format!(
+            "`{}` has no {} beside it (looked for {} in {})",
+            daemon.display(),
+            layout.share_holds,
+            layout.share_mark,
+            places.join(", ")
+        )
     })?;
-    let plugins = [
-        "lib/mysql/plugin",
-        "lib/plugin",
-        "lib64/mysql/plugin",
-        "lib/mariadb/plugin",
-        "lib64/mariadb/plugin",
-    ]
-    .map(|place| basedir.join(place))
-    .into_iter()
-    .find(|place| place.is_dir());
+    let plugins = layout
+        .plugins
+        .iter()
+        .map(|place| basedir.join(place))
+        .find(|place| place.is_dir());
 
     // The folder of the daemon itself counts only when libraries were put beside it, as some packages do.
     let mut library_path = vec![
         basedir.join("libs"),
         basedir.join("lib").join(machine.triplet),
+        tree.join("usr/lib").join(machine.triplet),
         tree.join("lib").join(machine.triplet),
     ];
     if !in_a_bin {
@@ -132,12 +139,13 @@ fn find_daemon(tree: &Path) -> Result<(PathBuf, &'static Machine)> {
     let mut folders = VecDeque::from([(tree.to_path_buf(), 0)]);
     let mut looked = 0;
     let mut unfit = None;
+    let daemons = products::daemons();
     while let Some((folder, depth)) = folders.pop_front() {
         looked += 1;
         if looked > FOLDERS_MAX {
             break;
         }
-        for name in DAEMONS {
+        for name in &daemons {
             let path = folder.join(name);
             if path.is_file() {
                 match Machine::of_program(&path) {
@@ -162,7 +170,7 @@ fn find_daemon(tree: &Path) -> Result<(PathBuf, &'static Machine)> {
         Some(error) => Err(error),
         None => bail!(
             "there is no `{}` below `{}`",
-            DAEMONS.join("` or `"),
+            daemons.join("` or `"),
             tree.display()
         ),
     }
@@ -197,6 +205,30 @@ mod tests {
         assert_eq!(parts.share, dir.path().join("usr/share/mysql"));
         assert_eq!(parts.plugins, Some(dir.path().join("usr/lib/mysql/plugin")));
         assert_eq!(parts.loader, None);
+    }
+
+    #[test]
+    fn a_postgresql_of_a_jar_and_of_a_distribution() {
+        let dir = tree(&[
+            ("bin/postgres", &ours()),
+            ("share/postgresql/postgres.bki", b""),
+            ("lib/postgresql/pgcrypto.so", b""),
+        ]);
+        let parts = find(dir.path(), None).unwrap();
+        assert_eq!(parts.basedir, dir.path());
+        assert_eq!(parts.share, dir.path().join("share/postgresql"));
+        let dir = tree(&[
+            ("usr/lib/postgresql/17/bin/postgres", &ours()),
+            ("usr/share/postgresql/17/postgres.bki", b""),
+            (
+                &format!("usr/lib/{}/libpq.so.5", this_machine().triplet),
+                b"",
+            ),
+        ]);
+        let parts = find(dir.path(), None).unwrap();
+        assert_eq!(parts.share, dir.path().join("usr/share/postgresql/17"));
+        let libraries = dir.path().join("usr/lib").join(this_machine().triplet);
+        assert_eq!(parts.library_path, [libraries]);
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //!
 //! Uses the machine's own `tar` and `unzip`. Does not look for the daemon in what it unpacked.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::command::Tool;
 use super::progress::Progress;
@@ -13,7 +14,7 @@ use super::progress::Progress;
 const DEADLINE: Duration = Duration::from_secs(1800);
 /// Endings of the archives that can be unpacked.
 pub const ENDINGS: &[&str] = &[
-    ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar.bz2", ".tar", ".zip", ".jar",
+    ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tar.bz2", ".tar", ".zip", ".jar",
 ];
 /// Parts of vendors' archives that no server needs at run time; together they are most of the size.
 const UNNEEDED_FOLDERS: &[&str] = &[
@@ -120,7 +121,19 @@ fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
         })
         .watching(into, None, progress)
         .run_ok(DEADLINE)?;
+    for name in needed.into_iter().filter(|name| is_tar(name)) {
+        // Some artifacts hold no server but an archive of one.
+        let inner = into.join(name);
+        tar(&inner, inner.parent().unwrap_or(into), progress)?;
+        fs::remove_file(&inner)
+            .with_context(|| format!("could not remove `{}`", inner.display()))?;
+    }
     Ok(())
+}
+
+/// Whether a file in a zip archive is a tar archive.
+fn is_tar(name: &str) -> bool {
+    kind(Path::new(name)) == Some(Kind::Tar)
 }
 
 /// Whether a file of an archive is needed to run the server: the daemon, its messages and SQL, its libraries and
@@ -142,6 +155,7 @@ fn is_needed(name: &str) -> bool {
     }
     match file {
         "mysqld" | "mariadbd" => true,
+        _ if is_tar(file) => true,
         _ if file.starts_with("INFO_") => true,
         _ if folders
             .iter()
@@ -157,7 +171,6 @@ fn is_needed(name: &str) -> bool {
 mod tests {
     use super::super::progress::Silent;
     use super::*;
-    use std::fs;
     use std::process::Command;
 
     #[test]
@@ -182,6 +195,7 @@ mod tests {
             "lib/plugin/semisync_master.so",
             "linux/libs/libaio.so.1",
             "docs/INFO_BIN",
+            "postgres-linux-x86_64.txz",
         ] {
             assert!(is_needed(needed), "{needed}");
         }
@@ -233,6 +247,28 @@ mod tests {
                 && !base.join("include").exists()
                 && !base.join("lib/libmysqld.a").exists()
         );
+    }
+
+    #[test]
+    fn an_archive_in_an_archive_is_unpacked_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("bin")).unwrap();
+        fs::write(at("bin/postgres"), "").unwrap();
+        let run = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments).current_dir(dir.path());
+            command.output().is_ok_and(|said| said.status.success())
+        };
+        assert!(run("tar", &["-cJf", "postgres-linux.txz", "bin"]));
+        let script = "import zipfile; zipfile.ZipFile('a.jar', 'w').write('postgres-linux.txz')";
+        if !run("python3", &["-c", script]) {
+            return; // Nothing here makes a zip archive.
+        }
+        fs::create_dir(at("into")).unwrap();
+        archive(&at("a.jar"), &at("into"), &Silent).unwrap();
+        assert!(at("into/bin/postgres").is_file());
+        assert!(!at("into/postgres-linux.txz").exists());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::{FileSize, Host, Size};
-use dbduel_record::plan::Parameters;
+use dbduel_record::plan::{Parameters, TurnChoice, TurnReason};
 use serde::Serialize;
 
 use super::{Entry, entry};
@@ -346,6 +346,40 @@ fn polling(busy_poll_us: u32) -> String {
     }
 }
 
+/// What a pilot chose, and why.
+fn turns_chosen(choice: &TurnChoice) -> String {
+    let reason = match choice.reason {
+        TurnReason::Scatter => "their interval is predicted to narrow fastest",
+        TurnReason::Shortest => {
+            "shorter ones hold too few transactions or too little beside their guard"
+        }
+        TurnReason::Longest => "longer ones leave too few blocks in the budget",
+        TurnReason::TooLittleData => "the pilot saw too little to predict the scatter of a length",
+    };
+    let predicted = choice.lengths.iter().map(|length| {
+        format!(
+            "{} ±{}",
+            words::duration(length.turn_s),
+            words::share(length.half_width_per_minute)
+        )
+    });
+    let predicted: Vec<String> = predicted.collect();
+    let predicted = match predicted.is_empty() {
+        true => String::new(),
+        false => format!(" (95 % interval after a minute: {})", predicted.join(", ")),
+    };
+    format!(
+        "{}, guard {}: {reason}{predicted}; {} between turns; transient after a switch {}; up to {}; \
+         the pilot took {} of load",
+        words::duration(choice.turn_s),
+        words::duration(choice.guard_s),
+        words::duration(choice.switch_s),
+        words::duration(choice.transient_s),
+        words::things(u64::from(choice.blocks_max), "block"),
+        words::duration(choice.seconds)
+    )
+}
+
 pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
     let load = &summary.load;
     let cores = |cores: &[u32]| match cores {
@@ -364,12 +398,17 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         .record_digest
         .clone()
         .unwrap_or_else(|| "none: no run has ended".to_owned());
-    vec![
+    let mut entries = vec![
         entry("digest of the record", digest),
         entry("experiment", "experiment.toml of the record, an exact copy"),
         entry(
             "plan",
-            "plan.json of the record: all defaults resolved, all blocks drawn",
+            match summary.schedule.pilot {
+                None => "plan.json of the record: all defaults resolved, all blocks drawn",
+                Some(_) => {
+                    "plan.json of the record: all defaults resolved; blocks of chosen turns in events.jsonl"
+                }
+            },
         ),
         entry("workload", &summary.workload.name),
         entry(
@@ -402,11 +441,17 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         entry(
             "time",
             format!(
-                "budget {}, slices of {} ± {}, guard {}",
+                "budget {}, {}",
                 words::duration(summary.schedule.budget_s),
-                words::duration(summary.schedule.slice_s),
-                words::share(summary.schedule.jitter),
-                words::duration(summary.schedule.guard_s)
+                match summary.schedule.pilot {
+                    Some(_) => "turns chosen by a pilot".to_owned(),
+                    None => format!(
+                        "slices of {} ± {}, guard {}",
+                        words::duration(summary.schedule.slice_s),
+                        words::share(summary.schedule.jitter),
+                        words::duration(summary.schedule.guard_s)
+                    ),
+                }
             ),
         ),
         entry(
@@ -420,5 +465,12 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
                 run.blocks_incomplete
             ),
         ),
-    ]
+    ];
+    let turns = summary.duels.iter().filter_map(|duel| {
+        let turns = duel.turns.as_ref()?;
+        let label = format!("turns at {}", duel.label);
+        Some(entry(&label, turns_chosen(turns)))
+    });
+    entries.extend(turns);
+    entries
 }

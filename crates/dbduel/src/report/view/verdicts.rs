@@ -78,14 +78,14 @@ fn how_decided(summary: &Summary, duel: &Duel, comparison: &Comparison) -> Strin
         (_, Some(at), Some(PaidBy::Budget)) => {
             format!(
                 "decided after block {at} of at most {}",
-                summary.rule.blocks_max
+                duel.blocks_max(&summary.rule)
             )
         }
         (_, Some(at), Some(PaidBy::Reserve)) => format!("decided after block {at}, by the reserve"),
         (Verdict::Undecided, ..) if duel.blocks_complete < summary.rule.blocks_min => {
             format!("no verdict before block {}", summary.rule.blocks_min)
         }
-        _ => undecided_after(duel.blocks_complete, summary.rule.blocks_max),
+        _ => undecided_after(duel.blocks_complete, duel.blocks_max(&summary.rule)),
     }
 }
 

@@ -192,6 +192,7 @@ pub fn drive(
         ("table_size".to_owned(), 100.into()),
     ]);
     let order = Order::Open(OpenOrder {
+        dialect: dbduel_load::driver::Dialect::MySql,
         contender: "server".to_owned(),
         address: address.clone(),
         user: user.to_owned(),

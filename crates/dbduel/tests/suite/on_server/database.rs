@@ -38,6 +38,7 @@ impl Database {
 
     pub fn place(&self, connections: u32) -> Place<'_> {
         Place {
+            dialect: dbduel_load::driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,

@@ -194,13 +194,13 @@ fn every_workload_runs_on_its_own_data(server: &Server) {
         );
         let slice = load.slice(&slice_order(3, 0.3));
         assert!(
-            slice.classes[0].ok > 0,
+            slice.classes[0].counts.ok > 0,
             "{}: {:?}",
             workload.name(),
             slice.errors
         );
         assert_eq!(
-            slice.classes[0].failed,
+            slice.classes[0].counts.failed,
             0,
             "{}: {:?}",
             workload.name(),
@@ -235,6 +235,10 @@ fn a_load_over_tls_reads_the_same_rows(server: &Server) {
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     let slice = load.slice(&slice_order(3, 0.3));
     let class = &slice.classes[0];
-    assert!(class.ok > 0 && class.failed == 0, "{:?}", slice.errors);
+    assert!(
+        class.counts.ok > 0 && class.counts.failed == 0,
+        "{:?}",
+        slice.errors
+    );
     load.end();
 }

@@ -37,12 +37,16 @@ fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
     assert_eq!(fresh.counts[1], ("hidden-links", 0));
     assert_eq!(fresh.counts[2], ("nodes", 3_000));
     let slice = lab.run(8, 8.0);
-    let ok: u64 = slice.classes.iter().map(|class| class.ok).sum();
+    let ok: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
     for (class, percent) in slice.classes.iter().zip([
         8.989, 2.991, 8.012, 4.886, 0.526, 50.712, 2.573, 7.366, 1.012, 12.933,
     ]) {
-        assert_eq!(class.failed, 0, "{}: {:?}", class.class, slice.errors);
-        let (share, expected) = (100.0 * class.ok as f64 / ok as f64, percent);
+        assert_eq!(
+            class.counts.failed, 0,
+            "{}: {:?}",
+            class.class, slice.errors
+        );
+        let (share, expected) = (100.0 * class.counts.ok as f64 / ok as f64, percent);
         // Six standard deviations, and what ended just outside of the measured part.
         let tolerance = 6.0 * 100.0 * (expected / 100.0 / ok as f64).sqrt() + 0.1;
         assert!(
@@ -124,7 +128,7 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
         lab.verify_all(Moment::Fresh, 2);
         let slice = lab.run(8, 3.0);
         assert!(
-            slice.classes.iter().all(|class| class.failed == 0),
+            slice.classes.iter().all(|class| class.counts.failed == 0),
             "{name}: {:?}",
             slice.errors
         );
@@ -137,7 +141,7 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
             ("get-links-history", 11)
         );
         if name == "history" {
-            assert!(history.ok > 0, "{slice:?}");
+            assert!(history.counts.ok > 0, "{slice:?}");
         }
         lab.verify_all(Moment::AfterLoad, 1);
     }
@@ -188,14 +192,14 @@ fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
     });
     let slice = lab.run(8, 6.0);
     release.join().unwrap();
-    let retries: u64 = slice.classes.iter().map(|class| class.retries).sum();
+    let retries: u64 = slice.classes.iter().map(|class| class.counts.retries).sum();
     assert!(
         retries > 0 && slice.errors.iter().any(|error| error.code == 1205),
         "{:?}",
         slice.errors
     );
     assert!(
-        slice.classes.iter().all(|class| class.failed == 0),
+        slice.classes.iter().all(|class| class.counts.failed == 0),
         "{:?}",
         slice.errors
     );

@@ -1,7 +1,7 @@
 //! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
 
 mod connection;
-mod database;
+pub mod database;
 mod filling;
 mod linkbench;
 mod order_entry;

@@ -31,17 +31,16 @@ fn unusable<T: std::fmt::Debug>(looked_at: Result<T, VerifyError>) -> UnusableDa
 
 #[track_caller]
 fn check_mix(slice: &SliceAnswer) {
-    let ok: u64 = slice.classes.iter().map(|class| class.ok).sum();
+    let ok: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
     assert!(ok > 200, "only {ok} transactions");
     for (class, cards) in slice.classes.iter().zip([10.0, 10.0, 1.0, 1.0, 1.0]) {
         let ClassAnswer {
             class: name,
-            ok: class_ok,
-            failed,
+            counts,
             ..
         } = class;
-        assert_eq!(*failed, 0, "{name}: {:?}", slice.errors);
-        let (share, expected) = (*class_ok as f64 / ok as f64, cards / 23.0);
+        assert_eq!(counts.failed, 0, "{name}: {:?}", slice.errors);
+        let (share, expected) = (counts.ok as f64 / ok as f64, cards / 23.0);
         // Decks that a terminal has not finished, and four standard deviations of what ended just outside.
         let tolerance = 4.0 * (expected / ok as f64).sqrt();
         assert!(
@@ -77,7 +76,7 @@ fn conditions_hold_after_filling_and_after_a_run(server: &Server) {
             .unwrap()
     };
     assert!(
-        orders as f64 >= 0.97 * slice.classes[0].ok as f64,
+        orders as f64 >= 0.97 * slice.classes[0].counts.ok as f64,
         "{orders} orders, {:?}",
         slice.classes[0]
     );
@@ -112,7 +111,7 @@ fn every_variant_of_schema_and_protocol_keeps_the_conditions(server: &Server) {
             slice
                 .classes
                 .iter()
-                .all(|class| class.ok > 0 && class.failed == 0),
+                .all(|class| class.counts.ok > 0 && class.counts.failed == 0),
             "{name}: {slice:?}"
         );
         lab.verify_all(Moment::AfterLoad, 16);
@@ -214,7 +213,10 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     let lab = Lab::new(server, "order-entry", "dbduel_order_entry_log", &small(&[]));
     lab.fill().unwrap();
     let slice = lab.run(8, 2.0);
-    assert!(slice.rolled_back < slice.classes[0].ok / 20, "{slice:?}");
+    assert!(
+        slice.rolled_back < slice.classes[0].counts.ok / 20,
+        "{slice:?}"
+    );
     let log = coalesce(slice.commits);
     assert_eq!((log.repeated, log.ranges.len()), (0, 10), "{log:?}");
     let mut connection = lab.connect(Some(&lab.database));
@@ -228,7 +230,7 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     let kept = commit_check();
     assert_eq!((kept.lost, kept.beyond, kept.example), (0, 0, None));
     // The guard is in the log and does not count; rolled back orders count and are not in the log.
-    assert!(kept.acknowledged + slice.rolled_back >= slice.classes[0].ok);
+    assert!(kept.acknowledged + slice.rolled_back >= slice.classes[0].counts.ok);
 
     let victim = log.ranges[3].first + 2;
     lab.query(&format!(
@@ -264,7 +266,7 @@ fn a_delivery_without_orders_is_counted(server: &Server) {
         .execute("UPDATE orders SET o_carrier_id = 1 WHERE o_carrier_id IS NULL")
         .unwrap();
     let slice = lab.run(4, 2.0);
-    let deliveries = slice.classes[3].ok;
+    let deliveries = slice.classes[3].counts.ok;
     let counts = lab.verify(Moment::AfterLoad).unwrap().counts;
     assert_eq!(counts[0].0, "deliveries-with-skips");
     assert!(

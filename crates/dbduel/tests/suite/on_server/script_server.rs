@@ -36,6 +36,7 @@ pub fn stock_scripts() -> Vec<String> {
 pub fn settings(database: &Database, script: Script, command: &str, printed: &Printed) -> Settings {
     Settings {
         servers: Servers {
+            dialect: dbduel_load::driver::Dialect::MySql,
             addresses: vec![database.address.clone()],
             credentials: database.credentials.clone(),
             database: database.name.clone(),

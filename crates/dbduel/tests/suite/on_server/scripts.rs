@@ -201,15 +201,20 @@ fn a_script_is_a_workload_like_any_other(server: &Server) {
     for _ in 0..2 {
         let slice = load.slice(&slice_order(3, 0.5));
         let class = &slice.classes[0];
-        assert!(class.ok > 0 && class.failed == 0, "{:?}", slice.errors);
-        // Of those that were not done in time, some statements may have been.
-        let most = 20 * (class.ok + class.unfinished);
         assert!(
-            (20 * class.ok..=most).contains(&class.statements) || class.retries > 0,
+            class.counts.ok > 0 && class.counts.failed == 0,
+            "{:?}",
+            slice.errors
+        );
+        // Of those that were not done in time, some statements may have been.
+        let most = 20 * (class.counts.ok + class.counts.unfinished);
+        assert!(
+            (20 * class.counts.ok..=most).contains(&class.counts.statements)
+                || class.counts.retries > 0,
             "{} statements in {} transactions and {} unfinished ones",
-            class.statements,
-            class.ok,
-            class.unfinished
+            class.counts.statements,
+            class.counts.ok,
+            class.counts.unfinished
         );
     }
     load.end();

@@ -72,6 +72,7 @@ impl Lab {
 
     pub fn place(&self) -> Place<'_> {
         Place {
+            dialect: dbduel_load::driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,
@@ -116,6 +117,7 @@ impl Lab {
             std::thread::spawn(move || drive(BufReader::new(order_reader), answer_writer, 1, &[]));
         let mut answers = BufReader::new(answer_reader).lines();
         let open = Order::Open(OpenOrder {
+            dialect: dbduel_load::driver::Dialect::MySql,
             contender: "only".to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),

@@ -5,12 +5,9 @@
 //! they are locked.
 
 use super::{
-    DISTRICT_INFO, NewOrder, Output, head_values, is_original, line_values, stock_after,
-    stock_values, total,
+    NewOrder, Output, Stock, head_values, line_values, read_item, stock_after, stock_values, total,
 };
-use crate::commit_log::Commitment;
 use crate::driver::{ClientConnection, Skip, StatementError, Value};
-use crate::worker::Trace;
 use crate::workloads::rows::{Money, add, each_of, present, unusable};
 
 /// Statements of the first group before the lines'.
@@ -30,10 +27,7 @@ struct Read {
 pub(super) struct LineRead {
     /// Price, and whether the item is original; none when there is no such item.
     item: Option<(i64, bool)>,
-    /// Quantity, and whether the stock is original.
-    stock: Option<(u64, bool)>,
-    info: [u8; DISTRICT_INFO],
-    info_length: usize,
+    stock: Option<Stock>,
 }
 
 impl NewOrder {
@@ -60,25 +54,14 @@ impl NewOrder {
         };
         add(&mut self.group, end, &[])?;
         conn.execute_group(&self.group, &mut Skip).await?;
-        let home = self.input.home;
-        self.trace = match output.invalid {
-            true => Trace::RolledBack,
-            false => Trace::Committed(Commitment {
-                series: [home.warehouse as u32, home.district as u32],
-                number: order,
-            }),
-        };
-        std::hint::black_box(&output);
+        self.end(&output);
         Ok(())
     }
 
     /// The first group: everything whose key the input has.
     fn put_reads(&mut self) -> Result<(), StatementError> {
         let (home, group) = (self.input.home, &mut self.group);
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         group.clear();
         add(group, &self.begin, &[])?;
         add(group, &self.lock_district, &[warehouse, district])?;
@@ -107,16 +90,9 @@ impl NewOrder {
                 _ => {
                     let position = statement.checked_sub(HEAD)?;
                     let line = lines.get_mut(position / 2)?;
-                    if position.is_multiple_of(2) {
-                        let price = fields.decimal(2)?;
-                        let _name = fields.text()?;
-                        line.item = Some((price, is_original(fields.text()?)));
-                    } else {
-                        let quantity = fields.integer()?;
-                        let info = fields.text()?;
-                        line.info_length = info.len().min(DISTRICT_INFO);
-                        line.info[..line.info_length].copy_from_slice(&info[..line.info_length]);
-                        line.stock = Some((quantity, is_original(fields.text()?)));
+                    match position.is_multiple_of(2) {
+                        true => line.item = Some(read_item(fields)?),
+                        false => line.stock = Some(Stock::read(fields)?),
                     }
                 }
             }
@@ -135,11 +111,7 @@ impl NewOrder {
             ..
         } = self;
         let home = input.home;
-        let (id, district, warehouse) = (
-            Value::Unsigned(order),
-            Value::Unsigned(home.district),
-            Value::Unsigned(home.warehouse),
-        );
+        let ([warehouse, district], id) = (home.values(), Value::Unsigned(order));
         group.clear();
         let next = Value::Unsigned(order + 1);
         add(group, &self.advance_district, &[next, warehouse, district])?;
@@ -156,20 +128,19 @@ impl NewOrder {
                 }
                 return Err(unusable("a row of table `item` is missing"));
             };
-            let (in_stock, stock_original) = present(read.stock, "stock")?;
+            let stock = present(read.stock, "stock")?;
             let in_stock = match before {
                 Some((supply, item, left)) if (supply, item) == (line.supply, line.item) => left,
-                _ => in_stock,
+                _ => stock.quantity,
             };
             let left = stock_after(in_stock, line.quantity);
             before = Some((line.supply, line.item, left));
             add(group, &self.update_stock, &stock_values(line, left, home))?;
             let amount = line.quantity as i64 * price;
             amounts += amount;
-            output.brands += u64::from(item_original && stock_original);
+            output.brands += u64::from(item_original && stock.is_original);
             let money = Money::new(amount);
-            let info = &read.info[..read.info_length];
-            let values = line_values(order, home, line, &money, info);
+            let values = line_values(order, home, line, &money, stock.info());
             add(group, &self.insert_line, &values)?;
         }
         Ok(amounts)

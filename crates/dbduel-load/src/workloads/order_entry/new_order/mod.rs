@@ -10,7 +10,7 @@ use crate::commit_log::Commitment;
 use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::worker::Trace;
-use crate::workloads::rows::{Money, maybe, one, text, unusable};
+use crate::workloads::rows::{Fields, Money, maybe, one, text, unusable};
 use grouped::LineRead;
 use input::{Input, Line};
 
@@ -19,10 +19,6 @@ const DISTRICT_INFO: usize = 24;
 
 /// The terminal's output. No screen shows it, but making it is part of the transaction.
 #[derive(Debug, Default)]
-#[expect(
-    dead_code,
-    reason = "there is no screen; the output is what the transaction is for"
-)]
 struct Output {
     order: u64,
     /// Price of everything after discount and taxes, hundredths.
@@ -130,10 +126,7 @@ impl NewOrder {
             invalid,
             ..
         } = *input;
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         conn.execute(&mut self.begin, &[]).await?;
         // The locking read comes first: plain reads see the state of the first one among them, and where
         // the server compares (MariaDB's innodb_snapshot_isolation) a row that changed between that and its
@@ -186,8 +179,7 @@ impl NewOrder {
                 None if invalid => {
                     output.invalid = true;
                     conn.execute(&mut self.rollback, &[]).await?;
-                    self.trace = Trace::RolledBack;
-                    std::hint::black_box(&output);
+                    self.end(&output);
                     return Ok(());
                 }
                 None => return Err(unusable("a row of table `item` is missing")),
@@ -195,12 +187,21 @@ impl NewOrder {
         }
         output.total = total(amounts, discount, warehouse_tax + district_tax);
         conn.execute(&mut self.commit, &[]).await?;
-        self.trace = Trace::Committed(Commitment {
-            series: [home.warehouse as u32, home.district as u32],
-            number: order,
-        });
-        std::hint::black_box(&output);
+        self.end(&output);
         Ok(())
+    }
+
+    /// The order is entered, or rolled back on purpose.
+    fn end(&mut self, output: &Output) {
+        let home = self.input.home;
+        self.trace = match output.invalid {
+            true => Trace::RolledBack,
+            false => Trace::Committed(Commitment {
+                series: [home.warehouse as u32, home.district as u32],
+                number: output.order,
+            }),
+        };
+        std::hint::black_box(output);
     }
 
     /// What the last order that was entered left behind; asked for once.
@@ -218,37 +219,60 @@ impl NewOrder {
         line: Line,
     ) -> Result<Option<(i64, bool)>, StatementError> {
         let item = Value::Unsigned(line.item);
-        let found = maybe(conn, &mut self.item, &[item], |fields| {
-            let price = fields.decimal(2)?;
-            let _name = fields.text()?;
-            Some((price, is_original(fields.text()?)))
-        })
-        .await?;
+        let found = maybe(conn, &mut self.item, &[item], read_item).await?;
         let Some((price, item_original)) = found else {
             return Ok(None);
         };
 
         let supply = Value::Unsigned(line.supply);
-        let mut info = [0; DISTRICT_INFO];
-        let mut info_length = 0;
         let key = [Value::Unsigned(home.district), supply, item];
-        let (quantity, stock_original) = one(conn, &mut self.lock_stock, &key, "stock", |fields| {
-            let quantity = fields.integer()?;
-            let text = fields.text()?;
-            info_length = text.len().min(DISTRICT_INFO);
-            info[..info_length].copy_from_slice(&text[..info_length]);
-            Some((quantity, is_original(fields.text()?)))
-        })
-        .await?;
-        let left = stock_after(quantity, line.quantity);
+        let stock = one(conn, &mut self.lock_stock, &key, "stock", Stock::read).await?;
+        let left = stock_after(stock.quantity, line.quantity);
         let values = stock_values(&line, left, home);
         conn.execute(&mut self.update_stock, &values).await?;
 
         let amount = line.quantity as i64 * price;
         let money = Money::new(amount);
-        let values = line_values(order, home, &line, &money, &info[..info_length]);
+        let values = line_values(order, home, &line, &money, stock.info());
         conn.execute(&mut self.insert_line, &values).await?;
-        Ok(Some((amount, item_original && stock_original)))
+        Ok(Some((amount, item_original && stock.is_original)))
+    }
+}
+
+/// Price of an item, and whether it is original.
+fn read_item(fields: &mut Fields<'_>) -> Option<(i64, bool)> {
+    let price = fields.decimal(2)?;
+    let _name = fields.text()?;
+    Some((price, is_original(fields.text()?)))
+}
+
+/// What is read of a row of stock.
+#[derive(Debug, Clone, Copy)]
+struct Stock {
+    quantity: u64,
+    is_original: bool,
+    info: [u8; DISTRICT_INFO],
+    info_length: usize,
+}
+
+impl Stock {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let quantity = fields.integer()?;
+        let text = fields.text()?;
+        let info_length = text.len().min(DISTRICT_INFO);
+        let mut info = [0; DISTRICT_INFO];
+        info[..info_length].copy_from_slice(&text[..info_length]);
+        Some(Stock {
+            quantity,
+            is_original: is_original(fields.text()?),
+            info,
+            info_length,
+        })
+    }
+
+    /// What the district adds to the line.
+    fn info(&self) -> &[u8] {
+        &self.info[..self.info_length]
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::home::middle;
 use super::{Booked, CUSTOMER_DATA_MAX, Customer, Payment, write_entry};
-use crate::driver::{ClientConnection, Skip, StatementError, Value};
-use crate::workloads::rows::{Money, add, each_of, present, text};
+use crate::driver::{ClientConnection, Skip, StatementError};
+use crate::workloads::rows::{Money, add, each_of, present};
 
 /// Positions in the first group.
 const WAREHOUSE: usize = 1;
@@ -21,10 +21,7 @@ impl Payment {
         };
         let (home, customer_home, cents) = (input.home, input.customer_home, input.cents);
         let amount = Money::new(cents);
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         let group = &mut self.group;
         group.clear();
         add(group, &self.begin, &[])?;
@@ -60,12 +57,11 @@ impl Payment {
         present(found[1].then_some(()), "district")?;
         let customer = middle(matches)?;
         let booked = Booked::new(&customer, customer_home, cents);
-        let key = booked.key;
         if customer.bad_credit {
             write_entry(&mut self.data, &customer, customer_home, home, &amount);
             let data = &mut self.data;
             group.clear();
-            add(group, &self.customer_data, &key)?;
+            add(group, &self.customer_data, &booked.key)?;
             each_of(conn, group, |_, fields| {
                 data.extend_from_slice(fields.text()?);
                 Some(())
@@ -80,15 +76,7 @@ impl Payment {
         } else {
             add(group, &self.update_customer, &booked.values())?;
         }
-        let values = [
-            key[2],
-            key[1],
-            key[0],
-            district,
-            warehouse,
-            amount.value(),
-            text(&self.history),
-        ];
+        let values = booked.history_values(home, &amount, &self.history);
         add(group, &self.insert_history, &values)?;
         add(group, &self.commit, &[])?;
         conn.execute_group(group, &mut Skip).await?;

@@ -97,6 +97,18 @@ impl Booked {
         let [balance, paid, warehouse, district, number] = self.values();
         [balance, paid, text(data), warehouse, district, number]
     }
+
+    /// What is stored of the payment at `home`.
+    fn history_values<'a>(
+        &self,
+        home: Home,
+        amount: &'a Money,
+        history: &'a [u8],
+    ) -> [Value<'a>; 7] {
+        let ([w, d, number], [warehouse, district]) = (self.key, home.values());
+        let (amount, history) = (amount.value(), text(history));
+        [number, d, w, district, warehouse, amount, history]
+    }
 }
 
 /// The transaction: its statements and its next input.
@@ -214,10 +226,7 @@ impl Payment {
             return Ok(());
         };
         let amount = Money::new(*cents);
-        let (warehouse, district) = (
-            Value::Unsigned(home.warehouse),
-            Value::Unsigned(home.district),
-        );
+        let [warehouse, district] = home.values();
         conn.execute(&mut self.begin, &[]).await?;
 
         self.history.clear();
@@ -286,16 +295,7 @@ impl Payment {
                 .await?;
         }
 
-        let key = booked.key;
-        let values = [
-            key[2],
-            key[1],
-            key[0],
-            district,
-            warehouse,
-            amount.value(),
-            text(&self.history),
-        ];
+        let values = booked.history_values(*home, &amount, &self.history);
         conn.execute(&mut self.insert_history, &values).await?;
         conn.execute(&mut self.commit, &[]).await?;
         Ok(())

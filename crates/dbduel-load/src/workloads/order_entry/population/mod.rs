@@ -232,6 +232,7 @@ fn stock(place: Place, values: &mut RowWriter<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::Dialect;
     use crate::workloads::{Table, find, parameters::resolve};
     use dbduel_record::plan::Parameters;
     use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +240,7 @@ mod tests {
     fn tables(seed: u64) -> Vec<Table> {
         let workload = find("order-entry").unwrap();
         let given = Parameters::from([("warehouses".to_owned(), 2.into())]);
-        let mut tables = workload.tables(&resolve(workload, &given).unwrap());
+        let mut tables = workload.tables(Dialect::MySql, &resolve(workload, &given).unwrap());
         tables.iter_mut().for_each(|table| table.content.seed(seed));
         tables
     }

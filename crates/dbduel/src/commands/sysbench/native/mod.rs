@@ -320,6 +320,7 @@ fn drive(
         is_dry,
     } = servers;
     let mut run = WorkloadRun {
+        dialect: dbduel_load::driver::Dialect::MySql,
         workload,
         parameters,
         addresses,

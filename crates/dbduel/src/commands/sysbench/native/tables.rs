@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dbduel_load::driver::{ConnectOptions, Connection};
+use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
 use dbduel_load::fill::{self, Stage};
 use dbduel_load::workloads;
 
@@ -90,7 +90,7 @@ pub fn prepare(
     let voice = job.general.voice;
     let tables = Mutex::new(
         workload
-            .tables(&parameters)
+            .tables(Dialect::MySql, &parameters)
             .into_iter()
             .map(Some)
             .collect::<Vec<_>>(),

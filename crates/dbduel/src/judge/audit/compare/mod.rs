@@ -144,7 +144,11 @@ impl<'a> Pair<'a> {
                     read.value.clone()
                 }
             }
-            State::Known(value) => self.fact.show(value),
+            State::Known(value) => {
+                let row = self.readings[side].row;
+                let label = row.and_then(|row| row.labels.get(&value.to_string()));
+                label.cloned().unwrap_or_else(|| self.fact.show(value))
+            }
             State::NotThere => "does not exist".to_owned(),
             State::NotSeen => "no evidence".to_owned(),
             State::Unreadable(missing) => format!("unreadable without {}", missing.join(", ")),
@@ -212,14 +216,14 @@ impl<'a> Pair<'a> {
                 Severity::Note,
                 "; the contest is about this",
             ),
-            (Weight::Durability | Weight::Semantics, None) => {
-                (FindingKind::NotComparable, weight.severity(), "")
-            }
-            (Weight::Performance, None) if is_architecture => (
+            (Weight::Semantics | Weight::Performance, None) if is_architecture => (
                 FindingKind::Architecture,
                 Severity::Note,
                 "; one of them has it by design",
             ),
+            (Weight::Durability | Weight::Semantics, None) => {
+                (FindingKind::NotComparable, weight.severity(), "")
+            }
             (Weight::Performance, None) if is_listed_only => (
                 FindingKind::Difference,
                 Severity::Note,

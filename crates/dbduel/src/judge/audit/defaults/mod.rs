@@ -7,7 +7,8 @@ mod documented;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use dbduel_record::facts::Host;
 
@@ -16,8 +17,14 @@ use super::server::{Product, Version};
 
 pub use documented::following;
 
-/// The recorded defaults, one column per server.
-const RECORDED: &str = include_str!("../../../../data/audit/defaults.tsv");
+/// The recorded defaults, one column per server in each table.
+const RECORDED: &[&str] = &[
+    include_str!("../../../../data/audit/defaults.tsv"),
+    POSTGRESQL,
+];
+
+/// Those of PostgreSQL, in bytes and seconds, with the units of bare numbers.
+const POSTGRESQL: &str = include_str!("../../../../data/audit/defaults-postgresql.tsv");
 
 /// A recorded build that stands for no other: a 32-bit server under the name of a 64-bit one.
 const ODD_BUILD: &str = "mysql-5.6.21";
@@ -67,8 +74,9 @@ pub struct Defaults {
 impl Defaults {
     /// The recorded servers, as product and version.
     pub fn servers() -> impl Iterator<Item = (&'static str, Product, Version)> {
-        let header = RECORDED.lines().next().unwrap_or_default();
-        header.split('\t').skip(1).filter_map(|server| {
+        let headers = RECORDED.iter().flat_map(|table| table.lines().next());
+        let cells = headers.flat_map(|header| header.split('\t').skip(1));
+        cells.filter_map(|server| {
             let (product, version) = server.split_once('-')?;
             Some((server, Product::named(product)?, Version::parse(version)?))
         })
@@ -77,8 +85,13 @@ impl Defaults {
     /// The defaults of the recorded server called `server`.
     #[must_use]
     pub fn of(server: &str) -> Option<Self> {
-        let mut lines = RECORDED.lines();
-        let column = lines.next()?.split('\t').position(|name| name == server)?;
+        let column_in = |table: &&str| {
+            let mut names = table.lines().next()?.split('\t');
+            names.position(|name| name == server)
+        };
+        let table = RECORDED.iter().find(|table| column_in(table).is_some())?;
+        let column = column_in(table)?;
+        let lines = table.lines().skip(1);
         let variables = lines
             .filter_map(|line| {
                 let mut cells = line.split('\t');
@@ -93,6 +106,20 @@ impl Defaults {
         })
     }
 
+    /// The variables of the recorded PostgreSQL of this series, in the form of evidence.
+    #[must_use]
+    pub fn postgresql(version: Version) -> Option<&'static Texts> {
+        static BY_SERIES: LazyLock<BTreeMap<(u32, u32), Texts>> = LazyLock::new(|| {
+            let recorded = standing(Product::PostgreSql);
+            let of = |(server, version)| {
+                let variables = Defaults::of(server)?.variables;
+                Some((Product::PostgreSql.series(version), variables))
+            };
+            recorded.filter_map(of).collect()
+        });
+        BY_SERIES.get(&Product::PostgreSql.series(version))
+    }
+
     /// Evidence of this very server, on the machine that it was recorded on, with nothing set.
     #[cfg(test)]
     #[must_use]
@@ -101,6 +128,24 @@ impl Defaults {
         evidence.is_predicted = true;
         evidence.source = format!("compiled defaults of {}", self.server);
         Some(evidence)
+    }
+}
+
+/// The units of PostgreSQL's settings.
+pub struct PostgresqlUnits;
+
+impl PostgresqlUnits {
+    /// The unit of a bare number, as `pg_settings.unit` has it; `None` for a setting without one.
+    #[must_use]
+    pub fn of(setting: &str) -> Option<&'static str> {
+        static UNITS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+            let cells = |line: &'static str| {
+                let mut cells = line.split('\t');
+                Some((cells.next()?, cells.next().filter(|unit| !unit.is_empty())?))
+            };
+            POSTGRESQL.lines().skip(1).filter_map(cells).collect()
+        });
+        UNITS.get(setting).copied()
     }
 }
 
@@ -117,7 +162,10 @@ pub fn expected(
     let recorded = Recorded::around(product, release)?;
     let mut evidence = ServerEvidence::new(name, product, release);
     if version.patch == 0 {
-        evidence.version_text = format!("{}.{}", version.major, version.minor);
+        evidence.version_text = match product.series(version) {
+            (major, 0) if product == Product::PostgreSql && version.minor == 0 => major.to_string(),
+            _ => format!("{}.{}", version.major, version.minor),
+        };
     }
     evidence.is_predicted = true;
     evidence.basis.machine = machine;
@@ -125,7 +173,7 @@ pub fn expected(
     let version_text = evidence.version_text.clone();
     evidence
         .variables
-        .insert("version".to_owned(), version_text);
+        .insert(version_variable(product).to_owned(), version_text);
     let mut derived = Vec::new();
     for variable in recorded.names(product) {
         if is_of_the_build(&variable) {
@@ -161,17 +209,18 @@ pub fn is_of_the_build(variable: &str) -> bool {
     variable.starts_with("version_") || variable.starts_with("have_") || OTHERS.contains(&variable)
 }
 
-fn series(version: Version) -> (u32, u32) {
-    (version.major, version.minor)
+/// The variable that says which version it is.
+#[must_use]
+pub fn version_variable(product: Product) -> &'static str {
+    match product {
+        Product::PostgreSql => "server_version",
+        _ => "version",
+    }
 }
 
 /// The recorded servers of a product that stand for others, in order.
 fn standing(product: Product) -> impl Iterator<Item = (&'static str, Version)> {
-    let wanted = if product == Product::MariaDb {
-        Product::MariaDb
-    } else {
-        Product::MySql
-    };
+    let wanted = product.recorded_as();
     Defaults::servers()
         .filter(move |(server, product, _)| *product == wanted && *server != ODD_BUILD)
         .map(|(server, _, version)| (server, version))
@@ -184,6 +233,7 @@ fn release_of(product: Product, version: Version) -> Version {
     if version.patch > 0 {
         return version;
     }
+    let series = |version: Version| product.series(version);
     let in_series = standing(product).filter(|(_, other)| series(*other) == series(version));
     let newest = in_series.map(|(_, other)| other).max();
     newest.unwrap_or_else(|| version.last_of_series())
@@ -203,6 +253,7 @@ struct Recorded {
 impl Recorded {
     fn around(product: Product, version: Version) -> Option<Self> {
         let all = || standing(product);
+        let series = |version: Version| product.series(version);
         let before = |major: bool| {
             all()
                 .filter(move |(_, other)| {

@@ -6,6 +6,7 @@
 mod recorded;
 
 use super::codes::nearest;
+use super::postgresql;
 use super::server::{Product, Version};
 use recorded::{Known, is_recorded, known, takers, whole_name, whole_names};
 
@@ -46,6 +47,9 @@ pub enum OptionForm {
 /// MariaDB), may have prefixes, and is lower case (but for recent versions of MariaDB).
 #[must_use]
 pub fn option_fate(product: Product, version: Version, written: &str) -> OptionFate {
+    if product == Product::PostgreSql {
+        return postgresql::option_fate(version, written);
+    }
     let written = written.trim().trim_start_matches("--");
     let name = written.to_ascii_lowercase().replace('-', "_");
     let mut bare = name.as_str();

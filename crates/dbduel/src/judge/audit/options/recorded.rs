@@ -131,11 +131,7 @@ pub(super) fn is_recorded(product: Product, version: Version) -> bool {
 
 /// Recorded servers that stand for this one: those of its series, otherwise the nearest before and after it.
 fn columns(product: Product, version: Version) -> (Vec<usize>, bool) {
-    let wanted = if product == Product::Percona {
-        Product::MySql
-    } else {
-        product
-    };
+    let wanted = product.recorded_as();
     let of_product = || {
         let servers = RECORDED.servers.iter().enumerate();
         servers.filter(move |(_, (product, _))| *product == wanted)

@@ -20,6 +20,7 @@ const FILES: &[&str] = &[
     include_str!("../../../../data/audit/semantics.toml"),
     include_str!("../../../../data/audit/performance.toml"),
     include_str!("../../../../data/audit/information.toml"),
+    include_str!("../../../../data/audit/postgresql.toml"),
 ];
 
 /// How two values of a fact are compared.
@@ -94,6 +95,10 @@ pub struct Row {
     pub is_architecture: bool,
     /// True when a fix may make the value larger and not smaller.
     pub is_raise_only: bool,
+    /// What an equalised experiment aims at where one of these servers takes part; the fact's target when absent.
+    pub target: Option<Expression>,
+    /// What values are called on these servers; the fact's own labels when absent.
+    pub labels: BTreeMap<String, String>,
     /// How we know.
     pub source: String,
 }

@@ -50,6 +50,9 @@ struct WrittenRow {
     architecture: bool,
     #[serde(default)]
     raise_only: bool,
+    target: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
     source: String,
 }
 
@@ -57,6 +60,7 @@ struct WrittenRow {
 #[serde(deny_unknown_fields)]
 struct WrittenSame {
     class: String,
+    on: Option<String>,
     weight: Option<Weight>,
     asked_weight: Option<Weight>,
     absent: Option<String>,
@@ -171,6 +175,12 @@ fn complete_row(written: WrittenRow) -> Result<Row, String> {
         set: settings.collect::<Result<_, String>>()?,
         is_architecture: written.architecture,
         is_raise_only: written.raise_only,
+        target: written
+            .target
+            .as_deref()
+            .map(expression::parse)
+            .transpose()?,
+        labels: written.labels,
         source: written.source,
     })
 }
@@ -206,11 +216,13 @@ fn plain(same: &WrittenSame, variable: &str) -> Result<Fact, String> {
         why: same.why.clone(),
         remedy: None,
         rows: vec![Row {
-            on: Servers::parse("any")?,
+            on: Servers::parse(same.on.as_deref().unwrap_or("innodb"))?,
             value,
             set: set.into_iter().collect(),
             is_architecture: false,
             is_raise_only: false,
+            target: None,
+            labels: BTreeMap::new(),
             source: "SHOW VARIABLES".to_owned(),
         }],
         is_plain: true,

@@ -193,7 +193,7 @@ fn entered(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) 
     figure(ratio, alpha, How::PairedMean)
 }
 
-/// The log ratio of a contender's two slices in a block, unless one of them followed no switch.
+/// The log ratio of a contender's two slices in a block, unless one of them followed no switch, or both are sums over several turns.
 fn first_against_mirrored(block: &CompleteBlock<'_>, contender: usize) -> Option<f64> {
     let own: Vec<(usize, f64)> = (block.block.order.iter().zip(&block.rows).enumerate())
         .filter(|(_, (who, _))| **who == contender)
@@ -202,7 +202,8 @@ fn first_against_mirrored(block: &CompleteBlock<'_>, contender: usize) -> Option
     let [(_, first), (position, mirrored)] = own[..] else {
         return None;
     };
-    (!block.block.continues(position)).then(|| (first / mirrored).ln())
+    let is_comparable = block.block.repeats == 1 && !block.block.continues(position);
+    is_comparable.then(|| (first / mirrored).ln())
 }
 
 /// The level of the block that ran before each block, in the same epoch.

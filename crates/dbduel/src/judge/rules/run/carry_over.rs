@@ -22,8 +22,11 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
     let statements = (contenders.len() * run.summary.duels.len()).max(1);
     let mut found = Vec::new();
     for duel in &run.summary.duels {
-        let blocks = &run.evidence.levels[duel.level].complete;
-        let blocks: Vec<MirroredBlock> = blocks.iter().map(mirrored).collect();
+        let blocks = run.evidence.levels[duel.level].complete.iter();
+        // Where the order is repeated, all but the first of its turns follow a switch of their own.
+        let once = blocks.filter(|block| block.block.repeats == 1);
+        let blocks: Vec<MirroredBlock> = once.map(mirrored).collect();
+        let guard_s = run.evidence.plan().guard_s(duel.level);
         // A level whose blocks cannot be compared has a finding that says so.
         let carried =
             carry_over(&blocks, contenders.len(), ALPHA / statements as f64).unwrap_or_default();
@@ -40,13 +43,13 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
                 lost(estimate.value),
                 lost(estimate.high),
                 lost(estimate.low),
-                run.summary.schedule.guard_s
+                guard_s
             );
             let remedy = match transient_s(run, duel.level, number) {
                 Some(transient_s) => format!(
                     "Set `guard` in [schedule] to {:.1} s or more: throughput recovers about {transient_s:.1} s after the \
                      present guard.",
-                    run.summary.schedule.guard_s + transient_s
+                    guard_s + transient_s
                 ),
                 None => "Set a longer `guard` in [schedule], or use longer slices.".to_owned(),
             };
@@ -71,8 +74,10 @@ fn transient_s(run: &RunEvidence<'_>, level: usize, contender: usize) -> Option<
         })
     });
     let slices: Vec<Vec<f64>> = slices.collect();
-    let ticks = guard_length(&slices, 0).ok().filter(|ticks| *ticks > 0)?;
-    Some(ticks as f64 * run.summary.schedule.tick_s)
+    let ticks = guard_length(&slices, ALPHA)
+        .ok()
+        .filter(|ticks| *ticks > 0)?;
+    Some(ticks as f64 * run.evidence.plan().tick_s(level))
 }
 
 fn mirrored(block: &CompleteBlock<'_>) -> MirroredBlock {

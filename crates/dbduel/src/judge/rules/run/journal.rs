@@ -193,12 +193,11 @@ pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let claim = format!(
-        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned {} \
+        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned ones \
          are decided by the reserve of the error probability.",
         counts::things(extensions.count as u64, "extension"),
         extensions.used_s,
         counts::things(extensions.blocks as u64, "block"),
-        run.summary.rule.blocks_max
     );
     vec![Finding::new(
         Severity::Note,

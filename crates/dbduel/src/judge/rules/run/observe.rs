@@ -25,7 +25,7 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             (Window::Engine, "the engine"),
         ] {
             let shares = rows.iter();
-            let shares = shares.filter_map(|row| run.evidence.window_share(slice_of(row), window));
+            let shares = shares.filter_map(|row| run.evidence.watched_share(slice_of(row), window));
             let off: Vec<f64> = shares
                 .filter(|share| (share - 1.0).abs() > WINDOW_ERROR)
                 .collect();

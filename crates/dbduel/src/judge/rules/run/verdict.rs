@@ -25,6 +25,8 @@ fn comparisons<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, 
 pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut labels = Vec::new();
     let mut shortest_s = f64::INFINITY;
+    // A contest that ends as soon as it is decided is not doubtful for being short; what it could not see is said.
+    let mut severity = Severity::Note;
     for duel in &run.summary.duels {
         let active_s = duel
             .contenders
@@ -38,6 +40,11 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
         if active_s > 0.0 && (active_s < ACTIVE_S || !is_priced) {
             labels.push(duel.label.as_str());
             shortest_s = shortest_s.min(active_s);
+            let mut verdicts = duel.comparisons.iter().map(|comparison| comparison.verdict);
+            let is_decided = verdicts.all(|verdict| verdict != Verdict::Undecided);
+            if duel.turns.is_none() || !is_decided {
+                severity = Severity::Doubt;
+            }
         }
     }
     if labels.is_empty() {
@@ -50,8 +57,14 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
         UNSEEN_STALL_S / unseen_stall_share(shortest_s),
         percent::of(unseen_stall_share(shortest_s))
     );
-    let remedy = "Use a longer budget or fewer load levels.";
-    vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
+    let remedy = match severity {
+        Severity::Note => {
+            "Decided; rare stalls are not excluded. To exclude them, measure for minutes: set `slice` in [schedule] \
+             to 5 s or more."
+        }
+        _ => "Use a longer budget or fewer load levels.",
+    };
+    vec![Finding::new(severity, &[], claim, remedy)]
 }
 
 pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {

@@ -174,6 +174,16 @@ fn finished<'a>(evidence: &Evidence<'a>) -> Vec<&'a SliceRow> {
     rows
 }
 
+/// From the begin of a slice to its end, seconds; of one in several turns from the first to the last.
+fn extent_s(evidence: &Evidence<'_>, row: &SliceRow) -> f64 {
+    let block = &evidence.plan().blocks[row.block as usize];
+    let last = evidence.ticks(slice_of(row)).last();
+    match last.filter(|_| block.repeats > 1) {
+        Some(last) => last.offset_s + last.length_s,
+        None => row.measured_s,
+    }
+}
+
 /// Where a slice stands on the timeline; `None` for a contender that the plan does not know.
 fn ran(evidence: &Evidence<'_>, row: &SliceRow, clock: &Clock) -> Option<Ran> {
     let plan = evidence.plan();
@@ -181,7 +191,7 @@ fn ran(evidence: &Evidence<'_>, row: &SliceRow, clock: &Clock) -> Option<Ran> {
     let mut contenders = plan.contenders.iter();
     Some(Ran {
         start_s: clock.at_s(row.start_ms),
-        length_s: row.measured_s,
+        length_s: extent_s(evidence, row),
         contender: contenders.position(|contender| contender.name == row.contender)?,
         level,
         block: row.block,
@@ -274,7 +284,7 @@ fn stretch(ran: &Ran, row: &SliceRow, evidence: &Evidence<'_>) -> Stretch {
     let slice: SliceId = slice_of(row);
     Stretch {
         start_s: ran.start_s,
-        length_s: row.measured_s,
+        length_s: ran.length_s,
         slices: 1,
         throughput_per_s: row.ok as f64 / row.measured_s.max(f64::MIN_POSITIVE),
         steps_per_s: rates(evidence.ticks(slice)),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::driver::Dialect;
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
@@ -16,7 +17,8 @@ use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset::{self, Description, Snapshots};
 use crate::lab::server::{
-    self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName, StartError,
+    self, DATABASE, Product, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName,
+    StartError,
 };
 
 /// Room for connections that every server gets; some cap their thread cache by it.
@@ -36,7 +38,16 @@ pub fn create(
     name: &ServerName,
 ) -> Result<(Sandbox, Vec<Finding>)> {
     let build = server::install::install(name, config.home, config.console)?;
-    let settings = complete_settings(config.plan, contender);
+    let product = build.product()?;
+    if product.dialect() != Dialect::MySql {
+        bail!(
+            "contender `{}`: {} servers can be fetched, but the workloads of this version of dbduel are not written for them; choose one of \
+             MySQL or MariaDB",
+            contender.name,
+            product.title()
+        );
+    }
+    let settings = complete_settings(config.plan, contender, product);
     let created = Sandbox::create(
         config.home,
         &run_name(config),
@@ -242,18 +253,19 @@ fn start(
 }
 
 /// The contender's settings after those that the lab needs for the planned load.
-fn complete_settings(plan: &Plan, contender: &Contender) -> Vec<server::Setting> {
+fn complete_settings(
+    plan: &Plan,
+    contender: &Contender,
+    product: &dyn Product,
+) -> Vec<server::Setting> {
     let clients = plan
         .levels
         .iter()
         .map(|level| level.clients)
         .max()
         .unwrap_or(0);
-    // Room for the clients and for our own questions; and for the statements that each client prepares.
-    let needed = [
-        ("max_connections", (clients + 20).max(MAX_CONNECTIONS_MIN)),
-        ("max_prepared_stmt_count", 1_000_000),
-    ];
+    // Room for the clients and for our own questions.
+    let needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
     let is_written = |name: &str| {
         contender
             .settings

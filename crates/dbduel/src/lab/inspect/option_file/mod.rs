@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::postgresql;
 use super::text::{self, TextError};
 use crate::judge::audit::{
     Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, expected,
@@ -74,6 +75,9 @@ pub fn read(
     version: Option<Version>,
     archive: Option<&Path>,
 ) -> Result<Settings, TextError> {
+    if product == Some(Product::PostgreSql) {
+        return postgresql::option_file(path);
+    }
     let mut reader = Reader {
         product,
         version,

@@ -2,8 +2,94 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use dbduel_record::files::LocalFiles;
+
+use super::super::build::Build;
+use super::super::command::quote;
+use super::super::home::create_private_dir;
+use super::super::refusal;
+use super::super::settings::Setting;
+
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// How the daemon of MySQL or MariaDB initialises an empty data directory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Initialisation {
+    /// Arguments of the daemon, after those that name its folders.
+    pub arguments: Vec<&'static str>,
+    /// SQL for its standard input; empty when it has its own.
+    pub sql: Vec<u8>,
+    /// Folders to make in the data directory beforehand.
+    pub folders: &'static [&'static str],
+}
+
+impl Initialisation {
+    /// Runs the daemon until `data` is initialised.
+    ///
+    /// # Errors
+    /// The server refuses a setting ([`refusal::RefusedSetting`]) or cannot be initialised; the text quotes it.
+    pub fn run(
+        self,
+        build: &Build,
+        settings: &[Setting],
+        data: &Path,
+        staging: &Path,
+    ) -> Result<()> {
+        let tmp = staging.join("tmp");
+        create_private_dir(&LocalFiles, &tmp)?;
+        if !self.sql.is_empty() {
+            create_private_dir(&LocalFiles, data)?;
+        }
+        for folder in self.folders {
+            create_private_dir(&LocalFiles, &data.join(folder))?;
+        }
+        let finished = build
+            .tool()
+            .with(|command| {
+                // Must come first, or the machine's own option files would be read.
+                command.arg("--no-defaults");
+                let mut path = |name: &str, path: &Path| {
+                    command.arg(format!("--{name}={}", path.display()));
+                };
+                path("basedir", &build.basedir);
+                path("datadir", data);
+                path("tmpdir", &tmp);
+                path("lc-messages-dir", &build.share);
+                path("character-sets-dir", &build.share.join("charsets"));
+                if let Some(plugins) = &build.plugins {
+                    path("plugin-dir", plugins);
+                }
+                if nix::unistd::geteuid().is_root() {
+                    command.arg("--user=root");
+                }
+                command.args(&self.arguments);
+                for setting in settings {
+                    match &setting.value {
+                        Some(value) => command.arg(format!("--{}={value}", setting.name)),
+                        None => command.arg(format!("--{}", setting.name)),
+                    };
+                }
+                command.current_dir(staging);
+            })
+            .stdin(self.sql)
+            .run(DEADLINE)?;
+        if finished.status.success() && data.join("mysql").is_dir() {
+            return Ok(());
+        }
+        if let Some(refused) = refusal::refused(&finished.stderr, settings, &build.product) {
+            return Err(refused.into());
+        }
+        bail!(
+            "could not initialise a data directory of `{}` ({}){}",
+            build.id,
+            finished.status,
+            quote(&finished.stderr)
+        );
+    }
+}
 
 /// One piece of what a bootstrap reads.
 pub enum Piece<'a> {

@@ -1,9 +1,13 @@
 //! MariaDB, from 10.1 on.
 
+use std::path::Path;
+
 use anyhow::Result;
 
-use super::bootstrap::{Piece, assemble};
-use super::{Build, COMMON_FACTS, FactQuery, Initialisation, Product, Setting, Version};
+use super::bootstrap::{Initialisation, Piece, assemble};
+use super::{
+    Build, COMMON_FACTS, FactQuery, Places, Product, ReadBack, Setting, Version, option_file,
+};
 
 pub struct MariaDb;
 
@@ -20,51 +24,14 @@ impl Product for MariaDb {
         version_text.to_ascii_lowercase().contains("mariadb")
     }
 
-    fn initialisation(&self, build: &Build) -> Result<Initialisation> {
-        let folder = &build.share;
-        // The files were renamed in 11.0.
-        let prefix = if folder.join("mariadb_system_tables.sql").is_file() {
-            "mariadb"
-        } else {
-            "mysql"
-        };
-        let file = |name: &str| format!("{prefix}_{name}.sql");
-        let tables = file("system_tables");
-        let performance = file("performance_tables");
-        let data = file("system_tables_data");
-        let sys = file("sys_schema");
-        let makes_database = build.version.at_least(10, 4);
-        let mut pieces = Vec::new();
-        if makes_database {
-            pieces.push(Piece::Text("create database if not exists mysql;"));
-        }
-        pieces.push(Piece::Text("use mysql;"));
-        if makes_database {
-            // Gives root an empty password. Left unset, only the operating system's root could log in.
-            pieces.push(Piece::Text("SET @auth_root_socket=NULL;"));
-        }
-        pieces.extend([
-            Piece::File(&tables),
-            Piece::File(&performance),
-            Piece::File(&data),
-        ]);
-        if makes_database {
-            pieces.extend([
-                Piece::Optional("maria_add_gis_sp_bootstrap.sql"),
-                Piece::Optional(&sys),
-            ]);
-        }
-        Ok(Initialisation {
-            arguments: vec![
-                "--bootstrap",
-                "--log-warnings=0",
-                "--max_allowed_packet=8M",
-                "--net_buffer_length=16K",
-                "--enforce-storage-engine=",
-            ],
-            sql: assemble(folder, &pieces)?,
-            folders: if makes_database { &[] } else { &["mysql"] },
-        })
+    fn initialise(
+        &self,
+        build: &Build,
+        settings: &[Setting],
+        data: &Path,
+        staging: &Path,
+    ) -> Result<()> {
+        initialisation(build)?.run(build, settings, data, staging)
     }
 
     fn init_time_settings(&self, _version: Version) -> &'static [&'static str] {
@@ -78,13 +45,16 @@ impl Product for MariaDb {
         ]
     }
 
-    fn lab_lines(&self, version: Version) -> Vec<&'static str> {
-        let mut lines = Vec::new();
-        if version.at_least(11, 3) {
-            // Without a certificate the server makes a new RSA key at every start, which takes seconds.
-            lines.push("loose-skip-ssl");
-        }
-        lines
+    fn configuration(&self, build: &Build, places: &Places<'_>, settings: &[Setting]) -> String {
+        option_file::render(build, &lab_lines(build.version), places, settings)
+    }
+
+    fn read_back(&self, places: &Places<'_>) -> ReadBack {
+        option_file::read_back(places)
+    }
+
+    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)> {
+        option_file::needed_settings(connections)
     }
 
     fn check_arguments(&self, _version: Version) -> &'static [&'static str] {
@@ -128,6 +98,67 @@ impl Product for MariaDb {
     }
 }
 
+/// How an empty data directory is initialised.
+///
+/// # Errors
+/// The tree lacks the product's system SQL.
+fn initialisation(build: &Build) -> Result<Initialisation> {
+    let folder = &build.share;
+    // The files were renamed in 11.0.
+    let prefix = if folder.join("mariadb_system_tables.sql").is_file() {
+        "mariadb"
+    } else {
+        "mysql"
+    };
+    let file = |name: &str| format!("{prefix}_{name}.sql");
+    let tables = file("system_tables");
+    let performance = file("performance_tables");
+    let data = file("system_tables_data");
+    let sys = file("sys_schema");
+    let makes_database = build.version.at_least(10, 4);
+    let mut pieces = Vec::new();
+    if makes_database {
+        pieces.push(Piece::Text("create database if not exists mysql;"));
+    }
+    pieces.push(Piece::Text("use mysql;"));
+    if makes_database {
+        // Gives root an empty password. Left unset, only the operating system's root could log in.
+        pieces.push(Piece::Text("SET @auth_root_socket=NULL;"));
+    }
+    pieces.extend([
+        Piece::File(&tables),
+        Piece::File(&performance),
+        Piece::File(&data),
+    ]);
+    if makes_database {
+        pieces.extend([
+            Piece::Optional("maria_add_gis_sp_bootstrap.sql"),
+            Piece::Optional(&sys),
+        ]);
+    }
+    Ok(Initialisation {
+        arguments: vec![
+            "--bootstrap",
+            "--log-warnings=0",
+            "--max_allowed_packet=8M",
+            "--net_buffer_length=16K",
+            "--enforce-storage-engine=",
+        ],
+        sql: assemble(folder, &pieces)?,
+        folders: if makes_database { &[] } else { &["mysql"] },
+    })
+}
+
+/// Lines of the lab's own configuration that only this product has.
+fn lab_lines(version: Version) -> Vec<&'static str> {
+    let mut lines = Vec::new();
+    if version.at_least(11, 3) {
+        // Without a certificate the server makes a new RSA key at every start, which takes seconds.
+        lines.push("loose-skip-ssl");
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,10 +176,7 @@ mod tests {
 
     #[test]
     fn keys_are_not_made_at_every_start() {
-        assert_eq!(
-            MariaDb.lab_lines(Version::new(11, 4, 5)),
-            ["loose-skip-ssl"]
-        );
-        assert!(MariaDb.lab_lines(Version::new(10, 11, 19)).is_empty());
+        assert_eq!(lab_lines(Version::new(11, 4, 5)), ["loose-skip-ssl"]);
+        assert!(lab_lines(Version::new(10, 11, 19)).is_empty());
     }
 }

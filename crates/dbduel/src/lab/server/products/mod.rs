@@ -4,14 +4,25 @@
 //! starts nothing and drives no load.
 
 mod bootstrap;
+mod layout;
 mod mariadb;
 mod mysql;
+mod option_file;
+mod postgresql;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dbduel_load::driver::Dialect;
+use nix::sys::signal::Signal;
 
 use super::build::Build;
+use super::reserved;
 use super::settings::Setting;
 use super::version::Version;
+
+pub use layout::Layout;
 
 pub trait Product: Sync {
     /// Name in server names and files.
@@ -23,21 +34,87 @@ pub trait Product: Sync {
     /// Whether this is the product whose daemon, or whose `VERSION()` with `@@version_comment`, says `version_text`.
     fn recognises(&self, version_text: &str) -> bool;
 
-    /// How an empty data directory is initialised.
+    /// Where the parts of its servers lie in a tree.
+    fn layout(&self) -> &'static Layout {
+        &layout::MYSQL
+    }
+
+    /// The version in what the daemon prints when asked for it.
+    fn version(&self, said: &str) -> Option<Version> {
+        Version::parse(after_ver(said)?)
+    }
+
+    /// Makes a data directory at `data`, which does not exist, with the work folder `staging`. `settings` are those of
+    /// [`Product::init_time_settings`].
     ///
     /// # Errors
-    /// The tree lacks the product's system SQL.
-    fn initialisation(&self, build: &Build) -> Result<Initialisation>;
+    /// The server refuses a setting ([`RefusedSetting`](super::RefusedSetting), by downcast), cannot be initialised, or
+    /// its tree is not complete; the text quotes the server.
+    fn initialise(
+        &self,
+        build: &Build,
+        settings: &[Setting],
+        data: &Path,
+        staging: &Path,
+    ) -> Result<()>;
 
     /// Settings that must have their values when the data directory is made; changing them later is refused or has no
     /// effect on what exists. Names with underscores.
     fn init_time_settings(&self, version: Version) -> &'static [&'static str];
 
-    /// Lines of the lab's own configuration that only this product has.
-    fn lab_lines(&self, version: Version) -> Vec<&'static str>;
+    /// File name of its configuration in a sandbox.
+    fn configuration_name(&self) -> &'static str {
+        "my.cnf"
+    }
 
-    /// Arguments, after those that name the configuration, that make the daemon check it and end.
+    /// The whole configuration: the lab's own lines first, then the contender's settings in order.
+    fn configuration(&self, build: &Build, places: &Places<'_>, settings: &[Setting]) -> String;
+
+    /// The argument that names the configuration, by which a server is recognised in the list of processes.
+    fn configuration_argument(&self, configuration: &Path) -> OsString {
+        let mut argument = OsString::from("--defaults-file=");
+        argument.push(configuration);
+        argument
+    }
+
+    /// Arguments that the daemon needs after [`Product::configuration_argument`], to serve or to check.
+    fn more_arguments(&self, _data: &Path) -> Vec<OsString> {
+        Vec::new()
+    }
+
+    /// Arguments, after all others, that make the daemon check the configuration and end.
     fn check_arguments(&self, version: Version) -> &'static [&'static str];
+
+    /// File name of its socket.
+    fn socket_name(&self) -> &'static str {
+        "s.sock"
+    }
+
+    /// Signals that ask the daemon to end, the polite first; after the last of them it is killed.
+    fn stop_signals(&self) -> &'static [Signal] {
+        &[Signal::SIGTERM]
+    }
+
+    /// Whether the daemon refuses to run with the rights of root.
+    fn refuses_root(&self) -> bool {
+        false
+    }
+
+    /// What its servers speak.
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    /// What shows that a server is in its sandbox: a statement that returns names and values, and which values there must be.
+    fn read_back(&self, places: &Places<'_>) -> ReadBack;
+
+    /// Settings that a contender with this many connections needs unless it sets them itself.
+    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)>;
+
+    /// Why a setting belongs to the lab alone; `None` when a contender may have it.
+    fn reserved(&self, name: &str, value: &str) -> Option<String> {
+        reserved::reserved(name, value)
+    }
 
     /// Why a setting must not be used with this version, although the server would take it.
     fn forbids(&self, version: Version, setting: &Setting) -> Option<&'static str>;
@@ -49,15 +126,33 @@ pub trait Product: Sync {
     fn fact_queries(&self, version: Version) -> Vec<FactQuery>;
 }
 
-/// How an empty data directory is initialised.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Initialisation {
-    /// Arguments of the daemon, after those that name its folders.
-    pub arguments: Vec<&'static str>,
-    /// SQL for its standard input; empty when it has its own.
-    pub sql: Vec<u8>,
-    /// Folders to make in the data directory beforehand.
-    pub folders: &'static [&'static str],
+/// Where a server keeps its things.
+pub struct Places<'a> {
+    /// Data directory.
+    pub data: &'a Path,
+    /// Folder for temporary files.
+    pub tmp: &'a Path,
+    pub socket: &'a Path,
+    /// Process id.
+    pub pid_file: &'a Path,
+    /// Error log; `None` for standard error.
+    pub log: Option<&'a Path>,
+}
+
+/// How the lab's own settings are read back from a running server.
+pub struct ReadBack {
+    /// Returns rows of a name and a value.
+    pub settings: &'static str,
+    /// Names with the values that they must have.
+    pub values: Vec<(&'static str, String)>,
+    /// The same for names that not every version has.
+    pub values_if_present: Vec<(&'static str, String)>,
+    /// Names with the paths that they must have. Servers may resolve links in them and end folders with a slash.
+    pub paths: Vec<(&'static str, PathBuf)>,
+    /// Returns the account that is logged in.
+    pub account: &'static str,
+    /// What that must be.
+    pub expected_account: String,
 }
 
 /// One question to a server about itself.
@@ -104,13 +199,40 @@ const COMMON_FACTS: &[FactQuery] = &[
 ];
 
 /// Every product. A new one is a file beside this and a line here. The first that recognises a server has it.
-pub const PRODUCTS: &[&dyn Product] = &[&mariadb::MariaDb, &mysql::MySql];
+pub const PRODUCTS: &[&dyn Product] = &[&mariadb::MariaDb, &mysql::MySql, &postgresql::PostgreSql];
 
 pub fn by_name(name: &str) -> Option<&'static dyn Product> {
     PRODUCTS
         .iter()
         .copied()
         .find(|product| product.name() == name)
+}
+
+/// What follows `Ver` in the answer of a daemon of MySQL or MariaDB. The path before it is that of a folder that may be
+/// renamed.
+fn after_ver(said: &str) -> Option<&str> {
+    said.split_once("Ver ").map(|(_, version)| version.trim())
+}
+
+/// File names that a daemon can have, the preferred first.
+pub fn daemons() -> Vec<&'static str> {
+    let mut names: Vec<&str> = PRODUCTS
+        .iter()
+        .flat_map(|product| product.layout().daemons)
+        .copied()
+        .collect();
+    // Products of one layout stand beside each other.
+    names.dedup();
+    names
+}
+
+/// How a tree with this daemon is laid out. Daemons with names of their own are taken for those of the first product.
+pub fn layout(daemon: &Path) -> &'static Layout {
+    let name = daemon.file_name().unwrap_or_default();
+    let mut layouts = PRODUCTS.iter().map(|product| product.layout());
+    layouts
+        .find(|layout| layout.daemons.iter().any(|daemon| name == *daemon))
+        .unwrap_or_else(|| PRODUCTS[0].layout())
 }
 
 /// The product whose daemon or server says `version_text` of itself.
@@ -151,9 +273,6 @@ mod tests {
                         "`{name}` is compared with normalised names"
                     );
                 }
-                for line in product.lab_lines(version) {
-                    assert!(!line.contains('\n') && !line.contains(' '), "`{line}`");
-                }
                 let facts = product.fact_queries(version);
                 let names: BTreeSet<_> = facts.iter().map(|fact| fact.name).collect();
                 assert_eq!(names.len(), facts.len(), "a fact stands twice");
@@ -193,6 +312,11 @@ mod tests {
             None,
         );
         check("10.11.19-MariaDB-0+deb12u1 Debian 12", Some("mariadb"));
-        check("postgres (PostgreSQL) 16.1", None);
+        check("postgres (PostgreSQL) 16.15", Some("postgresql"));
+        check("postgres (PostgreSQL) 9.6.24", Some("postgresql"));
+        check(
+            "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc",
+            Some("postgresql"),
+        );
     }
 }

@@ -1,9 +1,13 @@
 //! MySQL, from 5.5 on.
 
+use std::path::Path;
+
 use anyhow::Result;
 
-use super::bootstrap::{Piece, assemble};
-use super::{Build, COMMON_FACTS, FactQuery, Initialisation, Product, Setting, Version};
+use super::bootstrap::{Initialisation, Piece, assemble};
+use super::{
+    Build, COMMON_FACTS, FactQuery, Places, Product, ReadBack, Setting, Version, option_file,
+};
 
 pub struct MySql;
 
@@ -25,31 +29,14 @@ impl Product for MySql {
         !relative && (text.contains("mysql") || Version::parse(version_text).is_some())
     }
 
-    fn initialisation(&self, build: &Build) -> Result<Initialisation> {
-        if build.version.at_least(5, 7) {
-            // Packaged servers have a folder compiled in that other machines lack, and end without it.
-            return Ok(Initialisation {
-                arguments: vec!["--initialize-insecure", "--secure-file-priv="],
-                sql: Vec::new(),
-                folders: &[],
-            });
-        }
-        let pieces = [
-            Piece::Text("use mysql;"),
-            Piece::File("mysql_system_tables.sql"),
-            Piece::File("mysql_system_tables_data.sql"),
-        ];
-        Ok(Initialisation {
-            arguments: vec![
-                "--bootstrap",
-                "--log-warnings=0",
-                "--max_allowed_packet=8M",
-                "--net_buffer_length=16K",
-                "--default-storage-engine=MyISAM",
-            ],
-            sql: assemble(&build.share, &pieces)?,
-            folders: &["mysql"],
-        })
+    fn initialise(
+        &self,
+        build: &Build,
+        settings: &[Setting],
+        data: &Path,
+        staging: &Path,
+    ) -> Result<()> {
+        initialisation(build)?.run(build, settings, data, staging)
     }
 
     fn init_time_settings(&self, version: Version) -> &'static [&'static str] {
@@ -72,18 +59,16 @@ impl Product for MySql {
         }
     }
 
-    fn lab_lines(&self, version: Version) -> Vec<&'static str> {
-        let mut lines = Vec::new();
-        if version.at_least(5, 7) {
-            lines.push("secure-file-priv=");
-            // Below this the engine's own notes (I/O method, buffer pool, recovery) are not written.
-            lines.push("loose-log-error-verbosity=3");
-        }
-        if version.at_least(8, 0) {
-            // Otherwise a second protocol opens a port that is the same for every server.
-            lines.push("loose-mysqlx=OFF");
-        }
-        lines
+    fn configuration(&self, build: &Build, places: &Places<'_>, settings: &[Setting]) -> String {
+        option_file::render(build, &lab_lines(build.version), places, settings)
+    }
+
+    fn read_back(&self, places: &Places<'_>) -> ReadBack {
+        option_file::read_back(places)
+    }
+
+    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)> {
+        option_file::needed_settings(connections)
     }
 
     fn check_arguments(&self, version: Version) -> &'static [&'static str] {
@@ -124,6 +109,52 @@ impl Product for MySql {
         }
         facts
     }
+}
+
+/// How an empty data directory is initialised.
+///
+/// # Errors
+/// The tree lacks the product's system SQL.
+fn initialisation(build: &Build) -> Result<Initialisation> {
+    if build.version.at_least(5, 7) {
+        // Packaged servers have a folder compiled in that other machines lack, and end without it.
+        return Ok(Initialisation {
+            arguments: vec!["--initialize-insecure", "--secure-file-priv="],
+            sql: Vec::new(),
+            folders: &[],
+        });
+    }
+    let pieces = [
+        Piece::Text("use mysql;"),
+        Piece::File("mysql_system_tables.sql"),
+        Piece::File("mysql_system_tables_data.sql"),
+    ];
+    Ok(Initialisation {
+        arguments: vec![
+            "--bootstrap",
+            "--log-warnings=0",
+            "--max_allowed_packet=8M",
+            "--net_buffer_length=16K",
+            "--default-storage-engine=MyISAM",
+        ],
+        sql: assemble(&build.share, &pieces)?,
+        folders: &["mysql"],
+    })
+}
+
+/// Lines of the lab's own configuration that only this product has.
+fn lab_lines(version: Version) -> Vec<&'static str> {
+    let mut lines = Vec::new();
+    if version.at_least(5, 7) {
+        lines.push("secure-file-priv=");
+        // Below this the engine's own notes (I/O method, buffer pool, recovery) are not written.
+        lines.push("loose-log-error-verbosity=3");
+    }
+    if version.at_least(8, 0) {
+        // Otherwise a second protocol opens a port that is the same for every server.
+        lines.push("loose-mysqlx=OFF");
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectError, ConnectOptions, Connection, Credentials, QueryError};
+use dbduel_load::driver::{
+    ConnectError, ConnectOptions, Connection, Credentials, Dialect, QueryError,
+};
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
@@ -34,7 +36,7 @@ impl Account {
     /// # Errors
     /// The file cannot be read or written.
     pub fn of_data(files: &dyn FileSystem, data: &Path) -> Result<Self> {
-        let path = data.join(FILE_NAME);
+        let path = Account::file(data);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Account {
                 password: text.trim().to_owned(),
@@ -50,6 +52,11 @@ impl Account {
         }
     }
 
+    /// Where the password of a data directory is kept.
+    pub fn file(data: &Path) -> PathBuf {
+        data.join(FILE_NAME)
+    }
+
     /// What a client logs in with.
     pub fn credentials(&self) -> Credentials {
         Credentials::new(USER, &self.password)
@@ -59,18 +66,23 @@ impl Account {
     ///
     /// # Errors
     /// No server answers, or the server refuses.
-    pub fn log_in(&self, socket: &Path, statement: Duration) -> Result<Connection, ConnectError> {
-        connect(socket, &self.credentials(), statement)
+    pub fn log_in(
+        &self,
+        dialect: Dialect,
+        socket: &Path,
+        statement: Duration,
+    ) -> Result<Connection, ConnectError> {
+        connect(dialect, socket, &self.credentials(), statement)
     }
 
-    /// Makes the account on a server that was just initialised, and removes every other way in: accounts without a
+    /// Makes the account on a server of MySQL or MariaDB that was just initialised, and removes every other way in: accounts without a
     /// name, which would take local logins away from ours, and root without a password. A statement may take as long as
     /// `statement`.
     ///
     /// # Errors
     /// Root cannot log in, or a statement fails. No error repeats the password.
     pub fn set_up(&self, socket: &Path, statement: Duration) -> Result<()> {
-        let mut root = connect(socket, &Credentials::new("root", ""), statement)
+        let mut root = connect(Dialect::MySql, socket, &Credentials::new("root", ""), statement)
             .with_context(|| format!("the server knows neither the account `{USER}` nor root without a password; its data directory was not made by the lab"))?;
         // The accounts are the sandbox's business and no part of the data: they are not for replicas.
         root.execute("SET SESSION sql_log_bin = 0")?;
@@ -121,6 +133,7 @@ fn without_statement(error: &QueryError) -> anyhow::Error {
 }
 
 fn connect(
+    dialect: Dialect,
     socket: &Path,
     credentials: &Credentials,
     statement: Duration,
@@ -132,6 +145,9 @@ fn connect(
         &address,
         credentials,
         &ConnectOptions {
+            dialect,
+            // A client of PostgreSQL must name one, and without a name it would be the user's.
+            database: (dialect == Dialect::PostgreSql).then(|| DATABASE.to_owned()),
             deadline: ATTEMPT,
             statement_deadline: statement,
             ..ConnectOptions::default()

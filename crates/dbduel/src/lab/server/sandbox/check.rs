@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 
 use super::super::command::quote;
 use super::super::home::{create_private_dir, write_whole};
+use super::super::products::Places;
 use super::super::refusal::{self, Notice};
 use super::Sandbox;
-use super::config::{self, Places};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -33,7 +33,7 @@ impl Sandbox {
     }
 
     fn check_in(&self, scratch: &Path) -> Result<Vec<Notice>> {
-        let config = scratch.join(super::CONFIG_NAME);
+        let config = scratch.join(self.product.configuration_name());
         let places = Places {
             data: scratch,
             tmp: scratch,
@@ -42,14 +42,17 @@ impl Sandbox {
             // To standard error.
             log: None,
         };
-        let text = config::render(&self.build, self.product, &places, &self.settings);
+        let text = self
+            .product
+            .configuration(&self.build, &places, &self.settings);
         write_whole(&*self.files, &config, text.as_bytes(), 0o600)?;
         let finished = self
             .build
             .tool()
             .with(|command| {
-                command.arg(format!("--defaults-file={}", config.display()));
+                command.arg(self.product.configuration_argument(&config));
                 command
+                    .args(self.product.more_arguments(scratch))
                     .args(self.product.check_arguments(self.build.version))
                     .current_dir(scratch);
             })

@@ -7,7 +7,10 @@ mod check;
 mod config;
 #[cfg(test)]
 mod crashes;
+mod freeze;
 mod owner;
+#[cfg(test)]
+mod postgresql;
 pub(super) mod pristine;
 mod read_back;
 mod running;
@@ -29,17 +32,16 @@ use super::products::Product;
 use super::progress::Progress;
 use super::settings::Setting;
 use super::throttle::Throttle;
+use super::user_namespace;
 use crate::random::secret;
 
-pub use account::DATABASE;
+pub use account::{Account, DATABASE, USER};
 pub use owner::Owner;
 pub use running::RunningServer;
 pub use start::StartError;
 
 /// The kernel's limit for the path of a socket, without the byte that ends it.
 const SOCKET_PATH_MAX: usize = 107;
-/// The configuration's file name, by which a server is known again in the list of processes.
-pub(super) const CONFIG_NAME: &str = "my.cnf";
 
 /// A contender's sandbox.
 pub struct Sandbox {
@@ -69,6 +71,9 @@ impl Sandbox {
     ) -> Result<Self> {
         let product = build.product()?;
         config::check_settings(&settings, &build, product)?;
+        if product.refuses_root() {
+            user_namespace::check()?;
+        }
         for name in [run, contender] {
             if !is_folder_name(name) {
                 bail!(
@@ -101,6 +106,7 @@ impl Sandbox {
         let (socket, socket_folder) = place_socket(
             &*files,
             &folder,
+            product.socket_name(),
             earlier.and_then(|owner| owner.socket_folder),
         )?;
         let owner = Owner {
@@ -140,7 +146,7 @@ impl Sandbox {
 
     /// The data directory.
     pub fn data(&self) -> PathBuf {
-        self.folder.join("data")
+        data_of(&self.folder)
     }
 
     /// The server's error log.
@@ -150,7 +156,7 @@ impl Sandbox {
 
     /// The configuration, rewritten before every start.
     pub fn config(&self) -> PathBuf {
-        self.folder.join(CONFIG_NAME)
+        self.folder.join(self.product.configuration_name())
     }
 
     /// The server.
@@ -208,6 +214,11 @@ impl Sandbox {
     }
 }
 
+/// The data directory of a sandbox.
+pub(super) fn data_of(sandbox: &Path) -> PathBuf {
+    sandbox.join("data")
+}
+
 /// Refuses a sandbox in which a server runs.
 fn check_unused(sandbox: &Path) -> Result<()> {
     if let Some(server) = orphans::servers_in(sandbox).first() {
@@ -229,10 +240,10 @@ fn is_folder_name(name: &str) -> bool {
 fn place_socket(
     files: &dyn FileSystem,
     folder: &Path,
+    name: &str,
     earlier: Option<PathBuf>,
 ) -> Result<(PathBuf, Option<PathBuf>)> {
-    const NAME: &str = "s.sock";
-    let inside = folder.join(NAME);
+    let inside = folder.join(name);
     if inside.as_os_str().len() <= SOCKET_PATH_MAX {
         return Ok((inside, None));
     }
@@ -247,7 +258,7 @@ fn place_socket(
                 .join(format!("dbduel-{}", secret(6)?))
         }
     };
-    let socket = outside.join(NAME);
+    let socket = outside.join(name);
     if socket.as_os_str().len() > SOCKET_PATH_MAX {
         bail!(
             "`{}` is too long for a socket (at most {SOCKET_PATH_MAX} bytes); set TMPDIR to a shorter folder",
@@ -277,13 +288,13 @@ mod tests {
     #[test]
     fn a_long_path_gets_a_short_socket_that_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
-        let (near, none) = place_socket(&LocalFiles, dir.path(), None).unwrap();
+        let (near, none) = place_socket(&LocalFiles, dir.path(), "s.sock", None).unwrap();
         assert_eq!((near, none), (dir.path().join("s.sock"), None));
         let deep = dir.path().join("x".repeat(120));
-        let (socket, outside) = place_socket(&LocalFiles, &deep, None).unwrap();
+        let (socket, outside) = place_socket(&LocalFiles, &deep, "s.sock", None).unwrap();
         let outside = outside.unwrap();
         assert!(socket.as_os_str().len() <= SOCKET_PATH_MAX && socket.starts_with(&outside));
-        let again = place_socket(&LocalFiles, &deep, Some(outside.clone())).unwrap();
+        let again = place_socket(&LocalFiles, &deep, "s.sock", Some(outside.clone())).unwrap();
         assert_eq!(again, (socket, Some(outside.clone())));
         fs::remove_dir(outside).unwrap();
     }

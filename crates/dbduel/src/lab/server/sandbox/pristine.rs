@@ -5,21 +5,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use dbduel_record::files::LocalFiles;
 
 use super::super::build::Build;
-use super::super::command::quote;
 use super::super::home::{Home, clear_unfinished, create_private_dir, unfinished};
 use super::super::products::Product;
 use super::super::progress::Progress;
-use super::super::refusal;
 use super::super::settings::Setting;
 use crate::random::secret;
 
-const DEADLINE: Duration = Duration::from_secs(600);
 /// How much of the digest is in a folder's name.
 const DIGEST_DIGITS: usize = 12;
 
@@ -27,7 +23,7 @@ const DIGEST_DIGITS: usize = 12;
 /// is none.
 ///
 /// # Errors
-/// The server refuses a setting ([`refusal::RefusedSetting`]) or cannot be initialised; the text quotes it.
+/// The server refuses a setting ([`RefusedSetting`](super::super::RefusedSetting), by downcast) or cannot be initialised; the text quotes it.
 pub fn ensure(
     home: &Home,
     build: &Build,
@@ -127,56 +123,8 @@ fn make(
     relevant: &[Setting],
     staging: &Path,
 ) -> Result<PathBuf> {
-    let initialisation = product.initialisation(build)?;
-    let (data, tmp) = (staging.join("data"), staging.join("tmp"));
-    create_private_dir(&LocalFiles, &tmp)?;
-    if !initialisation.sql.is_empty() {
-        create_private_dir(&LocalFiles, &data)?;
-    }
-    for folder in initialisation.folders {
-        create_private_dir(&LocalFiles, &data.join(folder))?;
-    }
-    let finished = build
-        .tool()
-        .with(|command| {
-            // Must come first, or the machine's own option files would be read.
-            command.arg("--no-defaults");
-            let mut path = |name: &str, path: &Path| {
-                command.arg(format!("--{name}={}", path.display()));
-            };
-            path("basedir", &build.basedir);
-            path("datadir", &data);
-            path("tmpdir", &tmp);
-            path("lc-messages-dir", &build.share);
-            path("character-sets-dir", &build.share.join("charsets"));
-            if let Some(plugins) = &build.plugins {
-                path("plugin-dir", plugins);
-            }
-            if nix::unistd::geteuid().is_root() {
-                command.arg("--user=root");
-            }
-            command.args(&initialisation.arguments);
-            for setting in relevant {
-                match &setting.value {
-                    Some(value) => command.arg(format!("--{}={value}", setting.name)),
-                    None => command.arg(format!("--{}", setting.name)),
-                };
-            }
-            command.current_dir(staging);
-        })
-        .stdin(initialisation.sql)
-        .run(DEADLINE)?;
-    if !finished.status.success() || !data.join("mysql").is_dir() {
-        if let Some(refused) = refusal::refused(&finished.stderr, relevant, product.name()) {
-            return Err(refused.into());
-        }
-        bail!(
-            "could not initialise a data directory of `{}` ({}){}",
-            build.id,
-            finished.status,
-            quote(&finished.stderr)
-        );
-    }
+    let data = staging.join("data");
+    product.initialise(build, relevant, &data, staging)?;
     for name in product.identity_files() {
         let path = data.join(name);
         if path.exists() {

@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use dbduel_load::driver::Connection;
 
-use super::account::USER;
-use super::config::Places;
+use super::super::products::ReadBack;
 use super::start::StartError;
 
 /// A server that runs with another value of a setting that belongs to the lab.
@@ -21,16 +20,13 @@ pub struct NotOurs {
     expected: String,
 }
 
-const QUERY: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
-                     ('bind_address', 'datadir', 'init_file', 'skip_networking', 'socket', 'tmpdir')";
-
 /// Compares what the server runs with to what the lab set.
 ///
 /// # Errors
 /// [`NotOurs`]; or the server does not answer.
-pub fn check(connection: &mut Connection, places: &Places<'_>) -> Result<(), StartError> {
+pub fn check(connection: &mut Connection, expected: &ReadBack) -> Result<(), StartError> {
     let answer = connection
-        .query(QUERY)
+        .query(expected.settings)
         .context("could not read back the lab's own settings")?;
     let variables: Vec<(String, String)> = (0..answer.rows.len())
         .map(|row| {
@@ -38,40 +34,31 @@ pub fn check(connection: &mut Connection, places: &Places<'_>) -> Result<(), Sta
             (text(0).to_ascii_lowercase(), text(1))
         })
         .collect();
-    compare(&variables, places)?;
-    // Where the tables of accounts are skipped, every login is accepted, as another account.
+    compare(&variables, expected)?;
     let user = connection
-        .query("SELECT CURRENT_USER()")
+        .query(expected.account)
         .context("could not read back who is logged in")?
         .text(0, 0)
         .unwrap_or_default();
-    same("current_user()", &user, &format!("{USER}@localhost"))?;
+    same("current_user", &user, &expected.expected_account)?;
     Ok(())
 }
 
-fn compare(variables: &[(String, String)], places: &Places<'_>) -> Result<(), NotOurs> {
+fn compare(variables: &[(String, String)], expected: &ReadBack) -> Result<(), NotOurs> {
     let value = |name: &str| {
         let found = variables.iter().find(|(variable, _)| variable == name);
         found.map(|(_, value)| value.as_str())
     };
-    same(
-        "skip_networking",
-        value("skip_networking").unwrap_or("unknown"),
-        "ON",
-    )?;
-    same("init_file", value("init_file").unwrap_or_default(), "")?;
-    // Before 5.6 it is no variable.
-    if let Some(found) = value("bind_address") {
-        same("bind_address", found, "127.0.0.1")?;
+    for (name, wanted) in &expected.values {
+        same(name, value(name).unwrap_or_default(), wanted)?;
     }
-    let paths = [
-        ("datadir", places.data),
-        ("socket", places.socket),
-        ("tmpdir", places.tmp),
-    ];
-    for (name, path) in paths {
+    for (name, wanted) in &expected.values_if_present {
+        if let Some(found) = value(name) {
+            same(name, found, wanted)?;
+        }
+    }
+    for (name, path) in &expected.paths {
         let found = value(name).unwrap_or_default();
-        // Servers resolve links, and end a folder's name with a slash.
         if !is_same_path(Path::new(found), path) {
             same(name, found, &path.display().to_string())?;
         }
@@ -96,6 +83,7 @@ fn same(name: &'static str, found: &str, expected: &str) -> Result<(), NotOurs> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::products::{self, Places};
     use super::*;
 
     fn found(changes: &[(&str, &str)]) -> Result<(), NotOurs> {
@@ -121,7 +109,8 @@ mod tests {
             variables.retain(|(variable, _)| variable != name);
             variables.push((name.to_owned(), value.to_owned()));
         }
-        compare(&variables, &places)
+        let product = products::by_name("mysql").unwrap();
+        compare(&variables, &product.read_back(&places))
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A server that runs in a sandbox: looked at, frozen, thawed, stopped.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -13,15 +11,19 @@ use dbduel_load::driver::Credentials;
 use dbduel_record::files::FileSystem;
 use nix::sys::signal::Signal;
 
-use super::super::process::{ProcessIdentity, poll_until, signal_group, signal_one};
+use super::super::orphans;
+use super::super::process::{ProcessIdentity, poll_until, signal_one, signal_tree};
 use super::super::settings::last_mention;
 use super::account::Account;
+use super::freeze::Stopper;
 use super::start::{identify, tail};
 use super::{Owner, Sandbox};
 
 const POLL: Duration = Duration::from_millis(10);
 /// A stopped process may first have to finish a read or write of the disk.
 const FREEZE_DEADLINE: Duration = Duration::from_secs(10);
+/// After the first request to end, which is given as long as the caller says.
+const FURTHER_REQUEST: Duration = Duration::from_secs(10);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A server that lets us in. Dropped without [`RunningServer::stop`] it is killed.
@@ -35,11 +37,13 @@ pub struct RunningServer {
     log_start: u64,
     account: Account,
     ready_after: Duration,
+    /// What asks it to end, the polite first.
+    stop_signals: &'static [Signal],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
-    /// True when it had to be killed: it did not end by itself before the deadline.
+    /// True when it had to be killed: it did not end before the deadline when it was asked to.
     pub killed: bool,
     /// How it ended.
     pub status: ExitStatus,
@@ -73,6 +77,7 @@ impl RunningServer {
             log_start,
             account,
             ready_after: Duration::ZERO,
+            stop_signals: sandbox.product.stop_signals(),
         })
     }
 
@@ -80,7 +85,7 @@ impl RunningServer {
         self.ready_after = after;
     }
 
-    /// Process id of the daemon.
+    /// Process id of the daemon, or of the first of its processes.
     pub fn pid(&self) -> i32 {
         self.identity.pid
     }
@@ -90,7 +95,7 @@ impl RunningServer {
         self.identity
     }
 
-    /// Its process group, which is its session's only one.
+    /// Its process group, which is its session's only one; processes that it forks may have others.
     pub fn group(&self) -> i32 {
         self.identity.pid
     }
@@ -127,30 +132,32 @@ impl RunningServer {
             .context("could not look after the server's process")
     }
 
-    /// Stops every thread of the server until [`RunningServer::thaw`]. When this returns, none of them runs.
+    /// Stops every thread of every process of the server until [`RunningServer::thaw`]. When this returns, none of them runs.
     ///
     /// # Errors
     /// The server ended, or its threads did not all stop.
     pub fn freeze(&mut self) -> Result<()> {
         self.check_alive("freeze")?;
-        signal_group(self.group(), Signal::SIGSTOP).context("could not freeze the server")?;
+        signal_tree(self.group(), Signal::SIGSTOP).context("could not freeze the server")?;
         self.wait_until_stopped()
     }
 
     fn wait_until_stopped(&mut self) -> Result<()> {
         let pid = self.pid();
+        let mut stopper = Stopper::new(pid);
         let stopped = poll_until(
             Instant::now() + FREEZE_DEADLINE,
             Duration::from_millis(1),
             // A server that ended meanwhile has no thread that could stop.
-            || match self.check_alive("freeze") {
-                Ok(()) => all_threads_stopped(pid).then_some(Ok(())),
-                ended => Some(ended),
+            || match (self.check_alive("freeze"), stopper.round()) {
+                (Ok(()), Ok(is_done)) => is_done.then_some(Ok(())),
+                (Ok(()), Err(error)) => Some(Err(error).context("could not freeze the server")),
+                (ended, _) => Some(ended),
             },
         );
         stopped.unwrap_or_else(|| {
             bail!(
-                "the threads of process {pid} did not all stop within {} s",
+                "the threads of process {pid} and of those that it forked did not all stop within {} s",
                 FREEZE_DEADLINE.as_secs()
             )
         })
@@ -173,7 +180,7 @@ impl RunningServer {
     /// The server ended.
     pub fn thaw(&mut self) -> Result<()> {
         self.check_alive("thaw")?;
-        signal_group(self.group(), Signal::SIGCONT).context("could not thaw the server")
+        signal_tree(self.group(), Signal::SIGCONT).context("could not thaw the server")
     }
 
     /// The last that the server wrote into its log about a setting since it was started.
@@ -187,13 +194,24 @@ impl RunningServer {
     /// The process cannot be signalled or waited for.
     pub fn stop(mut self, deadline: Duration) -> Result<Stopped> {
         let begun = Instant::now();
-        self.signal(Signal::SIGCONT)?;
-        self.signal(Signal::SIGTERM)?;
-        let mut killed = false;
-        let mut ended = self.wait(begun + deadline)?;
+        signal_tree(self.group(), Signal::SIGCONT).context("could not thaw the server")?;
+        let mut requests = 0;
+        let mut ended = None;
+        for &signal in self.stop_signals {
+            requests += 1;
+            self.signal(signal)?;
+            let end = match requests {
+                1 => begun + deadline,
+                _ => Instant::now() + FURTHER_REQUEST,
+            };
+            ended = self.wait(end)?;
+            if ended.is_some() {
+                break;
+            }
+        }
+        let killed = ended.is_none() || requests > 1;
         if ended.is_none() {
-            killed = true;
-            self.signal(Signal::SIGKILL)?;
+            signal_tree(self.group(), Signal::SIGKILL).context("could not kill the server")?;
             ended = self.wait(Instant::now() + KILL_DEADLINE)?;
         }
         match ended {
@@ -249,37 +267,19 @@ impl Drop for RunningServer {
     /// Last resort, also on panic. `stop()` is the polite way and reports how it went.
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = signal_group(self.group(), Signal::SIGCONT);
-            let _ = signal_group(self.group(), Signal::SIGKILL);
+            let _ = signal_tree(self.group(), Signal::SIGKILL);
             let _ = self.child.wait();
             self.note_end();
         }
+        // Processes that a dead server forked stay when they are frozen.
+        orphans::kill_leftovers(&self.folder);
     }
-}
-
-/// Whether each thread of a process is stopped.
-fn all_threads_stopped(pid: i32) -> bool {
-    let look = || -> io::Result<bool> {
-        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let stat = fs::read_to_string(thread?.path().join("stat"))?;
-            let state = stat
-                .rfind(") ")
-                .and_then(|at| stat[at + 2..].chars().next());
-            if state != Some('T') {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    // A thread that ends while we look makes this look fail, and the next one succeed.
-    look().unwrap_or(false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use dbduel_record::files::LocalFiles;
-    use std::os::unix::process::CommandExt;
     use std::process::Command;
 
     #[test]
@@ -298,32 +298,11 @@ mod tests {
             log_start: 0,
             account: Account::of_data(&LocalFiles, dir.path()).unwrap(),
             ready_after: Duration::ZERO,
+            stop_signals: &[Signal::SIGTERM],
         };
         let begun = Instant::now();
         let error = server.wait_until_stopped().unwrap_err().to_string();
         assert!(error.contains("it ended with signal: 9"), "{error}");
         assert!(begun.elapsed() < FREEZE_DEADLINE);
-    }
-
-    #[test]
-    fn a_stopped_process_is_seen_as_stopped() {
-        let mut child = Command::new("sleep")
-            .arg("60")
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let pid = i32::try_from(child.id()).unwrap();
-        let soon = || Instant::now() + Duration::from_secs(10);
-        assert!(!all_threads_stopped(pid));
-        signal_group(pid, Signal::SIGSTOP).unwrap();
-        assert!(poll_until(soon(), POLL, || all_threads_stopped(pid).then_some(())).is_some());
-        signal_group(pid, Signal::SIGCONT).unwrap();
-        assert!(poll_until(soon(), POLL, || (!all_threads_stopped(pid)).then_some(())).is_some());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(
-            !all_threads_stopped(pid),
-            "a process that is gone is not stopped"
-        );
     }
 }

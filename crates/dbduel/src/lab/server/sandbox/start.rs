@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dbduel_load::driver::{ConnectError, Connection};
+use dbduel_load::driver::{ConnectError, Connection, Dialect};
 use dbduel_record::plan::Limits;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -17,11 +17,12 @@ use nix::unistd::Pid;
 
 use super::super::command::quote;
 use super::super::home::write_whole;
+use super::super::orphans;
 use super::super::process::ProcessIdentity;
+use super::super::products::Places;
 use super::super::refusal::{self, RefusedSetting};
 use super::super::throttle::Throttle;
 use super::account::Account;
-use super::config::{self, Places};
 use super::running::RunningServer;
 use super::{Owner, Sandbox, read_back};
 use crate::interrupt;
@@ -29,6 +30,8 @@ use crate::interrupt;
 /// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
 /// give, make old servers reserve memory for each of a billion files.
 const OPEN_FILES_MAX: u64 = 65_536;
+/// SQLSTATE of a PostgreSQL that starts, or recovers from a crash: `cannot_connect_now`.
+const STARTING: &str = "57P03";
 const POLL: Duration = Duration::from_millis(10);
 /// How much of the end of the error log is looked at.
 const LOG_TAIL_BYTES: u64 = 64 << 10;
@@ -98,9 +101,12 @@ impl Sandbox {
             pid_file: &pid_file,
             log: Some(&log),
         };
-        let text = config::render(&self.build, self.product, &places, &self.settings);
+        let text = self
+            .product
+            .configuration(&self.build, &places, &self.settings);
         write_whole(&*self.files, &self.config(), text.as_bytes(), 0o600)
             .context("could not write the server's configuration")?;
+        orphans::kill_leftovers(&self.folder);
         let log_start = fs::metadata(&log).map_or(0, |metadata| metadata.len());
 
         // Noted before it is done: should we be killed in between, the next start looks for a server without a note of it.
@@ -113,7 +119,7 @@ impl Sandbox {
         let mut connection =
             self.wait_until_ready(&mut server, account, begun, limits, log_start)?;
         server.set_ready(begun.elapsed());
-        read_back::check(&mut connection, &places)?;
+        read_back::check(&mut connection, &self.product.read_back(&places))?;
         Ok(server)
     }
 
@@ -137,8 +143,9 @@ impl Sandbox {
             .context("could not open the server's log")?;
         let mut command = self.build.command();
         // Must come first, or the machine's own option files would be read.
-        command.arg(format!("--defaults-file={}", self.config().display()));
+        command.arg(self.product.configuration_argument(&self.config()));
         command
+            .args(self.product.more_arguments(&self.data()))
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stderr(
@@ -184,6 +191,7 @@ impl Sandbox {
     ) -> Result<Connection, StartError> {
         let deadline = Duration::from_secs_f64(limits.server_start_s);
         let statement = Duration::from_secs_f64(limits.statement_s);
+        let dialect = self.product.dialect();
         loop {
             if let Some(status) = server.ended()? {
                 let tail = tail(&self.log(), log_start);
@@ -198,11 +206,18 @@ impl Sandbox {
                     },
                 );
             }
-            match account.log_in(&self.socket, statement) {
+            match account.log_in(dialect, &self.socket, statement) {
                 Ok(connection) => return Ok(connection),
                 // The server is there and does not know us. It need not say so: for accounts that do not exist MySQL 8
                 // makes up a login method, to tell nothing about which accounts exist.
-                Err(ConnectError::Login { .. }) => account.set_up(&self.socket, statement)?,
+                Err(ConnectError::Login { .. }) if dialect == Dialect::MySql => {
+                    account.set_up(&self.socket, statement)?;
+                }
+                // The account was made with the data directory.
+                Err(error @ ConnectError::Login { .. }) if !is_starting(&error) => {
+                    return Err(anyhow::Error::new(error).into());
+                }
+                Err(ConnectError::Login { .. }) => {}
                 // Not there yet.
                 Err(ConnectError::Unreachable { .. } | ConnectError::Tls { .. }) => {}
             }
@@ -217,6 +232,13 @@ impl Sandbox {
             thread::sleep(POLL);
         }
     }
+}
+
+/// Whether a server answered a login only to say that it is not ready yet.
+fn is_starting(error: &ConnectError) -> bool {
+    error
+        .refused()
+        .is_some_and(|error| error.sqlstate() == STARTING)
 }
 
 /// The end of the log, nothing from before `from`.

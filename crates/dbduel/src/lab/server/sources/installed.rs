@@ -1,14 +1,15 @@
 //! A server that the machine has already.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use super::{FetchContext, Fetched, Source};
 
 /// Programs that can be the daemon, in the order in which they are looked for.
-const DAEMONS: &[&str] = &["mariadbd", "mysqld"];
+const DAEMONS: &[&str] = &["mariadbd", "mysqld", "postgres"];
 /// Where distributions and vendors put it when that is not on the PATH of ordinary users.
 const USUAL_PLACES: &[&str] = &[
     "/usr/sbin",
@@ -20,6 +21,9 @@ const USUAL_PLACES: &[&str] = &[
     "/opt/mysql/bin",
     "/opt/mariadb/bin",
 ];
+
+/// Where Debian puts PostgreSQL: one folder for each major version below this one.
+const POSTGRESQL_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// `installed` or `installed:mariadbd`.
 pub const SOURCE: Source = Source {
@@ -36,7 +40,7 @@ fn check(locator: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{locator}` is not a server program; write `installed:mariadbd`, `installed:mysqld` or `installed`"
+        "`{locator}` is not a server program; write `installed:mariadbd`, `installed:mysqld`, `installed:postgres` or `installed`"
     ))
 }
 
@@ -52,6 +56,7 @@ fn fetch(locator: &str, _context: &FetchContext<'_>) -> Result<Fetched> {
     let places: Vec<PathBuf> = on_path
         .into_iter()
         .chain(USUAL_PLACES.iter().map(PathBuf::from))
+        .chain(versions_below(Path::new(POSTGRESQL_VERSIONS)))
         .collect();
     for name in &wanted {
         let found = places
@@ -69,8 +74,45 @@ fn fetch(locator: &str, _context: &FetchContext<'_>) -> Result<Fetched> {
         }
     }
     bail!(
-        "no `{}` on the PATH or in {}; install a server, or name one that the lab can fetch (`dbduel servers list`)",
+        "no `{}` on the PATH, in {} or below {POSTGRESQL_VERSIONS}; install a server, or name one that the lab can fetch (`dbduel servers list`)",
         wanted.join("` or `"),
         USUAL_PLACES.join(", ")
     )
+}
+
+/// The `bin` folders of the versions below `folder`, the newest first.
+fn versions_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut versions: Vec<(Vec<u32>, PathBuf)> = entries
+        .filter_map(Result::ok)
+        .map(|entry| {
+            let name = entry.file_name();
+            let numbers = name
+                .to_string_lossy()
+                .split('.')
+                .map_while(|part| part.parse().ok())
+                .collect();
+            (numbers, entry.path().join("bin"))
+        })
+        .collect();
+    versions.sort();
+    versions.into_iter().rev().map(|(_, bin)| bin).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_is_looked_at_first() {
+        let dir = tempfile::tempdir().unwrap();
+        for version in ["9.6", "15", "9.10", "10"] {
+            fs::create_dir(dir.path().join(version)).unwrap();
+        }
+        let expected = ["15", "10", "9.10", "9.6"].map(|name| dir.path().join(name).join("bin"));
+        assert_eq!(versions_below(dir.path()), expected);
+        assert!(versions_below(Path::new("/nonexistent")).is_empty());
+    }
 }

@@ -1,34 +1,28 @@
-//! When the events of a run with a rate fall due, and how many of them wait.
+//! How many events of a run with a rate wait.
 
 use std::time::Duration;
 
-use dbduel_record::seed::named_seed;
-
-use super::Limits;
 use super::gate::Gate;
-use crate::random::Random;
+use super::{Limits, nanoseconds};
+use crate::schedule::{COUNTED_MAX, Schedule};
 
-/// The most arrivals that are counted one by one for a queue length; beyond that the rate tells it well enough.
-const COUNTED_ARRIVALS_MAX: u64 = 1_000_000;
-
-/// How many events have fallen due, told from the same random stream as their instants.
+/// How many events have fallen due, counted on the same schedule as their instants. More than can be counted are estimated
+/// from the rate.
 #[derive(Debug)]
 pub struct Queue {
-    arrivals: Arrivals,
+    schedule: Schedule,
+    per_second: f64,
     arrived: u64,
-    next: Duration,
 }
 
 impl Queue {
     /// The queue of a run with a rate.
     #[must_use]
     pub fn new(limits: &Limits) -> Option<Self> {
-        let mut arrivals = Arrivals::new(limits.per_second?, limits.seed);
-        let next = arrivals.next();
         Some(Queue {
-            arrivals,
+            schedule: limits.schedule()?,
+            per_second: limits.per_second?,
             arrived: 0,
-            next,
         })
     }
 
@@ -36,41 +30,13 @@ impl Queue {
     /// the run, nor what exceeds their number.
     pub fn length(&mut self, elapsed: Duration, gate: &Gate) -> u64 {
         let events_max = gate.events_max(elapsed).unwrap_or(u64::MAX);
-        let elapsed = gate
-            .last_arrival()
-            .map_or(elapsed, |last| last.min(elapsed));
-        let mut counted = 0;
-        while self.next <= elapsed && counted < COUNTED_ARRIVALS_MAX {
-            self.arrived += 1;
-            counted += 1;
-            self.next = self.arrivals.next();
-        }
-        let missing = elapsed.saturating_sub(self.next).as_secs_f64() * self.arrivals.per_second;
+        let last = gate.last_arrival();
+        let elapsed_ns = nanoseconds(last.map_or(elapsed, |last| last.min(elapsed)));
+        self.arrived += self.schedule.pass(elapsed_ns, COUNTED_MAX);
+        let missing_ns = elapsed_ns.saturating_sub(self.schedule.next_ns());
+        let missing = missing_ns as f64 / 1e9 * self.per_second;
         let due = (self.arrived + missing as u64).min(events_max);
         due.saturating_sub(gate.begun())
-    }
-}
-
-/// The instants of a Poisson process, as times since the start.
-#[derive(Debug)]
-pub(super) struct Arrivals {
-    random: Random,
-    per_second: f64,
-    at_s: f64,
-}
-
-impl Arrivals {
-    pub(super) fn new(per_second: f64, seed: u64) -> Self {
-        Arrivals {
-            random: Random::new(named_seed(seed, "arrivals")),
-            per_second,
-            at_s: 0.0,
-        }
-    }
-
-    pub(super) fn next(&mut self) -> Duration {
-        self.at_s += self.random.exponential() / self.per_second;
-        Duration::try_from_secs_f64(self.at_s).unwrap_or(Duration::MAX)
     }
 }
 

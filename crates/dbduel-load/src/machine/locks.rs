@@ -1,7 +1,9 @@
-//! Takes random locks out of many, with empty loops in between.
+//! Tests of locks: random ones out of many with empty loops in between, and one of a few, held while the processor is given
+//! away.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::yield_now;
 
 use dbduel_record::seed::named_seed;
 
@@ -9,7 +11,7 @@ use super::{Machine, Next, Worker};
 use crate::random::Random;
 use crate::run::Counts;
 
-/// The test: each worker has a single event.
+/// Takes random locks out of many, with empty loops in between. Each worker has a single event.
 #[derive(Debug)]
 pub struct Mutexes {
     mutexes: Vec<Mutex<()>>,
@@ -73,6 +75,42 @@ impl Worker for MutexWorker<'_> {
             let held = mutex.lock().unwrap_or_else(PoisonError::into_inner);
             // Two mutexes may be held at a time, so the sum itself is of no worth, as in sysbench.
             global.store(global.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            drop(held);
+        }
+        Ok(Next::Done)
+    }
+}
+
+/// Takes one of a few locks and gives the processor away while holding it, again and again.
+#[derive(Debug)]
+pub struct Threads {
+    yields: u32,
+    locks: Vec<Mutex<()>>,
+}
+
+impl Threads {
+    /// An event locks and yields so many times, on one of so many locks; at least one.
+    #[must_use]
+    pub fn new(yields: u32, locks: u32) -> Self {
+        Threads {
+            yields,
+            locks: (0..locks.max(1)).map(|_| Mutex::new(())).collect(),
+        }
+    }
+}
+
+impl Machine for Threads {
+    fn worker(&self, _number: u32) -> Result<Box<dyn Worker + '_>, String> {
+        Ok(Box::new(self))
+    }
+}
+
+impl Worker for &Threads {
+    fn event(&mut self, number: u64, _counts: &mut Counts) -> Result<Next, String> {
+        let lock = &self.locks[(number % self.locks.len() as u64) as usize];
+        for _ in 0..self.yields {
+            let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            yield_now();
             drop(held);
         }
         Ok(Next::Done)

@@ -1,4 +1,48 @@
-//! Errors by code.
+//! Counters of a slice: by transaction class, and of errors by code.
+
+use dbduel_record::latency::new_histogram;
+use dbduel_record::rows::TransactionCounts;
+use hdrhistogram::Histogram;
+
+/// Counters of one class.
+#[derive(Debug, Clone)]
+pub struct ClassTally {
+    /// Transactions by outcome.
+    pub counts: TransactionCounts,
+    /// Sum of the latencies of the committed ones, nanoseconds.
+    pub latency_ns_sum: u64,
+    /// Their latencies, nanoseconds.
+    pub latencies: Histogram<u64>,
+}
+
+impl ClassTally {
+    pub(super) fn new() -> Self {
+        ClassTally {
+            counts: TransactionCounts::default(),
+            latency_ns_sum: 0,
+            latencies: new_histogram(),
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &ClassTally) {
+        let ClassTally {
+            counts,
+            latency_ns_sum,
+            latencies,
+        } = other;
+        self.counts += *counts;
+        self.latency_ns_sum += latency_ns_sum;
+        self.latencies
+            .add(latencies)
+            .expect("all histograms of the project have the same bounds");
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.counts = TransactionCounts::default();
+        self.latency_ns_sum = 0;
+        self.latencies.reset();
+    }
+}
 
 /// How often each error code came up, with the text of the first.
 #[derive(Debug, Default)]

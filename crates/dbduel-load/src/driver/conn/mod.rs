@@ -1,0 +1,257 @@
+//! A connection, its request and its reply, whatever the protocol: [`Session`] has what is a protocol's own. What is sent is in
+//! the files beside: statements one by one and in groups, loading.
+//!
+//! A client's connection waits on the event loop of its thread, the one of [`super::Connection`] in system calls. A statement
+//! costs one write and one read; rows are skipped without being looked at; nothing is allocated unless the server answers
+//! with an error or a statement grows beyond every earlier one. The protocol is asked for between waits and never around them,
+//! so it costs a statement a few branches and no further future.
+
+mod bulk;
+mod execute;
+mod group;
+mod session;
+mod statement;
+
+use std::os::fd::AsFd as _;
+use std::rc::Rc;
+
+use super::socket::{OnLoop, Socket, Waiter};
+use super::{
+    Credentials, Dialect, Effects, LostError, Sink, StatementError, Summary, Tls, mysql, postgresql,
+};
+use crate::address::Address;
+use crate::executor::{Reactor, Token};
+use crate::statement_watch::{StatementWatch, WatchedConnection};
+pub use bulk::BulkKind;
+pub(super) use bulk::Content;
+use bulk::FileContent;
+pub(crate) use execute::Request;
+pub use group::Group;
+pub(super) use group::Results;
+pub(super) use session::Progress;
+use session::Session;
+pub use statement::{Protocol, Statement};
+
+/// The connection of one client.
+pub type ClientConnection = Conn<OnLoop>;
+
+/// A connection that is logged in.
+#[derive(Debug)]
+pub struct Conn<W: Waiter> {
+    /// Goes before the socket, which it may shut down.
+    watched: Option<WatchedConnection>,
+    socket: Socket,
+    waiter: W,
+    session: Session,
+    out: Vec<u8>,
+    text: Vec<u8>,
+    statements: u64,
+    effects: Effects,
+}
+
+/// What a connection is used for that must be agreed on in the login.
+pub(super) enum Extra {
+    None,
+    /// Loading files of the client.
+    Files,
+    /// Several statements in one request.
+    Groups,
+}
+
+impl ClientConnection {
+    /// Connects and logs in. Has no deadline of its own: the caller drops it when time is up.
+    ///
+    /// # Errors
+    /// [`LostError`] says whether there was no server, or it refused.
+    pub async fn open(
+        reactor: Rc<Reactor>,
+        token: Token,
+        dialect: Dialect,
+        address: &Address,
+        credentials: Credentials,
+        database: &str,
+        tls: &Tls,
+    ) -> Result<Self, LostError> {
+        let waiter = OnLoop { reactor, token };
+        let database = Some(database.to_owned());
+        let extra = Extra::Groups;
+        Conn::connect(waiter, dialect, address, credentials, database, extra, tls).await
+    }
+}
+
+impl Effects {
+    #[inline]
+    fn count(&mut self, summary: &Summary) {
+        if summary.result_sets > 0 {
+            self.reads += 1;
+        } else if summary.affected_rows > 0 {
+            self.writes += 1;
+        } else {
+            self.others += 1;
+        }
+    }
+}
+
+impl<W: Waiter> Conn<W> {
+    /// Connects and logs in.
+    pub(super) async fn connect(
+        waiter: W,
+        dialect: Dialect,
+        address: &Address,
+        credentials: Credentials,
+        database: Option<String>,
+        extra: Extra,
+        tls: &Tls,
+    ) -> Result<Self, LostError> {
+        let mut socket = Socket::connect(&waiter, address).await?;
+        let session = match dialect {
+            Dialect::MySql => Session::MySql(
+                mysql::log_in(
+                    &mut socket,
+                    &waiter,
+                    address,
+                    credentials,
+                    database,
+                    extra,
+                    tls,
+                )
+                .await?,
+            ),
+            Dialect::PostgreSql => Session::PostgreSql(
+                postgresql::log_in(&mut socket, &waiter, address, credentials, database, tls)
+                    .await?,
+            ),
+        };
+        Ok(Conn {
+            watched: None,
+            socket,
+            waiter,
+            session,
+            out: Vec::with_capacity(1024),
+            text: Vec::new(),
+            statements: 0,
+            effects: Effects::default(),
+        })
+    }
+
+    /// What the server speaks.
+    #[inline]
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(super) fn waiter(&self) -> &W {
+        &self.waiter
+    }
+
+    /// Lets a watch end statements that the server at `address` will never answer.
+    pub(crate) fn watch(&mut self, watch: &StatementWatch, address: &Address) {
+        self.watched = Some(watch.enter(self.socket.as_fd(), address, self.session.id()));
+    }
+
+    /// True when the connection changed to TLS in its login.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.socket.is_encrypted()
+    }
+
+    /// Statements sent so far.
+    #[inline]
+    #[must_use]
+    pub fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    /// What the statements so far did.
+    #[inline]
+    #[must_use]
+    pub fn effects(&self) -> Effects {
+        self.effects
+    }
+
+    #[inline]
+    fn begin_wait(&self) {
+        self.waiter.restart();
+        if let Some(watched) = &self.watched {
+            watched.begin();
+        }
+    }
+
+    #[inline]
+    fn end_wait(&self) {
+        if let Some(watched) = &self.watched {
+            watched.end();
+        }
+    }
+
+    /// With the reason when the watch ended the wait.
+    #[cold]
+    fn explain(&self, lost: LostError) -> LostError {
+        match (lost, &self.watched) {
+            (LostError::Io(error), Some(watched)) => watched.explain(error).into(),
+            (lost, _) => lost,
+        }
+    }
+
+    /// Sends what is in `out` and reads the reply.
+    #[inline]
+    async fn round_trip<S: Sink, C: FileContent>(
+        &mut self,
+        sink: &mut S,
+        content: C,
+    ) -> Result<Summary, StatementError> {
+        self.begin_wait();
+        let outcome = self.exchange(sink, content).await;
+        self.end_wait();
+        outcome.map_err(|error| match error {
+            StatementError::Lost(lost) => self.explain(lost).into(),
+            refused @ StatementError::Server(_) => refused,
+        })
+    }
+
+    #[inline]
+    async fn exchange<S: Sink, C: FileContent>(
+        &mut self,
+        sink: &mut S,
+        mut content: C,
+    ) -> Result<Summary, StatementError> {
+        self.statements += 1;
+        self.socket.send(&self.waiter, &self.out).await?;
+        loop {
+            self.socket.wait(&self.waiter).await?;
+            let asks_for_file = 'replies: {
+                let mut buffer = self.waiter.buffer();
+                while let Some(bytes) = self.socket.receive(&mut buffer)? {
+                    match self.session.feed(bytes, sink)? {
+                        Progress::NeedMore => {}
+                        Progress::Content => break 'replies true,
+                        Progress::Done => {
+                            let outcome = self.session.outcome();
+                            return outcome.inspect(|summary| self.effects.count(summary));
+                        }
+                    }
+                }
+                false
+            };
+            if asks_for_file {
+                // In memory of its own, so that what a client keeps for a statement is small.
+                Box::pin(self.send_content(&mut content)).await?;
+            }
+        }
+    }
+}
+
+impl<W: Waiter> Drop for Conn<W> {
+    /// Sends a quit command, or else the server would count an aborted client. One attempt that does not wait, because the
+    /// server may be frozen.
+    fn drop(&mut self) {
+        self.out.clear();
+        self.session.put_quit(&mut self.out);
+        let _ = self.socket.write(&self.out);
+    }
+}

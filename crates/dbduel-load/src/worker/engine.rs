@@ -1,0 +1,137 @@
+//! The loop of a client: it takes what is due, sends it, tries again what may be tried again, and records when it was done.
+//!
+//! Slices of contests and runs are driven by it alike. Here are the clock reads, the waits and the retries, so that a workload
+//! needs none of them. A transaction costs one clock read: the instant at which it was done is also the instant at which the
+//! next one of a closed loop is due and sent.
+
+use super::pacing::{ClientWaits, Pacing};
+use super::{Client, Trace};
+use crate::driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
+use crate::tally::{Class, Ended, Outcome};
+
+/// What records the transactions of a client, and decides what follows from their errors.
+pub(super) trait Recording {
+    /// What decides when they begin.
+    type Pacing: Pacing;
+
+    /// What decides when they begin.
+    fn pacing(&self) -> &Self::Pacing;
+
+    /// A transaction is sent at `now_ns`.
+    fn began(&self, class: Class, now_ns: u64);
+
+    /// What one attempt sent, whatever becomes of the transaction.
+    #[inline]
+    fn attempted(&self, effects: Effects) {
+        let _ = effects;
+    }
+
+    /// The server refused a statement of an attempt; false when the client must not go on after such an error.
+    fn erred(&self, error: &ServerError) -> bool;
+
+    /// The server refused to roll an attempt back.
+    fn rollback_erred(&self, error: &ServerError) {
+        let _ = error;
+    }
+
+    /// Whether a transaction that ended with this error after so many attempts beyond the first has another one.
+    fn tries_again(&self, error: &ServerError, retries: u64) -> bool;
+
+    /// The connection was lost in a transaction that was due at `due_ns`.
+    fn interrupted(&self, due_ns: u64) {
+        let _ = due_ns;
+    }
+
+    /// A transaction that was sent at `sent_ns` is done; false when the client has done enough on this connection.
+    fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool;
+}
+
+/// All transactions of a client, until none is due any more.
+pub(super) async fn work<C: Client, R: Recording>(
+    recording: &R,
+    waits: ClientWaits<'_>,
+    conn: &mut ClientConnection,
+    client: &mut C,
+) -> Result<(), LostError> {
+    let pacing = recording.pacing();
+    let mut now_ns = pacing.now_ns();
+    loop {
+        if waits.has_had_its_turn() {
+            now_ns = waits.end_turn(pacing).await;
+        }
+        let free_ns = now_ns.saturating_add(client.pause().as_nanos() as u64);
+        let Some(due_ns) = pacing.take(free_ns) else {
+            return Ok(());
+        };
+        if due_ns > now_ns {
+            match waits.until_due(pacing, due_ns).await {
+                Some(due_now_ns) => now_ns = due_now_ns,
+                None => return Ok(()),
+            }
+        }
+        let sent_ns = now_ns;
+        let class = client.draw();
+        let statements_before = conn.statements();
+        recording.began(class, sent_ns);
+        let (outcome, retries) = match try_until_done(recording, class, conn, client).await {
+            Ok(done) => done,
+            Err(lost) => {
+                recording.interrupted(due_ns);
+                return Err(lost);
+            }
+        };
+        let trace = match outcome {
+            Outcome::Ok => client.trace(),
+            Outcome::Failed => Trace::Plain,
+        };
+        let statements = conn.statements() - statements_before;
+        now_ns = pacing.now_ns();
+        let ended = Ended {
+            class,
+            outcome,
+            due_ns,
+            done_ns: now_ns,
+            retries,
+            statements,
+        };
+        if !recording.ended(sent_ns, ended, trace) {
+            return Ok(());
+        }
+        waits.seen_done(pacing, now_ns);
+    }
+}
+
+/// Runs a transaction until it is committed or given up; returns how it ended and the attempts after the first. After every
+/// error a rollback is sent: a lock wait timeout leaves the transaction open, and what it did before would be committed by
+/// the next one.
+#[inline]
+async fn try_until_done<C: Client>(
+    recording: &impl Recording,
+    class: Class,
+    conn: &mut ClientConnection,
+    client: &mut C,
+) -> Result<(Outcome, u64), LostError> {
+    let mut retries = 0;
+    loop {
+        let before = conn.effects();
+        let attempt = client.transaction(class, conn).await;
+        recording.attempted(conn.effects() - before);
+        let error = match attempt {
+            Ok(()) => return Ok((Outcome::Ok, retries)),
+            Err(StatementError::Lost(lost)) => return Err(lost),
+            Err(StatementError::Server(error)) => error,
+        };
+        if !recording.erred(&error) {
+            return Ok((Outcome::Failed, retries));
+        }
+        match conn.query(b"ROLLBACK").await {
+            Ok(_) => {}
+            Err(StatementError::Lost(lost)) => return Err(lost),
+            Err(StatementError::Server(error)) => recording.rollback_erred(&error),
+        }
+        if !recording.tries_again(&error, retries) {
+            return Ok((Outcome::Failed, retries));
+        }
+        retries += 1;
+    }
+}

@@ -1,0 +1,106 @@
+//! When a client begins its next transaction: what decides it, and how the client waits.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::executor::{Reactor, Token, sleep_until, turn};
+
+/// Transactions without a wait after which the other clients of the thread have their turn.
+const TRANSACTIONS_PER_TURN: u32 = 16;
+
+/// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
+/// start.
+pub(crate) trait Pacing {
+    /// What the nanoseconds count from.
+    fn start(&self) -> Instant;
+
+    /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
+    fn take(&self, free_ns: u64) -> Option<u64>;
+
+    /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
+    fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
+
+    /// How late the load process itself was with a transaction, nanoseconds.
+    #[inline]
+    fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
+        let _ = lag_ns;
+    }
+
+    /// Reads the clock.
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.ns_of(Instant::now())
+    }
+
+    /// An instant in nanoseconds since the start; 0 before it.
+    #[inline]
+    fn ns_of(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.start());
+        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
+    }
+
+    /// Nanoseconds since the start as an instant.
+    #[inline]
+    fn instant(&self, ns: u64) -> Instant {
+        self.start() + Duration::from_nanos(ns)
+    }
+}
+
+/// The waits of one client, which hold up no other of its thread.
+pub(crate) struct ClientWaits<'a> {
+    reactor: &'a Rc<Reactor>,
+    token: Token,
+    /// The event loop's turn at the last transaction, and transactions since it began.
+    seen: Cell<(Instant, u32)>,
+}
+
+impl<'a> ClientWaits<'a> {
+    /// Of a client that has had no transaction.
+    pub(crate) fn new(reactor: &'a Rc<Reactor>, token: Token) -> Self {
+        ClientWaits {
+            reactor,
+            token,
+            seen: Cell::new((reactor.turn_began(), 0)),
+        }
+    }
+
+    /// Counts a transaction; true when the client has not waited for anything for too many of them.
+    #[inline]
+    pub(crate) fn has_had_its_turn(&self) -> bool {
+        let (turn, transactions) = self.seen.get();
+        let now = self.reactor.turn_began();
+        let transactions = if now == turn { transactions + 1 } else { 1 };
+        self.seen.set((now, transactions));
+        transactions > TRANSACTIONS_PER_TURN
+    }
+
+    /// Lets the other clients of the thread have their turn; returns when that was over.
+    pub(crate) async fn end_turn(&self, pacing: &impl Pacing) -> u64 {
+        sleep_until(self.reactor, self.token, Instant::now()).await;
+        pacing.now_ns()
+    }
+
+    /// Waits for what is due later; returns when the client goes on, or none when it is called off.
+    pub(crate) async fn until_due(&self, pacing: &impl Pacing, due_ns: u64) -> Option<u64> {
+        self.reactor.wake_at(self.token, pacing.instant(due_ns));
+        loop {
+            turn().await;
+            let now_ns = pacing.now_ns();
+            if pacing.calls_off(due_ns, now_ns) {
+                return None;
+            }
+            if now_ns >= due_ns {
+                // The client was free in time, so the delay is ours.
+                pacing.lagged(|| now_ns - due_ns);
+                return Some(now_ns);
+            }
+        }
+    }
+
+    /// Records how late a transaction was seen to be done at `now_ns`: what passed since this turn of the event loop began.
+    #[inline]
+    pub(crate) fn seen_done(&self, pacing: &impl Pacing, now_ns: u64) {
+        pacing.lagged(|| now_ns.saturating_sub(pacing.ns_of(self.reactor.turn_began())));
+    }
+}

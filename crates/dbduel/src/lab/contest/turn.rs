@@ -1,0 +1,184 @@
+//! One turn: the order to the load process, the samplers around its measured part, its answer.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use dbduel_load::order::{SliceAnswer, SliceOrder};
+use dbduel_record::plan::Block;
+use dbduel_record::seed::named_seed;
+
+use super::Contest;
+use super::injector::SlowdownInjector;
+use super::warm_up::rate;
+use crate::judge::LevelDecision;
+use crate::lab::drive::SliceEnd;
+use crate::lab::observe::Observed;
+use crate::report::words;
+
+/// Share of a turn in which the load process may have stalled; with more of it the slice is lost.
+const STALLED_SHARE_MAX: f64 = 0.05;
+
+/// Suspension of the machine that is distinguishable from the time between reading two clocks.
+const SUSPENDED_MIN: Duration = Duration::from_millis(100);
+
+/// Which turn of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnPlace {
+    /// Number of the repeat of the block's running order, from 0.
+    pub repeat: u32,
+    /// Position in the running order.
+    pub position: usize,
+    /// Whether samplers look at it.
+    pub is_watched: bool,
+}
+
+/// What a turn brought.
+#[derive(Debug)]
+pub struct Turn {
+    pub answer: SliceAnswer,
+    /// Load before the measured part, seconds.
+    pub guard_s: f64,
+    /// What samplers saw; nothing when it was not watched.
+    pub observed: Observed,
+    /// How long the server was stopped on purpose, seconds; absent without an injection.
+    pub stopped_s: Option<f64>,
+}
+
+/// What came of a turn.
+pub enum Outcome {
+    Finished(Box<Turn>),
+    /// Nothing, because of the server, and why.
+    Lost(String),
+    /// Nothing usable, because the load process or the machine stalled, and for how long. Clients are still connected.
+    Stalled(String),
+}
+
+impl Contest<'_> {
+    /// Runs a turn of `block` on the awake contender.
+    ///
+    /// # Errors
+    /// When its samplers cannot be started.
+    pub fn run_turn(
+        &mut self,
+        block: &Block,
+        place: TurnPlace,
+        decision: &LevelDecision,
+    ) -> Result<Outcome> {
+        let TurnPlace {
+            repeat,
+            position,
+            is_watched,
+        } = place;
+        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
+        let used_s = self.progress.used_s;
+        let (contender, level) = (block.order[position], &plan.levels[block.level]);
+        let name = &plan.contenders[contender].name;
+        let guard_s = match plan.is_guarded(block, position) {
+            true => plan.guard_s(block.level),
+            false => 0.0,
+        };
+        // Both halves of a repeat have keys of their own, so that no contender meets its own keys again;
+        // within a half every contender gets the same.
+        let half = position * 2 / block.order.len() + 2 * repeat as usize;
+        let order = SliceOrder {
+            contender: name.clone(),
+            clients: level.clients,
+            arrival: level.arrival,
+            guard_s,
+            measured_s: block.slice_s,
+            tick_s: plan.tick_s(block.level),
+            drain_s: plan.schedule.drain_s,
+            seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
+        };
+        let watch = match is_watched {
+            true => {
+                Some(
+                    self.observers
+                        .watch(self.config, &mut self.arena, contender, &self.load)?,
+                )
+            }
+            false => None,
+        };
+        let standing = standing(decision);
+        let pulses = plan
+            .injection
+            .as_ref()
+            .filter(|injection| injection.contender == contender)
+            .zip(
+                self.arena
+                    .pid(contender)
+                    .and_then(|pid| i32::try_from(pid).ok()),
+            )
+            .map(|(injection, group)| SlowdownInjector::start(group, injection));
+        let suspended = self.journal.clock().suspended();
+        let length = Duration::from_secs_f64(block.slice_s);
+        let on_begin = |opens: Instant| {
+            if let Some(watch) = &watch {
+                watch.measure(opens..opens + length);
+            }
+        };
+        let end = self.load.slice(order, on_begin, |tick| {
+            let ends_at = tick.offset_s + tick.length_s;
+            let number = decision.blocks_complete + 1;
+            let message = format!(
+                "{}, block {number}, {name}: {}{standing}",
+                level.label(),
+                rate(tick)
+            );
+            let used_s = used_s + guard_s + ends_at;
+            console.measuring(used_s, plan.schedule.budget_s, &message);
+            board.tick(contender, block.level, tick, used_s);
+            ControlFlow::Continue(())
+        });
+        // Ended before anything else, so that the server is awake whatever comes.
+        let stopped_share = pulses.map(SlowdownInjector::end);
+        let suspended = self.journal.clock().suspended().saturating_sub(suspended);
+        let observed = watch.map(|watch| self.observers.end(contender, watch));
+        let mut observed = observed.unwrap_or_default();
+        self.say_what_is_missing(name, &observed)?;
+        let answer = match end {
+            SliceEnd::Finished(answer) => *answer,
+            SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
+        };
+        if let Some(why) = stall(&answer, suspended) {
+            return Ok(Outcome::Stalled(why));
+        }
+        if is_watched && plan.turns.contains_key(&block.level) {
+            observed.watched(answer.measured_s);
+        }
+        Ok(Outcome::Finished(Box::new(Turn {
+            stopped_s: stopped_share.map(|share| share * answer.measured_s),
+            answer,
+            guard_s,
+            observed,
+        })))
+    }
+}
+
+/// Says that the machine slept, or that the load process stalled for so long that the turn shows nothing of the server.
+fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
+    if suspended >= SUSPENDED_MIN {
+        let suspended = words::duration(suspended.as_secs_f64());
+        return Some(format!("the machine was suspended for {suspended}"));
+    }
+    (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
+        format!(
+            "the load process stalled for {:.1} s of {:.1} s and sent nothing meanwhile",
+            answer.stalled_s, answer.measured_s
+        )
+    })
+}
+
+/// What is known of the level so far, for the progress line.
+fn standing(decision: &LevelDecision) -> String {
+    let known = decision.comparisons.iter().filter_map(|comparison| {
+        let (low, high) = comparison.ratio.interval()?;
+        let value = comparison.ratio.value()?;
+        Some(format!(
+            ", {} ×{value:.3} [{low:.3}, {high:.3}]",
+            comparison.contender
+        ))
+    });
+    known.collect()
+}

@@ -1,0 +1,55 @@
+//! Where the parts of a server lie in a tree, by product.
+
+use std::path::{Path, PathBuf};
+
+/// Where the parts of a product's servers lie, seen from the folder above that of the daemon.
+pub struct Layout {
+    /// File names of the daemon, the preferred first.
+    pub daemons: &'static [&'static str],
+    /// Folders that can hold the files that every server needs, for a base folder.
+    pub shares: fn(&Path) -> Vec<PathBuf>,
+    /// A file that shows that it is such a folder.
+    pub share_mark: &'static str,
+    /// What is missing without it.
+    pub share_holds: &'static str,
+    /// Folders that can hold dynamic plugins.
+    pub plugins: &'static [&'static str],
+    /// Arguments that make the daemon print its version.
+    pub version_arguments: &'static [&'static str],
+}
+
+/// MySQL and its relatives.
+pub static MYSQL: Layout = Layout {
+    daemons: &["mariadbd", "mysqld"],
+    shares: |base| {
+        ["share", "share/mysql", "share/mariadb"]
+            .map(|place| base.join(place))
+            .to_vec()
+    },
+    share_mark: "charsets/Index.xml",
+    share_holds: "character sets",
+    plugins: &[
+        "lib/mysql/plugin",
+        "lib/plugin",
+        "lib64/mysql/plugin",
+        "lib/mariadb/plugin",
+        "lib64/mariadb/plugin",
+    ],
+    version_arguments: &["--no-defaults", "--version"],
+};
+
+/// PostgreSQL.
+pub static POSTGRESQL: Layout = Layout {
+    daemons: &["postgres"],
+    shares: |base| {
+        let own = ["share", "share/postgresql"].map(|place| base.join(place));
+        // Debian has `usr/lib/postgresql/16` and `usr/share/postgresql/16`.
+        let apart = base.file_name().zip(base.ancestors().nth(3));
+        let apart = apart.map(|(version, usr)| usr.join("share/postgresql").join(version));
+        own.into_iter().chain(apart).collect()
+    },
+    share_mark: "postgres.bki",
+    share_holds: "system catalogue",
+    plugins: &["lib/postgresql", "lib"],
+    version_arguments: &["--version"],
+};

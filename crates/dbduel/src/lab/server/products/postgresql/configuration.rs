@@ -1,0 +1,202 @@
+//! The configuration file of a PostgreSQL server, and the settings that belong to the lab.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::super::super::sandbox::USER;
+use super::{Places, ReadBack, Setting};
+
+const OWN_PLACE: &str = "dbduel gives every contender a private place of its own";
+const OWN_LOGIN: &str = "dbduel must be able to start the server and to log in";
+const OUTSIDE: &str = "it would use files or programs outside of the sandbox, shared by contenders and missing in snapshots";
+const FILE: &str = "settings of a file would be neither read back nor recorded; write them here";
+
+/// Settings that belong to the lab, with the reason.
+const RESERVED: &[(&[&str], &str)] = &[
+    (
+        &[
+            "bonjour",
+            "config_file",
+            "data_directory",
+            "external_pid_file",
+            "hba_file",
+            "ident_file",
+            "listen_addresses",
+            "log_destination",
+            "log_directory",
+            "log_filename",
+            "logging_collector",
+            "port",
+            "stats_temp_directory",
+            "unix_socket_directories",
+            "unix_socket_group",
+            "unix_socket_permissions",
+        ],
+        OWN_PLACE,
+    ),
+    (&["krb_server_keyfile", "restart_after_crash"], OWN_LOGIN),
+    (
+        &[
+            "archive_cleanup_command",
+            "archive_command",
+            "dynamic_library_path",
+            "extension_control_path",
+            "primary_conninfo",
+            "recovery_end_command",
+            "restore_command",
+            "ssl_passphrase_command",
+        ],
+        OUTSIDE,
+    ),
+    (&["include", "include_dir", "include_if_exists"], FILE),
+];
+
+/// Settings whose value may be a path.
+const FILES: &[&str] = &[
+    "archive_library",
+    "jit_provider",
+    "local_preload_libraries",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "ssl_ca_file",
+    "ssl_cert_file",
+    "ssl_crl_dir",
+    "ssl_crl_file",
+    "ssl_dh_params_file",
+    "ssl_key_file",
+];
+
+/// What no timer of a frozen server may do after the thaw, in another contender's time or at a moment that the freezing
+/// chose: checkpoints come when the log has grown, and not by the clock; vacuum comes when it is asked for.
+const TIMERS: &[(&str, &str)] = &[
+    // The longest that every version takes.
+    ("checkpoint_timeout", "1d"),
+    ("autovacuum_naptime", "2147483s"),
+];
+
+/// Why a setting belongs to the lab alone; `None` when a contender may have it.
+pub fn reserved(name: &str, value: &str) -> Option<String> {
+    let name = super::super::super::settings::normal_name(name);
+    let is_named = |names: &[&str]| names.contains(&name.as_str());
+    if is_named(FILES) && value.contains('/') {
+        return Some(OUTSIDE.to_owned());
+    }
+    RESERVED
+        .iter()
+        .find(|(names, _)| is_named(names))
+        .map(|(_, why)| (*why).to_owned())
+}
+
+/// The whole file. What `initdb` chose for this machine comes first, and the contender's settings last; those named in
+/// `at_init` are in the data directory already and would be refused here.
+pub fn render(places: &Places<'_>, settings: &[Setting], at_init: &[&str]) -> String {
+    let mut text = String::from(
+        "# Written by dbduel. The lab's own lines first, then the contender's settings.\n",
+    );
+    let path = |path: &Path| path.display().to_string();
+    let socket_folder = places.socket.parent().map(path).unwrap_or_default();
+    // Absent while settings are checked.
+    let chosen = path(&places.data.join("postgresql.conf"));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "include_if_exists {}", quoted(&chosen));
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name} = {}", quoted(value));
+    };
+    line("listen_addresses", "");
+    line("port", "5432");
+    line("unix_socket_directories", &socket_folder);
+    line("unix_socket_permissions", "0700");
+    line("external_pid_file", &path(places.pid_file));
+    line("log_destination", "stderr");
+    line("logging_collector", "off");
+    // Otherwise the server goes on after a crash of one process, with all sessions lost and nothing said to its parent.
+    line("restart_after_crash", "off");
+    for (name, value) in TIMERS {
+        line(name, value);
+    }
+    for setting in settings {
+        let name = setting.normal_name();
+        if !at_init.contains(&name.as_str()) {
+            line(&name, setting.value.as_deref().unwrap_or_default());
+        }
+    }
+    text
+}
+
+/// What shows that a server is in its sandbox.
+pub fn read_back(places: &Places<'_>) -> ReadBack {
+    let folder = places.socket.parent().unwrap_or(places.socket);
+    ReadBack {
+        settings: "SELECT name, setting FROM pg_settings WHERE name IN ('data_directory', 'hba_file', \
+                   'listen_addresses', 'restart_after_crash', 'unix_socket_directories')",
+        values: vec![
+            ("listen_addresses", String::new()),
+            ("restart_after_crash", "off".to_owned()),
+        ],
+        values_if_present: Vec::new(),
+        paths: vec![
+            ("data_directory", places.data.to_path_buf()),
+            ("hba_file", places.data.join("pg_hba.conf")),
+            ("unix_socket_directories", folder.to_path_buf()),
+        ],
+        account: "SELECT current_user",
+        expected_account: USER.to_owned(),
+    }
+}
+
+/// A value as the file has it: always quoted, which every type of setting takes.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_contenders_would_share_is_reserved() {
+        for (name, value) in [
+            ("data_directory", "/x"),
+            ("Listen-Addresses", "*"),
+            ("include_dir", "conf.d"),
+            ("archive_command", "cp %p /backup"),
+            ("shared_preload_libraries", "/tmp/x.so"),
+            ("restart_after_crash", "on"),
+        ] {
+            assert!(reserved(name, value).is_some(), "{name}");
+        }
+        for (name, value) in [
+            ("shared_buffers", "1GB"),
+            ("shared_preload_libraries", "pg_stat_statements"),
+            ("pg_stat_statements.max", "100"),
+            ("search_path", "a/b"),
+        ] {
+            assert_eq!(reserved(name, value), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_contender_s_settings_come_last_and_those_of_initdb_not_at_all() {
+        let places = Places {
+            data: Path::new("/s/data"),
+            tmp: Path::new("/s/tmp"),
+            socket: Path::new("/s/.s.PGSQL.5432"),
+            pid_file: Path::new("/s/pid"),
+            log: None,
+        };
+        let settings = [
+            Setting::new("Shared-Buffers", Some("1GB")),
+            Setting::new("data_checksums", Some("on")),
+            Setting::new("search_path", Some("it's, c\\d")),
+        ];
+        let text = render(&places, &settings, &["data_checksums"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "include_if_exists '/s/data/postgresql.conf'");
+        assert!(lines.contains(&"unix_socket_directories = '/s'"));
+        assert!(lines.contains(&"checkpoint_timeout = '1d'"));
+        assert_eq!(
+            lines[lines.len() - 2..],
+            ["shared_buffers = '1GB'", "search_path = 'it''s, c\\\\d'"]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What to ask a PostgreSQL server about itself.
+
+use super::{FactQuery, Version};
+
+/// Questions for a record.
+pub fn queries(version: Version) -> Vec<FactQuery> {
+    vec![
+        FactQuery {
+            name: "variables",
+            sql: "SELECT name, current_setting(name) FROM pg_settings ORDER BY name",
+        },
+        FactQuery {
+            name: "status",
+            sql: status(version),
+        },
+        FactQuery {
+            name: "variable-origins",
+            sql: "SELECT name, setting, unit, boot_val, source, context, vartype, min_val, max_val, enumvals \
+                  FROM pg_settings ORDER BY name",
+        },
+        FactQuery {
+            name: "plugins",
+            sql: "SELECT name, default_version, installed_version, comment FROM pg_available_extensions ORDER BY name",
+        },
+        // Compiler flags are part of it: builds of one version differ in them.
+        FactQuery {
+            name: "build",
+            sql: "SELECT name, setting FROM pg_config ORDER BY name",
+        },
+    ]
+}
+
+/// One statement that reads the statistics views as rows of a name and a value: `pg_stat_wal.wal_bytes`, and
+/// `pg_stat_database/NAME.xact_commit` where a view has several rows.
+fn status(version: Version) -> &'static str {
+    macro_rules! rows {
+        ($view:literal, $key:literal) => {
+            concat!(
+                "SELECT '",
+                $view,
+                "' || ",
+                $key,
+                " || '.' || c.key AS name, c.value FROM ",
+                $view,
+                " v, LATERAL json_each_text(row_to_json(v)) c"
+            )
+        };
+    }
+    macro_rules! all {
+        ($first:expr $(, $more:expr)*) => { concat!($first $(, " UNION ALL ", $more)*, " ORDER BY 1") };
+    }
+    macro_rules! base {
+        ($($more:expr),*) => {
+            all!(
+                rows!("pg_stat_archiver", "''"),
+                rows!("pg_stat_bgwriter", "''"),
+                rows!("pg_stat_database", "'/' || coalesce(v.datname, 'shared')"),
+                "SELECT 'pg_current_wal_insert_lsn', (pg_current_wal_insert_lsn() - '0/0')::text"
+                $(, $more)*
+            )
+        };
+    }
+    match version.major {
+        0..10 => all!(
+            rows!("pg_stat_archiver", "''"),
+            rows!("pg_stat_bgwriter", "''"),
+            rows!("pg_stat_database", "'/' || v.datname"),
+            "SELECT 'pg_current_xlog_insert_location', (pg_current_xlog_insert_location() - '0/0')::text"
+        ),
+        10..13 => base!(),
+        13 => base!(rows!("pg_stat_slru", "'/' || v.name")),
+        14 | 15 => base!(
+            rows!("pg_stat_slru", "'/' || v.name"),
+            rows!("pg_stat_wal", "''")
+        ),
+        16 => base!(
+            rows!("pg_stat_slru", "'/' || v.name"),
+            rows!("pg_stat_wal", "''"),
+            rows!(
+                "pg_stat_io",
+                "'/' || concat_ws('/', v.backend_type, v.object, v.context)"
+            )
+        ),
+        _ => base!(
+            rows!("pg_stat_slru", "'/' || v.name"),
+            rows!("pg_stat_wal", "''"),
+            rows!("pg_stat_checkpointer", "''"),
+            rows!(
+                "pg_stat_io",
+                "'/' || concat_ws('/', v.backend_type, v.object, v.context)"
+            )
+        ),
+    }
+}

@@ -1,0 +1,202 @@
+//! The workloads of sysbench: filled, digested, driven, and met by faults.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dbduel_load::driver::{Dialect, ErrorClass, TlsMode};
+use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
+use dbduel_load::order::{Answer, Order};
+use dbduel_load::workloads::{WORKLOADS, Workload, find, parameters};
+use dbduel_record::plan::Parameters;
+
+use super::cluster::{Cluster, shared};
+use crate::suite::on_server::database::Database;
+use crate::suite::on_server::server::{MARIADB, Server};
+use crate::support::{Load, open_order, slice_order};
+
+fn small() -> Parameters {
+    Parameters::from([
+        ("tables".to_owned(), 2.into()),
+        ("table_size".to_owned(), 12_345.into()),
+    ])
+}
+
+/// What the tests of a database need to reach it.
+struct Reached {
+    address: dbduel_load::address::Address,
+    credentials: dbduel_load::driver::Credentials,
+    name: &'static str,
+}
+
+impl Reached {
+    fn create(cluster: &Cluster, name: &'static str) -> Self {
+        cluster.create_database(name);
+        Reached {
+            address: cluster.address(),
+            credentials: cluster.credentials(),
+            name,
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            dialect: Dialect::PostgreSql,
+            address: &self.address,
+            credentials: &self.credentials,
+            tls: &TlsMode::Off,
+            database: self.name,
+            connections: 3,
+            deadline: Duration::from_secs(120),
+        }
+    }
+}
+
+fn of_sysbench() -> impl Iterator<Item = &'static dyn Workload> {
+    let workloads = WORKLOADS.iter().copied();
+    workloads.filter(|workload| workload.speaks(Dialect::PostgreSql))
+}
+
+/// Equal seeds, equal rows, whatever the product.
+#[test(on = &[MARIADB])]
+fn the_rows_are_those_of_mariadb(server: &Server) {
+    let Some(cluster) = shared() else { return };
+    let reached = Reached::create(&cluster, "equal");
+    let workload = find("oltp-read-write").unwrap();
+    let parameters = parameters::resolve(workload, &small()).unwrap();
+    let filled = |place: &Place<'_>| -> Digest {
+        let watch = FillWatch::default();
+        fill(workload, &parameters, place, 5, &watch).unwrap();
+        let found = digest(workload, &parameters, place, &watch).unwrap();
+        clear(workload, &parameters, place).unwrap();
+        found
+    };
+    let database = Database::create(server, "equal");
+    let found = filled(&reached.place());
+    assert_eq!(found.rows, 24_690);
+    assert_eq!(filled(&database.place(3)), found);
+}
+
+#[test]
+fn an_interrupted_fill_is_resumed() {
+    let Some(cluster) = shared() else { return };
+    let reached = Reached::create(&cluster, "again");
+    let workload = find("oltp-read-write").unwrap();
+    let mut given = small();
+    given.insert("table_size".to_owned(), 150_000.into());
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    let place = reached.place();
+    let whole = {
+        let watch = FillWatch::default();
+        fill(workload, &parameters, &place, 5, &watch).unwrap();
+        let digest = digest(workload, &parameters, &place, &watch).unwrap();
+        clear(workload, &parameters, &place).unwrap();
+        digest
+    };
+    let watch = FillWatch::default();
+    let outcome = std::thread::scope(|scope| {
+        let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
+        while watch.rows_done.load(Ordering::Relaxed) < 210_000 && !filling.is_finished() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        watch.cancelled.store(true, Ordering::Relaxed);
+        filling.join().unwrap()
+    });
+    assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
+    let other = fill(workload, &parameters, &place, 6, &FillWatch::default());
+    assert!(
+        matches!(other, Err(FillError::Unfinished { .. })),
+        "{other:?}"
+    );
+    let watch = FillWatch::default();
+    let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
+    assert!(
+        (40_000..300_000).contains(&report.rows_before),
+        "{report:?}"
+    );
+    assert_eq!(
+        digest(workload, &parameters, &place, &watch).unwrap(),
+        whole
+    );
+    let again = fill(workload, &parameters, &place, 5, &watch);
+    assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
+}
+
+/// All with prepared statements, as text, and numbered by the client.
+#[test]
+fn every_workload_of_sysbench_runs_on_its_own_data() {
+    let Some(cluster) = shared() else { return };
+    let reached = Reached::create(&cluster, "run");
+    let mut load = Load::start(1);
+    for workload in of_sysbench() {
+        for (protocol, auto_inc) in [("prepared", true), ("text", false)] {
+            let mut given = small();
+            given.insert("protocol".to_owned(), protocol.into());
+            given.insert("auto_inc".to_owned(), auto_inc.into());
+            given.insert("secondary".to_owned(), (!auto_inc).into());
+            given.retain(|name, _| workload.parameters().iter().any(|spec| spec.name == name));
+            let parameters = parameters::resolve(workload, &given).unwrap();
+            fill(
+                workload,
+                &parameters,
+                &reached.place(),
+                1,
+                &FillWatch::default(),
+            )
+            .unwrap();
+            let mut order = open_order(&reached.address, workload.name(), 3);
+            order.dialect = Dialect::PostgreSql;
+            order.user.clone_from(&reached.credentials.user);
+            order.password.clone_from(&reached.credentials.password);
+            reached.name.clone_into(&mut order.database);
+            order.workload.parameters.clone_from(&parameters);
+            load.order(&Order::Open(order));
+            let opened = load.answer();
+            let Answer::Opened { session, .. } = opened else {
+                panic!("{}: {opened:?}", workload.name());
+            };
+            assert!(session.variables.len() > 200);
+            let is_prepared = protocol == "prepared" && workload.name() != "oltp-insert";
+            assert_eq!(session.prepared, Some(is_prepared), "{}", workload.name());
+            let slice = load.slice(&slice_order(3, 0.3));
+            let counts = slice.classes[0].counts;
+            assert!(counts.ok > 0, "{}: {slice:?}", workload.name());
+            assert_eq!(counts.failed, 0, "{}: {slice:?}", workload.name());
+            load.order(&Order::Close {
+                contender: "only".to_owned(),
+            });
+            load.answer();
+            clear(workload, &parameters, &reached.place()).unwrap();
+        }
+    }
+    load.end();
+}
+
+#[test]
+fn a_deadlock_is_a_conflict_and_a_taken_key_is_one() {
+    let Some(cluster) = shared() else { return };
+    cluster.create_database("faults");
+    let (mut one, mut two) = (
+        cluster.connect("faults").unwrap(),
+        cluster.connect("faults").unwrap(),
+    );
+    one.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+        .unwrap();
+    one.execute("INSERT INTO t VALUES (1, 0), (2, 0)").unwrap();
+    let taken = one.execute("INSERT INTO t VALUES (1, 0)").unwrap_err();
+    assert_eq!(taken.class(), Some(ErrorClass::DuplicateKey), "{taken}");
+    for (connection, id) in [(&mut one, 1), (&mut two, 2)] {
+        connection.execute("BEGIN").unwrap();
+        let update = format!("UPDATE t SET v = v + 1 WHERE id = {id}");
+        connection.execute(&update).unwrap();
+    }
+    let waiting = std::thread::spawn(move || one.execute("UPDATE t SET v = v + 1 WHERE id = 2"));
+    let second = two.execute("UPDATE t SET v = v + 1 WHERE id = 1");
+    drop(two);
+    let outcomes = [waiting.join().unwrap(), second];
+    let refused: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.as_ref().err())
+        .collect();
+    assert_eq!(refused.len(), 1, "{outcomes:?}");
+    assert_eq!(refused[0].class(), Some(ErrorClass::Conflict));
+}

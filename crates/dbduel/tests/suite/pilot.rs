@@ -1,0 +1,140 @@
+//! Contests whose turns a pilot chooses, on real servers.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::time::Duration;
+
+use dbduel_record::event::Event;
+use dbduel_record::plan::TurnChoice;
+use nix::sys::signal::Signal;
+
+use super::lab::{
+    Lab, count, follows_the_plan, program, published, servers_left, short_experiment, signal,
+    with_servers,
+};
+
+/// Durable against relaxed commits, with nothing said about slices: a difference of far more than a tenth.
+fn durable_against_relaxed() -> String {
+    short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
+        .replacen("commit = 2", "commit = 1", 1)
+        .replace("slice = \"500 ms\"\nguard = \"50 ms\"\n", "")
+        .replace("oltp-point-select", "oltp-update-non-index")
+        .replace("budget = \"26 s\"", "budget = \"90 s\"")
+}
+
+fn choices(record: &dbduel_record::Record) -> Vec<TurnChoice> {
+    let events = record.events.iter().filter_map(|event| match &event.what {
+        Event::TurnsChosen { choice, .. } => Some(choice.clone()),
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn turns_are_chosen_and_a_large_difference_is_decided_in_a_few_seconds_of_them() {
+    let Some(_turn) = with_servers("a pilot", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&durable_against_relaxed());
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("4 clients: turns of "), "{said}");
+
+    let record = lab.record();
+    let choices = choices(&record);
+    let [choice] = choices.as_slice() else {
+        panic!("{choices:?}");
+    };
+    assert_eq!(record.plan.turns.get(&0), Some(choice));
+    assert!((0.05..=2.0).contains(&choice.turn_s), "{choice:?}");
+    assert!(choice.guard_s < choice.turn_s, "{choice:?}");
+    assert!(choice.switch_s < 0.5, "{choice:?}");
+    assert!(follows_the_plan(&record, &record.plan));
+    // Of the budget of 90 s a part is enough for a factor.
+    let measured_s: f64 = record.slices.iter().map(|row| row.measured_s).sum();
+    assert!(measured_s < 45.0, "{measured_s}");
+
+    let report = program()
+        .args(["report", "--format", "markdown"])
+        .arg(lab.record_dir())
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&report.stdout).replace('\n', " ");
+    assert!(report.contains("turns chosen by a pilot"), "{report}");
+    assert!(report.contains("turns at 4 clients"), "{report}");
+    let verified = program()
+        .arg("verify")
+        .arg(lab.record_dir())
+        .output()
+        .unwrap();
+    assert!(verified.status.success(), "{verified:?}");
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn after_a_kill_the_chosen_turns_are_kept_and_no_block_is_begun_twice() {
+    let Some(_turn) = with_servers("a kill after a pilot", &["mariadb-10.11"]) else {
+        return;
+    };
+    let equal = durable_against_relaxed()
+        .replace("commit = 1", "commit = 2")
+        .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"")
+        .replace("90 s", "40 s");
+    let lab = Lab::new(&equal);
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 9);
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    let before = lab.record();
+
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let after = lab.record();
+    assert_eq!(choices(&after), choices(&before));
+    assert_eq!(choices(&after).len(), 1);
+    assert!(after.finished_slices().count() > before.finished_slices().count());
+    let begun =
+        |event: &Event| matches!(event, Event::SliceStarted { slice, .. } if slice.position == 0);
+    let mut blocks: Vec<u32> = after.slices.iter().map(|row| row.block).collect();
+    blocks.dedup();
+    assert!(count(&after, begun) >= blocks.len());
+    assert!(blocks.is_sorted_by(|one, other| one < other), "{blocks:?}");
+    assert!(follows_the_plan(&after, &after.plan));
+    assert_eq!(servers_left(), []);
+}
+
+#[test]
+fn a_block_that_the_user_ends_is_journaled_with_its_time() {
+    let Some(_turn) = with_servers("an abandoned block", &["mariadb-10.11"]) else {
+        return;
+    };
+    let equal = durable_against_relaxed()
+        .replace("commit = 1", "commit = 2")
+        .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"");
+    let lab = Lab::new(&equal);
+    let mut run = lab.spawn();
+    // Two blocks have ended, and the third takes more than two seconds.
+    lab.wait_for_slices(&mut run, 8);
+    std::thread::sleep(Duration::from_millis(800));
+    signal(&run, Signal::SIGINT);
+    run.wait().unwrap();
+    let record = lab.record();
+    let seconds: Vec<f64> = record
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            Event::BlockAbandoned { seconds, .. } => Some(seconds),
+            _ => None,
+        })
+        .collect();
+    // Unless the signal came between two blocks.
+    let begun = record.begun_blocks().len();
+    let whole = record.finished_slices().count() / 4;
+    assert_eq!(seconds.len(), begun - whole, "{seconds:?}");
+    assert!(seconds.iter().all(|&s| s > 0.0 && s < 10.0), "{seconds:?}");
+    let run = &published(&lab.record_dir())["summary"]["run"];
+    assert_eq!(run["blocks_incomplete"], begun - whole);
+    assert_eq!(run["slices_lost"], 0);
+    assert_eq!(servers_left(), []);
+}
