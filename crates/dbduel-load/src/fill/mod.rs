@@ -22,6 +22,7 @@ mod tables;
 mod work_unit;
 mod worker_pool;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -268,14 +269,22 @@ pub fn refuse_if_in_progress(connection: &mut Connection, database: &str) -> Res
 /// # Errors
 /// When the server does not answer.
 pub fn is_unfinished(connection: &mut Connection) -> Result<bool, QueryError> {
-    let sql = match connection.dialect() {
-        Dialect::MySql => format!("SHOW TABLES LIKE '{}'", checkpoint::NAME),
-        Dialect::PostgreSql => format!(
-            "SELECT 1 FROM pg_tables WHERE tablename = '{}' AND schemaname = ANY (current_schemas(false))",
-            checkpoint::NAME
-        ),
-    };
-    Ok(!connection.query(&sql)?.rows.is_empty())
+    Ok(table_names(connection)?.contains(checkpoint::NAME))
+}
+
+/// Names of all tables in the connection's default database.
+///
+/// # Errors
+/// When the server does not answer.
+pub fn table_names(connection: &mut Connection) -> Result<BTreeSet<String>, QueryError> {
+    let present = connection.query(match connection.dialect() {
+        Dialect::MySql => "SHOW TABLES",
+        Dialect::PostgreSql => {
+            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        }
+    })?;
+    let rows = 0..present.rows.len();
+    Ok(rows.filter_map(|row| present.text(row, 0)).collect())
 }
 
 /// What the content of the tables follows from, as one word.

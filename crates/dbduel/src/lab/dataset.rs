@@ -214,10 +214,7 @@ pub fn tables(
         let tables = workload.tables(connection.dialect(), &plan.workload.parameters);
         return Ok(tables.into_iter().map(|table| table.name).collect());
     }
-    let present = connection.query("SHOW TABLES")?;
-    Ok((0..present.rows.len())
-        .filter_map(|row| present.text(row, 0))
-        .collect())
+    Ok(fill::table_names(connection)?.into_iter().collect())
 }
 
 /// Checks what the workload promises of its tables; with a finding when a promise is broken.
@@ -268,14 +265,10 @@ pub fn is_absent(
     if fill::is_unfinished(&mut connection)? {
         return Ok(true);
     }
-    let present = connection.query("SHOW TABLES")?;
+    let present = fill::table_names(&mut connection)?;
     // It is unknown which of them a script would make, so an empty database alone is without them.
     let tables = tables(plan, workload, &mut connection)?;
-    Ok((0..present.rows.len()).all(|row| {
-        present
-            .text(row, 0)
-            .is_none_or(|name| !tables.contains(&name))
-    }))
+    Ok(tables.iter().all(|table| !present.contains(table)))
 }
 
 /// Loads the workload's tables over parallel connections; returns what that took.
@@ -294,7 +287,6 @@ pub fn fill(
     let report = watched(plan, resident, progress, &what, |place, watch| {
         let loaders = workload.loaders(&parameters).unwrap_or(CONNECTIONS);
         let place = Place {
-            dialect: dbduel_load::driver::Dialect::MySql,
             connections: loaders,
             ..*place
         };
@@ -358,7 +350,7 @@ fn watched<T: Send>(
 ) -> Result<T> {
     let (address, credentials) = resident.endpoint()?;
     let place = Place {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: resident.dialect,
         address: &address,
         credentials: &credentials,
         // As the load that contests drive.

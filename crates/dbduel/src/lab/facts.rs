@@ -3,11 +3,11 @@
 //! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
 
 use anyhow::{Context as _, Result};
-use dbduel_load::driver::Connection;
+use dbduel_load::driver::{Connection, Dialect};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
-use super::server::{COUNTERS, FactQuery, VARIABLES, Version, recognise};
+use super::server::{COUNTERS, FactQuery, Product, VARIABLES, Version, recognise};
 
 /// When the facts are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,14 +72,45 @@ fn of_stint(stint: u32, file: &str) -> String {
     }
 }
 
+/// Which server this is, as it says itself.
+pub struct Identity {
+    /// `None` for one that we do not start ourselves.
+    pub product: Option<&'static dyn Product>,
+    /// The version as the server writes it.
+    pub version: String,
+    /// What else it says of its build.
+    pub comment: String,
+    number: Option<Version>,
+}
+
+/// Asks a server which it is.
+pub fn identify(connection: &mut Connection) -> Identity {
+    let full = scalar(connection, "SELECT VERSION()").unwrap_or_default();
+    let (version, comment, number) = match connection.dialect() {
+        Dialect::MySql => {
+            let comment = scalar(connection, "SELECT @@version_comment").unwrap_or_default();
+            let number = Version::parse(&full);
+            (full, comment, number)
+        }
+        Dialect::PostgreSql => {
+            let number = recognise(&full).and_then(|product| product.version(&full));
+            (connection.server_version().to_owned(), full, number)
+        }
+    };
+    Identity {
+        product: recognise(&format!("{version} {comment}")),
+        version,
+        comment,
+        number,
+    }
+}
+
 /// What to ask this server; of a product that we do not start ourselves, what all of them answer.
 fn questions(connection: &mut Connection) -> Vec<FactQuery> {
-    let version = scalar(connection, "SELECT VERSION()").unwrap_or_default();
-    let comment = scalar(connection, "SELECT @@version_comment").unwrap_or_default();
-    match (
-        recognise(&format!("{version} {comment}")),
-        Version::parse(&version),
-    ) {
+    let Identity {
+        product, number, ..
+    } = identify(connection);
+    match (product, number) {
         (Some(product), Some(version)) => product.fact_queries(version),
         _ => vec![
             FactQuery {
@@ -106,7 +137,10 @@ pub fn keep_schema(
 ) -> Result<()> {
     let mut schema = String::new();
     for table in tables {
-        let rows = rows(connection, &format!("SHOW CREATE TABLE `{table}`"))?;
+        let rows = match connection.dialect() {
+            Dialect::MySql => rows(connection, &format!("SHOW CREATE TABLE `{table}`"))?,
+            Dialect::PostgreSql => rows(connection, &POSTGRESQL_TABLE.replace("{table}", table))?,
+        };
         if let Some(definition) = rows.first().and_then(|row| row.get(1)) {
             schema.push_str(definition);
             schema.push_str(";\n\n");
@@ -115,6 +149,22 @@ pub fn keep_schema(
     record.contender_file(contender, "schema.sql", schema.as_bytes())?;
     Ok(())
 }
+
+/// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.
+const POSTGRESQL_TABLE: &str = r"
+SELECT c.relname, concat_ws(E';\n',
+    'CREATE ' || CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || quote_ident(c.relname) || E' (\n  '
+    || concat_ws(E',\n  ',
+        (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
+                CASE WHEN a.attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)), E',\n  ' ORDER BY a.attnum)
+         FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+        (SELECT string_agg('CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid), E',\n  ' ORDER BY k.conname)
+         FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'))
+    || E'\n)' || coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''),
+    (SELECT string_agg(pg_get_indexdef(i.indexrelid), E';\n' ORDER BY i.indexrelid) FROM pg_index i
+     WHERE i.indrelid = c.oid AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)))
+FROM pg_class c WHERE c.oid = '{table}'::regclass";
 
 /// The single value that `statement` returns; `None` when the server does not know the variable.
 #[must_use]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::order::OpenOrder;
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
@@ -21,6 +21,8 @@ const END_POLL: Duration = Duration::from_millis(10);
 /// A contender in its place.
 pub struct ContenderServer {
     pub name: String,
+    /// What its server speaks.
+    pub dialect: Dialect,
     /// Database with the workload's tables.
     pub database: String,
     /// Where its server is.
@@ -71,6 +73,7 @@ impl ContenderServer {
     pub fn connect(&mut self, statement: Duration) -> Result<Connection> {
         let (address, credentials) = self.endpoint()?;
         let options = ConnectOptions {
+            dialect: self.dialect,
             database: Some(self.database.clone()),
             statement_deadline: statement,
             ..ConnectOptions::default()
@@ -312,7 +315,7 @@ impl Arena {
         let resident = &mut self.residents[contender];
         let (address, credentials) = resident.endpoint()?;
         let session = load.open(OpenOrder {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: resident.dialect,
             contender: resident.name.clone(),
             address: address.clone(),
             user: credentials.user.clone(),

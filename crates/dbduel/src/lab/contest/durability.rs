@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dbduel_load::driver::{Connection, Dialect};
 use dbduel_load::workloads::{self, CommitCheck};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};
@@ -57,8 +58,8 @@ fn verdict(
         return None;
     }
     match ask(config, resident, log) {
-        Ok((commit_check, flush)) => {
-            commit_check.map(|commit_check| describe(&resident.name, &commit_check, flush))
+        Ok((commit_check, weaker)) => {
+            commit_check.map(|commit_check| describe(&resident.name, &commit_check, weaker))
         }
         Err(error) => Some(finding(
             "data.commits-unknown",
@@ -73,7 +74,7 @@ fn verdict(
     }
 }
 
-/// Compares, and asks how often the server promises to write its redo log.
+/// Compares, and asks what the server promises of a commit.
 fn ask(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -83,14 +84,28 @@ fn ask(
     let workload = workloads::find(&plan.workload.name)?;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let commit_check = workload.verify_commits(&plan.workload.parameters, &mut connection, log)?;
-    let flush = scalar(
-        &mut connection,
-        "SELECT @@global.innodb_flush_log_at_trx_commit",
-    );
-    Ok((commit_check, flush))
+    Ok((commit_check, weaker_promise(&mut connection)))
 }
 
-fn describe(contender: &str, commit_check: &CommitCheck, flush: Option<String>) -> Finding {
+/// The setting by which a server promises less than that each commit is on disk; `None` when it promises that.
+fn weaker_promise(connection: &mut Connection) -> Option<String> {
+    let (setting, sql, full): (_, _, &[&str]) = match connection.dialect() {
+        Dialect::MySql => (
+            "innodb_flush_log_at_trx_commit",
+            "SELECT @@global.innodb_flush_log_at_trx_commit",
+            &["1"],
+        ),
+        Dialect::PostgreSql => (
+            "synchronous_commit",
+            "SHOW synchronous_commit",
+            &["on", "local", "remote_write", "remote_apply"],
+        ),
+    };
+    let value = scalar(connection, sql)?;
+    (!full.contains(&value.as_str())).then(|| format!("{setting} = {value}"))
+}
+
+fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<String>) -> Finding {
     let CommitCheck {
         acknowledged,
         lost,
@@ -111,12 +126,8 @@ fn describe(contender: &str, commit_check: &CommitCheck, flush: Option<String>) 
         );
     }
     let example = example.as_deref().unwrap_or("unknown");
-    let allowed = flush.filter(|flush| flush != "1");
-    let (severity, promise) = match &allowed {
-        Some(flush) => (
-            Severity::Doubt,
-            format!(", as innodb_flush_log_at_trx_commit = {flush} allows"),
-        ),
+    let (severity, promise) = match &weaker {
+        Some(setting) => (Severity::Doubt, format!(", as {setting} allows")),
         None => (Severity::Void, String::new()),
     };
     finding(
@@ -127,8 +138,8 @@ fn describe(contender: &str, commit_check: &CommitCheck, flush: Option<String>) 
             "`{contender}` lost {lost} of {acknowledged} commits that it had acknowledged{promise}; the first is \
              {example}"
         ),
-        "compare servers that make the same promise: innodb_flush_log_at_trx_commit = 1 on all sides, and sync_binlog \
-         = 1 where there is a binary log",
+        "compare servers that make the same promise: innodb_flush_log_at_trx_commit = 1, and sync_binlog = 1 where there is a \
+         binary log; synchronous_commit = on for PostgreSQL",
     )
 }
 
@@ -144,13 +155,13 @@ mod tests {
             example: (lost > 0).then(|| "order 3001".to_owned()),
             beyond: 0,
         };
-        for (lost, flush, severity, part) in [
-            (0, Some("1"), Severity::Note, "still has all 100 commits"),
-            (2, Some("1"), Severity::Void, "lost 2 of 100"),
+        for (lost, weaker, severity, part) in [
+            (0, None, Severity::Note, "still has all 100 commits"),
+            (2, None, Severity::Void, "lost 2 of 100"),
             (2, None, Severity::Void, "the first is order 3001"),
-            (2, Some("0"), Severity::Doubt, "_at_trx_commit = 0 allows"),
+            (2, Some("a = 0"), Severity::Doubt, "as a = 0 allows"),
         ] {
-            let found = describe("a", &commit_check(lost), flush.map(str::to_owned));
+            let found = describe("a", &commit_check(lost), weaker.map(str::to_owned));
             assert_eq!(found.severity, severity, "{found:?}");
             assert!(found.claim.contains(part), "{found:?}");
         }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
+use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
 
 /// Asks the server at `address`, which is called `name`.
@@ -73,6 +74,33 @@ pub fn transport(address: &Address) -> String {
 /// # Errors
 /// When it does not answer, or does not say which version it is.
 pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
+    match connection.dialect() {
+        Dialect::MySql => of_mysql(name, connection),
+        Dialect::PostgreSql => of_postgresql(name, connection),
+    }
+}
+
+fn of_postgresql(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
+    let mut variables = named(connection, "SHOW ALL")?;
+    // Without the privilege for it this stays unknown, and the audit says what it did not see.
+    let flags = scalar(
+        connection,
+        "SELECT setting FROM pg_config WHERE name = 'CFLAGS'",
+    );
+    variables.extend(flags.map(|flags| ("cflags".to_owned(), flags)));
+    let mut evidence = ServerEvidence::of_variables(name, variables)
+        .context("the server does not say which version it is")?;
+    evidence.session = evidence.variables.clone();
+    evidence.connection = Link {
+        tls: Some(connection.is_encrypted()),
+        // Its protocol does not compress.
+        compression: Some(false),
+        ..Link::default()
+    };
+    Ok(evidence)
+}
+
+fn of_mysql(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
     let variables = named(connection, "SHOW GLOBAL VARIABLES")?;
     let mut evidence = ServerEvidence::of_variables(name, variables)
         .context("the server does not say which version it is")?;

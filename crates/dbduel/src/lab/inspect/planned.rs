@@ -173,10 +173,8 @@ fn known_version(name: &ServerName) -> Option<(Product, Version)> {
     else {
         return None;
     };
-    Some((
-        Product::named(known.product)?,
-        Version::parse(known.version)?,
-    ))
+    let product = Product::named(known.product)?;
+    Some((product, product.parse_version(known.version)?))
 }
 
 /// What the server of this version would show with the contender's settings.

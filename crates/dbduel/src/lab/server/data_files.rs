@@ -1,7 +1,7 @@
 //! The files of a data directory by their use: data, redo, undo, temporary, logs, system.
 //!
 //! Files are recognised by the names that MySQL 5.5 to 9 and MariaDB 10.1 to 11 give them, with InnoDB, MyISAM, Aria,
-//! MyRocks and TokuDB. A contender may rename them (`log_bin`, `innodb_undo_directory`), but only within its data
+//! MyRocks and TokuDB, and PostgreSQL 9.6 to 18. A contender may rename them (`log_bin`, `innodb_undo_directory`), but only within its data
 //! directory, and not in a way that changes the parts of a name that are looked at here.
 
 use std::ffi::OsStr;
@@ -93,7 +93,7 @@ fn file_use(path: &Path) -> FileUse {
     if is_temporary(folder, name, extension) {
         return FileUse::Temporary;
     }
-    if let Some(found) = of_engines(folder, name, extension) {
+    if let Some(found) = of_engines(folder, name, extension).or_else(|| of_postgresql(path)) {
         return found;
     }
     if folder.is_empty() {
@@ -135,6 +135,30 @@ fn of_engines(folder: &str, name: &str, extension: &str) -> Option<FileUse> {
         (true, _) => Some(FileUse::Undo),
         (_, true) => Some(FileUse::Redo),
         _ if name.starts_with("ibdata") => Some(FileUse::SharedTablespace),
+        _ => None,
+    }
+}
+
+/// Files of a cluster of PostgreSQL: each database has a folder of its number below `base`. The server's own databases have
+/// numbers below 16384 (`FirstNormalObjectId`).
+fn of_postgresql(path: &Path) -> Option<FileUse> {
+    let mut parts = path.iter().map(|part| text(Some(part)));
+    let folder = parts.next()?;
+    let below = parts.next()?;
+    match folder {
+        "base" if below == "pgsql_tmp" => Some(FileUse::Temporary),
+        "base" if is_number(below) => {
+            let is_own = below.parse::<u64>().is_ok_and(|number| number < 16_384);
+            Some(if is_own {
+                FileUse::System
+            } else {
+                FileUse::Data
+            })
+        }
+        "pg_wal" | "pg_xlog" => Some(FileUse::Redo),
+        "log" | "pg_log" if below.ends_with(".log") => Some(FileUse::Log),
+        "global" => Some(FileUse::System),
+        _ if folder.starts_with("pg_") => Some(FileUse::System),
         _ => None,
     }
 }
@@ -190,6 +214,9 @@ mod tests {
                 "shared.ibd",
                 "#rocksdb/000012.sst",
                 "_dbduel_sbtest1_main_5_2_1d.tokudb",
+                "base/16384/16385",
+                "base/16384/16385_fsm",
+                "base/16384/PG_VERSION",
             ],
         );
         check(
@@ -204,6 +231,8 @@ mod tests {
                 "aria_log_control",
                 "#rocksdb/000013.log",
                 "log000000000001.tokulog29",
+                "pg_wal/000000010000000000000001",
+                "pg_xlog/archive_status/000000010000000000000001.done",
             ],
         );
         check(
@@ -225,6 +254,7 @@ mod tests {
                 "dbduel/#sql-alter-1f-5.frm",
                 "#sql4fa_8_1.MYD",
                 "#binlog_cache_files/ML_1",
+                "base/pgsql_tmp/pgsql_tmp4711.0",
             ],
         );
         check(
@@ -256,6 +286,10 @@ mod tests {
                 "#rocksdb/MANIFEST-000005",
                 "#rocksdb/LOG",
                 "lost+found/x",
+                "base/1/1247",
+                "global/pg_control",
+                "pg_xact/0000",
+                "PG_VERSION",
             ],
         );
         check(FileUse::SharedTablespace, &["ibdata1", "system/ibdata2"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::driver::Connection;
+use dbduel_load::driver::{Connection, Dialect};
 use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
@@ -15,10 +15,10 @@ use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::contest::{ContestConfig, close};
 use crate::lab::dataset;
-use crate::lab::facts::{Moment, keep, keep_schema, scalar};
+use crate::lab::facts::{Moment, identify, keep, keep_schema, scalar};
 use crate::lab::inspect;
 use crate::lab::inspect::planned::ask_for;
-use crate::lab::server::{Build, recognise};
+use crate::lab::server::Build;
 
 /// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
 /// are the ones of the record.
@@ -112,19 +112,29 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
 
 /// Which server this is, as it says itself and as its files say.
 pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> facts::Build {
-    let mut ask = |statement: &str| scalar(connection, statement);
-    let version = ask("SELECT VERSION()").unwrap_or_default();
-    let version_comment = ask("SELECT @@version_comment").unwrap_or_default();
-    let product = match recognise(&format!("{version} {version_comment}")) {
+    let identity = identify(connection);
+    let product = match identity.product {
         Some(product) => product.title().to_owned(),
-        None => version_comment.clone(),
+        None => identity.comment.clone(),
+    };
+    let (machine, allocator) = match connection.dialect() {
+        Dialect::MySql => (
+            scalar(connection, "SELECT @@version_compile_machine"),
+            scalar(connection, "SELECT @@version_malloc_library"),
+        ),
+        // `PostgreSQL 16.15 on x86_64-pc-linux-gnu, compiled by …`; it allocates with the C library's functions.
+        Dialect::PostgreSql => {
+            let after = identity.comment.split_once(" on ");
+            let machine = after.and_then(|(_, rest)| rest.split(',').next());
+            (machine.map(str::to_owned), None)
+        }
     };
     let mut described = facts::Build {
         product,
-        version,
-        version_comment,
-        machine: ask("SELECT @@version_compile_machine"),
-        allocator: ask("SELECT @@version_malloc_library"),
+        version: identity.version,
+        version_comment: identity.comment,
+        machine,
+        allocator,
         ..facts::Build::default()
     };
     match &resident.place {
@@ -143,7 +153,11 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
 /// Where a server of ours came from: of the fetched packages those that hold the server itself. The
 /// libraries that came along are in the server's own description.
 fn origin(build: &Build) -> String {
-    let is_server = |name: &str| name.contains("mariadb-server") || name.contains("mysql-server");
+    let is_server = |name: &str| {
+        ["mariadb-server", "mysql-server", "postgres"]
+            .iter()
+            .any(|server| name.contains(server))
+    };
     let names = || {
         build
             .artifacts

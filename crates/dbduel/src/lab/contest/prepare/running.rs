@@ -49,6 +49,7 @@ pub fn visit(
     };
     let resident = ContenderServer {
         name: contender.name.clone(),
+        dialect: connection.dialect(),
         database: DATABASE.to_owned(),
         place,
     };

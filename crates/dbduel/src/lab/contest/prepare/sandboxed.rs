@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::driver::Dialect;
-use dbduel_load::workloads::Workload;
+use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
@@ -39,14 +38,7 @@ pub fn create(
 ) -> Result<(Sandbox, Vec<Finding>)> {
     let build = server::install::install(name, config.home, config.console)?;
     let product = build.product()?;
-    if product.dialect() != Dialect::MySql {
-        bail!(
-            "contender `{}`: {} servers can be fetched, but the workloads of this version of dbduel are not written for them; choose one of \
-             MySQL or MariaDB",
-            contender.name,
-            product.title()
-        );
-    }
+    check_workload(config.plan, contender, product)?;
     let settings = complete_settings(config.plan, contender, product);
     let created = Sandbox::create(
         config.home,
@@ -79,6 +71,27 @@ pub fn create(
     });
     let remarks = remarks.collect();
     Ok((sandbox, remarks))
+}
+
+/// Refuses a workload that has no statements for what a product speaks.
+fn check_workload(plan: &Plan, contender: &Contender, product: &dyn Product) -> Result<()> {
+    let dialect = product.dialect();
+    let workload = workloads::find(&plan.workload.name)?;
+    if workload.speaks(dialect) {
+        return Ok(());
+    }
+    let others = workloads::WORKLOADS.iter();
+    let others: Vec<&str> = others
+        .filter(|workload| workload.speaks(dialect))
+        .map(|workload| workload.name())
+        .collect();
+    bail!(
+        "contender `{}`: workload `{}` is not written for {}; choose one of {}",
+        contender.name,
+        workload.name(),
+        product.title(),
+        others.join(", ")
+    )
 }
 
 /// A folder name: unique by the contender's number, readable by its name.
@@ -124,7 +137,7 @@ pub fn start_on_data(
     if sandbox.data().is_dir() {
         if is_dataset_known(past, &contender.name) {
             let server = start(config, contender, &mut sandbox)?;
-            return Ok((resident(contender, sandbox, server), Content::InUse));
+            return Ok((resident(contender, sandbox, server)?, Content::InUse));
         }
         std::fs::remove_dir_all(sandbox.data())
             .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
@@ -139,7 +152,7 @@ pub fn start_on_data(
     }
     let server = start(config, contender, &mut sandbox)?;
     let content = Content::Fresh { restored, begun };
-    Ok((resident(contender, sandbox, server), content))
+    Ok((resident(contender, sandbox, server)?, content))
 }
 
 /// Loads the data that are not there yet, and keeps them as a snapshot.
@@ -187,7 +200,7 @@ pub fn start_empty(
         .initialise(config.home, config.console)
         .map_err(|error| located(config, contender, error))?;
     let server = start(config, contender, &mut sandbox)?;
-    Ok(resident(contender, sandbox, server))
+    resident(contender, sandbox, server)
 }
 
 /// Stops the server, keeps its data, starts it again.
@@ -221,16 +234,22 @@ fn keep_snapshot(
     Ok(())
 }
 
-fn resident(contender: &Contender, sandbox: Sandbox, server: RunningServer) -> ContenderServer {
+fn resident(
+    contender: &Contender,
+    sandbox: Sandbox,
+    server: RunningServer,
+) -> Result<ContenderServer> {
+    let dialect = sandbox.build().product()?.dialect();
     let place = Place::Sandboxed(Box::new(Sandboxed {
         sandbox,
         server: Some(server),
     }));
-    ContenderServer {
+    Ok(ContenderServer {
         name: contender.name.clone(),
+        dialect,
         database: DATABASE.to_owned(),
         place,
-    }
+    })
 }
 
 fn start(
