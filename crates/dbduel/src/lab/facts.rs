@@ -21,6 +21,23 @@ pub enum Moment {
     After,
 }
 
+/// What a server answers to one of its product's questions, as names and values; nothing where there is no such question, or it
+/// is refused.
+pub fn answers(connection: &mut Connection, question: &str) -> Vec<(String, String)> {
+    let found = questions(connection)
+        .into_iter()
+        .find(|query| query.name == question);
+    let rows = found.and_then(|query| rows(connection, query.sql).ok());
+    let pair = |row: Vec<String>| match <[String; 2]>::try_from(row) {
+        Ok([name, value]) => Some((name, value)),
+        Err(_) => None,
+    };
+    rows.unwrap_or_default()
+        .into_iter()
+        .filter_map(pair)
+        .collect()
+}
+
 /// Keeps the answers to the product's questions: counters at each moment, variables and the engine's
 /// own status text at the beginning and the end, everything else at the beginning.
 ///

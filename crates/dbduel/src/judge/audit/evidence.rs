@@ -237,6 +237,24 @@ impl ServerEvidence {
         Some(total)
     }
 
+    /// How much a column of a view rose in all its rows together, whose names begin with `view` and end with `.column`.
+    #[must_use]
+    pub fn delta_of_all(&self, view: &str, column: &str) -> Option<f64> {
+        let is_of = |name: &&String| {
+            name.strip_prefix(view)
+                .and_then(|rest| rest.rsplit_once('.'))
+                .is_some_and(|(_, found)| found == column)
+        };
+        let mut rows = self.status_after.keys().filter(is_of).peekable();
+        rows.peek()?;
+        // A row that came meanwhile counts from zero.
+        let rises = rows.map(|name| match self.status_before.contains_key(name) {
+            true => self.delta(name),
+            false => self.after(name),
+        });
+        rises.sum()
+    }
+
     /// A counter or gauge after the run.
     #[must_use]
     pub fn after(&self, counter: &str) -> Option<f64> {

@@ -82,6 +82,10 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // What is computed of decimal fractions has digits beyond those that are meant.
+            Value::Number(number) if number.abs() < 1e6 => {
+                write!(out, "{}", (number * 1e9).round() / 1e9)
+            }
             Value::Number(number) => write!(out, "{number}"),
             Value::Switch(true) => out.write_str("on"),
             Value::Switch(false) => out.write_str("off"),

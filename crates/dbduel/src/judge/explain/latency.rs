@@ -237,7 +237,7 @@ fn side(evidence: &Evidence<'_>, level: usize, who: usize) -> Result<Side, Strin
         .flat_map(|block| block.slices_of(who))
         .map(|row| {
             let looks = evidence.reading(slice_of(row), "server", "state_looks_count");
-            looks.ok_or_else(|| missing(slice_of(row), "server", "state_looks_count"))
+            looks.ok_or_else(|| format!("thread states of `{}` were not observed", row.contender))
         });
     let looks: Vec<f64> = looks.collect::<Result<_, _>>()?;
     let enough = match evidence.plan().turns.contains_key(&level) {

@@ -97,7 +97,7 @@ fn equal_contenders_get_no_reasons() {
 fn a_record_without_observations_says_why_there_is_no_division() {
     let explanation = explained(&Scenario::duel().record());
     assert!(
-        matches!(&explanation.latency, Latency::NotDivided { why } if why.contains("state_looks_count")),
+        matches!(&explanation.latency, Latency::NotDivided { why } if why.contains("thread states of")),
         "{:?}",
         explanation.latency
     );

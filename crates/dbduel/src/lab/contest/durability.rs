@@ -58,9 +58,8 @@ fn verdict(
         return None;
     }
     match ask(config, resident, log) {
-        Ok((commit_check, weaker)) => {
-            commit_check.map(|commit_check| describe(&resident.name, &commit_check, weaker))
-        }
+        Ok((commit_check, weaker)) => commit_check
+            .map(|commit_check| describe(&resident.name, &commit_check, weaker.as_deref())),
         Err(error) => Some(finding(
             "data.commits-unknown",
             Severity::Doubt,
@@ -105,7 +104,7 @@ fn weaker_promise(connection: &mut Connection) -> Option<String> {
     (!full.contains(&value.as_str())).then(|| format!("{setting} = {value}"))
 }
 
-fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<String>) -> Finding {
+fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -> Finding {
     let CommitCheck {
         acknowledged,
         lost,
@@ -126,7 +125,7 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<String>)
         );
     }
     let example = example.as_deref().unwrap_or("unknown");
-    let (severity, promise) = match &weaker {
+    let (severity, promise) = match weaker {
         Some(setting) => (Severity::Doubt, format!(", as {setting} allows")),
         None => (Severity::Void, String::new()),
     };
@@ -161,7 +160,7 @@ mod tests {
             (2, None, Severity::Void, "the first is order 3001"),
             (2, Some("a = 0"), Severity::Doubt, "as a = 0 allows"),
         ] {
-            let found = describe("a", &commit_check(lost), weaker.map(str::to_owned));
+            let found = describe("a", &commit_check(lost), weaker);
             assert_eq!(found.severity, severity, "{found:?}");
             assert!(found.claim.contains(part), "{found:?}");
         }

@@ -157,6 +157,10 @@ fn stage(
     for finding in doubts.into_iter().flatten() {
         journal.notice(finding)?;
     }
+    let observers = Observers::new(config);
+    if let Some(caveat) = observers.caveat() {
+        journal.notice(caveat)?;
+    }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(config, past, &mut arena, journal)?;
     let mut contest = Contest {
@@ -165,7 +169,7 @@ fn stage(
         load: LoadProcess::start(&config.plan.load)?,
         journal: &mut *journal,
         progress: Progress::resume(past, epoch),
-        observers: Observers::new(config),
+        observers,
         warm: Vec::new(),
     };
     let sessions = contest.connect_clients()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_record::Plan;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::Block;
 
 use super::arena::Arena;
@@ -13,7 +13,7 @@ use super::measure::finding;
 use super::{Contest, ContestConfig};
 use crate::lab::drive::LoadProcess;
 use crate::lab::host;
-use crate::lab::observe::{Observed, Observer, Subject, Watch};
+use crate::lab::observe::{Observed, Observer, Subject, Watch, write_accounting};
 
 /// A question that takes longer than this would disturb what it asks about.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,6 +27,7 @@ const COST_S: f64 = 0.01;
 pub struct Observers {
     each: Vec<Option<Observer>>,
     disk: Option<PathBuf>,
+    overcounts_writes: bool,
     /// What the dearest watch of the last slices cost, seconds.
     cost_s: f64,
     /// What may be spent on watches of each contender by now, seconds.
@@ -46,6 +47,8 @@ impl Observers {
                 .map(|_| Some(Observer::default()))
                 .collect(),
             disk: host::disk_of(config.home.root()),
+            // Where it cannot be found out, the process is not readable either, which each slice says.
+            overcounts_writes: write_accounting::overcounts(config.home.root()).unwrap_or(false),
             cost_s: COST_S,
             credit_s: 2.0 * COST_S,
             processors: host::processors().len().max(1) as f64,
@@ -89,12 +92,29 @@ impl Observers {
         let server = Subject {
             pid: arena.pid(contender),
             disk: self.disk.clone(),
+            overcounts_writes: self.overcounts_writes,
         };
         let load = Subject {
             pid: Some(load.pid()),
             disk: None,
+            overcounts_writes: self.overcounts_writes,
         };
         Watch::start(observer, server, load).context("could not start the watch over a slice")
+    }
+
+    /// What is to be said of the figures that the observers give, before they give any.
+    pub fn caveat(&self) -> Option<Finding> {
+        self.overcounts_writes.then(|| {
+            finding(
+                "observe.bytes-written-by-disk",
+                Severity::Note,
+                &[],
+                "Bytes written by a server are those of its disk while it is not frozen, with what others write: on this file system \
+                 the kernel counts whole folios as written by a process for each small write"
+                    .to_owned(),
+                "keep other programs from writing to this disk, or use a file system without large folios",
+            )
+        })
     }
 
     pub fn end(&mut self, contender: usize, watch: Watch) -> Observed {

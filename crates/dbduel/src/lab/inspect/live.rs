@@ -11,8 +11,9 @@ use dbduel_record::plan::Contender;
 
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
-use crate::lab::facts::scalar;
+use crate::lab::facts::answers;
 use crate::lab::login::{self, PasswordSource};
+use crate::lab::server::PROBE;
 
 /// Asks the server at `address`, which is called `name`.
 ///
@@ -81,16 +82,12 @@ pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidenc
 }
 
 fn of_postgresql(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
-    let mut variables = named(connection, "SHOW ALL")?;
-    // Without the privilege for it this stays unknown, and the audit says what it did not see.
-    let flags = scalar(
-        connection,
-        "SELECT setting FROM pg_config WHERE name = 'CFLAGS'",
-    );
-    variables.extend(flags.map(|flags| ("cflags".to_owned(), flags)));
+    let variables = named(connection, "SHOW ALL")?;
     let mut evidence = ServerEvidence::of_variables(name, variables)
         .context("the server does not say which version it is")?;
     evidence.session = evidence.variables.clone();
+    // Without the privilege for it this stays empty, and the audit says what it did not see.
+    evidence.probe.extend(answers(connection, PROBE));
     evidence.connection = Link {
         tls: Some(connection.is_encrypted()),
         // Its protocol does not compress.

@@ -36,6 +36,16 @@ impl Sampler for Device {
     }
 }
 
+/// Bytes written to the subject's disk, by all users of it; `None` without one.
+pub(super) fn written(subject: &Subject) -> Option<f64> {
+    let values = Device.look(subject).ok()?;
+    let mut values = values.into_iter();
+    let written = values.find(|value| value.metric == WRITTEN);
+    written.map(|value| value.value)
+}
+
+const WRITTEN: &str = "disk_written_bytes";
+
 /// Fields of the kernel's `Documentation/block/stat.rst`; discards came with 4.18, flushes with 5.5.
 fn values(text: &str) -> Vec<Value> {
     let fields: Vec<f64> = text
@@ -47,7 +57,7 @@ fn values(text: &str) -> Vec<Value> {
         ("disk_read_bytes", 2, SECTOR),
         ("disk_read_wait_s", 3, 1e-3),
         ("disk_writes_count", 4, 1.0),
-        ("disk_written_bytes", 6, SECTOR),
+        (WRITTEN, 6, SECTOR),
         ("disk_write_wait_s", 7, 1e-3),
         ("disk_busy_s", 9, 1e-3),
         ("disk_queue_s", 10, 1e-3),

@@ -24,6 +24,7 @@ mod states;
 mod threads;
 mod waits;
 mod watch;
+pub mod write_accounting;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,8 @@ pub struct Subject {
     pub pid: Option<u32>,
     /// The directory in `/sys` of the disk that holds the data, for samplers of the device.
     pub disk: Option<PathBuf>,
+    /// The kernel [counts more](write_accounting) than the process writes to the device.
+    pub overcounts_writes: bool,
 }
 
 /// Whose counters a sampler reads.
@@ -162,6 +165,7 @@ mod tests {
         let subject = Subject {
             pid: Some(std::process::id()),
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
+            overcounts_writes: false,
         };
         let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for sampler in SAMPLERS {
@@ -188,7 +192,7 @@ mod tests {
     fn a_process_that_is_gone_gives_a_reason_and_no_value() {
         let subject = Subject {
             pid: Some(u32::MAX),
-            disk: None,
+            ..Subject::default()
         };
         for sampler in SAMPLERS {
             if sampler.whose() == Whose::Process {

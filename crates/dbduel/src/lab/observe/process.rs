@@ -1,7 +1,7 @@
 //! Samplers over the files of a process in `/proc`, and of those that it forked: a server may serve each session by one.
 
 use super::processes::of_each;
-use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
+use super::{Missing, Pace, Sampler, Subject, Value, Whose, device, read};
 
 /// Processor time and page faults from `/proc/PID/stat`, all threads and processes, ended ones included.
 pub struct Cpu;
@@ -71,6 +71,9 @@ pub(super) fn ticks_per_second() -> f64 {
 }
 
 /// Calls and bytes from `/proc/PID/io`, all processes, ended ones included; readable for processes of the same user.
+///
+/// Where the kernel counts more than is written, the bytes written are those of the disk, which one contender uses at a time,
+/// or missing where the subject has no disk.
 pub struct Io;
 
 impl Sampler for Io {
@@ -103,6 +106,10 @@ impl Sampler for Io {
         let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/io")))?;
         let mut values = Vec::new();
         for (name, metric) in KNOWN {
+            if subject.overcounts_writes && name == "write_bytes" {
+                values.extend(device::written(subject).map(|total| Value::counter(metric, total)));
+                continue;
+            }
             let numbers = processes
                 .iter()
                 .filter_map(|text| numbers(text).find(|(found, _)| *found == name));
@@ -199,7 +206,7 @@ mod tests {
             .unwrap();
         let subject = Subject {
             pid: Some(child.id()),
-            disk: None,
+            ..Subject::default()
         };
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut look = || {

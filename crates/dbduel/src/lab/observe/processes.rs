@@ -58,7 +58,7 @@ mod tests {
             .unwrap();
         let subject = Subject {
             pid: Some(child.id()),
-            disk: None,
+            ..Subject::default()
         };
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while forked_by(child.id()).len() < 2 && std::time::Instant::now() < deadline {

@@ -459,6 +459,7 @@ mod tests {
         let subject = Subject {
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
             pid: Some(std::process::id()),
+            overcounts_writes: false,
         };
         for (source, metric) in EACH_SECOND {
             let whose = if *source == "host" {

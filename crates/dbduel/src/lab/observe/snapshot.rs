@@ -162,7 +162,7 @@ mod tests {
     fn own() -> Subject {
         Subject {
             pid: Some(std::process::id()),
-            disk: None,
+            ..Subject::default()
         }
     }
 

@@ -139,8 +139,9 @@ fn of_engines(folder: &str, name: &str, extension: &str) -> Option<FileUse> {
     }
 }
 
-/// Files of a cluster of PostgreSQL: each database has a folder of its number below `base`. The server's own databases have
-/// numbers below 16384 (`FirstNormalObjectId`).
+/// Files of a cluster of PostgreSQL: each database has a folder of its number below `base`, each table files of its number, with
+/// an ending for segments and maps. The server's own tables have numbers below 16384 (`FirstNormalObjectId`); a database that was
+/// made in single-user mode may have one, too.
 fn of_postgresql(path: &Path) -> Option<FileUse> {
     let mut parts = path.iter().map(|part| text(Some(part)));
     let folder = parts.next()?;
@@ -148,11 +149,12 @@ fn of_postgresql(path: &Path) -> Option<FileUse> {
     match folder {
         "base" if below == "pgsql_tmp" => Some(FileUse::Temporary),
         "base" if is_number(below) => {
-            let is_own = below.parse::<u64>().is_ok_and(|number| number < 16_384);
-            Some(if is_own {
-                FileUse::System
-            } else {
+            let file = parts.next()?.split(['.', '_']).next()?;
+            let is_of_user = file.parse::<u64>().is_ok_and(|number| number >= 16_384);
+            Some(if is_of_user {
                 FileUse::Data
+            } else {
+                FileUse::System
             })
         }
         "pg_wal" | "pg_xlog" => Some(FileUse::Redo),
@@ -216,7 +218,7 @@ mod tests {
                 "_dbduel_sbtest1_main_5_2_1d.tokudb",
                 "base/16384/16385",
                 "base/16384/16385_fsm",
-                "base/16384/PG_VERSION",
+                "base/5/16390.1",
             ],
         );
         check(
@@ -287,6 +289,7 @@ mod tests {
                 "#rocksdb/LOG",
                 "lost+found/x",
                 "base/1/1247",
+                "base/16384/PG_VERSION",
                 "global/pg_control",
                 "pg_xact/0000",
                 "PG_VERSION",

@@ -38,7 +38,7 @@ pub use data_files::file_sizes;
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName};
 pub use process::{forked_by, signal_tree};
-pub use products::{COUNTERS, FactQuery, Product, VARIABLES, recognise};
+pub use products::{COUNTERS, FactQuery, PROBE, Product, VARIABLES, recognise};
 pub use progress::{Progress, Silent};
 pub use refusal::RefusedSetting;
 pub use reserved::reserved;

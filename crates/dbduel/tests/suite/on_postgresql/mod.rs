@@ -1,5 +1,6 @@
-//! What the crates below the program do on a real PostgreSQL.
+//! What the program and the crates below it do on a real PostgreSQL.
 
 pub mod cluster;
 mod connection;
+mod contests;
 mod workloads;

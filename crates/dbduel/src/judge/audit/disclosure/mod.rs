@@ -24,6 +24,13 @@ pub struct Item {
     pub place: String,
 }
 
+/// Files of a contender that PostgreSQL has no content for: it has one engine, which tells of itself by counters alone.
+const NOT_OF_POSTGRESQL: &[&str] = &[
+    "engines.tsv",
+    "engine-status.before.txt",
+    "engine-status.txt",
+];
+
 struct List<'a> {
     record: &'a Record,
     items: Vec<Item>,
@@ -60,11 +67,15 @@ impl List<'_> {
         is_filled(&self.record.dir.join(name))
     }
 
-    /// True when every contender has the file.
+    /// True when every contender has the file whose product has such a thing.
     fn all_have(&self, file: &str) -> bool {
-        let contenders = &self.record.plan.contenders;
-        contenders.iter().all(|contender| {
-            is_filled(&store::contender_dir(&self.record.dir, &contender.name).join(file))
+        let contenders = self.record.plan.contenders.iter();
+        let mut contenders = contenders.zip(&self.record.contenders);
+        contenders.all(|(contender, files)| {
+            let build = files.build.as_ref();
+            let is_postgresql = build.is_some_and(|build| build.product == "PostgreSQL");
+            (is_postgresql && NOT_OF_POSTGRESQL.contains(&file))
+                || is_filled(&store::contender_dir(&self.record.dir, &contender.name).join(file))
         })
     }
 
@@ -300,12 +311,12 @@ impl List<'_> {
         let section = "explanation";
         self.add_contender_file(
             section,
-            "SHOW GLOBAL STATUS before the run",
+            "counters of the server before the run (SHOW GLOBAL STATUS, pg_stat_*)",
             "status.before.tsv",
         );
         self.add_contender_file(
             section,
-            "SHOW GLOBAL STATUS after the run",
+            "counters of the server after the run (SHOW GLOBAL STATUS, pg_stat_*)",
             "status.after.tsv",
         );
         self.add_contender_file(

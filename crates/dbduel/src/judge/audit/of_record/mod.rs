@@ -111,6 +111,10 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
         .into_iter()
         .filter(|row| row.get(1).is_some_and(|state| state == "ACTIVE"));
     evidence.plugins = active.filter_map(|row| row.into_iter().next()).collect();
+    let probes = table("probe.tsv")
+        .into_iter()
+        .filter_map(|row| <[String; 2]>::try_from(row).ok());
+    evidence.probe.extend(probes.map(<(String, String)>::from));
     if let Some(pools) = table("buffer-pool-instances.tsv")
         .into_iter()
         .next()

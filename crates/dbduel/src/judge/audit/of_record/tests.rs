@@ -175,7 +175,7 @@ fn the_checklist_says_what_a_record_holds_and_lacks() {
     for missing in [
         "processor model",
         "all effective variables after the run",
-        "SHOW GLOBAL STATUS after the run",
+        "counters of the server after the run (SHOW GLOBAL STATUS, pg_stat_*)",
         "repeats",
     ] {
         assert!(!is_present(missing), "{missing}");

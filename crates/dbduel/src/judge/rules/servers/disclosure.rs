@@ -3,7 +3,7 @@
 use dbduel_record::event::Severity;
 
 use crate::judge::audit::evidence::ServerEvidence;
-use crate::judge::audit::{Case, Stage};
+use crate::judge::audit::{Case, Product, Stage};
 use crate::judge::finding::{Finding, FindingKind, quoted};
 
 /// What to do about evidence that is missing.
@@ -14,6 +14,9 @@ pub fn missing_dumps(case: &Case) -> Vec<Finding> {
         return Vec::new();
     }
     let missing = |contender: &ServerEvidence| {
+        if contender.product == Product::PostgreSql {
+            return missing_of_postgresql(contender);
+        }
         let mut missing = Vec::new();
         if contender.variables.is_empty() {
             missing.push("SHOW GLOBAL VARIABLES (redo log size, flush threads, checksums and all other settings)");
@@ -49,6 +52,22 @@ pub fn missing_dumps(case: &Case) -> Vec<Finding> {
         undisclosed(Severity::Doubt, names, claim, PUBLISH)
     };
     alike.into_iter().map(finding).collect()
+}
+
+fn missing_of_postgresql(contender: &ServerEvidence) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    if contender.variables.is_empty() {
+        missing.push("SHOW ALL (WAL size, checkpoints, autovacuum and all other settings)");
+    } else if contender.is_predicted {
+        missing
+            .push("SHOW ALL (an option file has the requested settings, not the effective ones)");
+    }
+    if contender.status_after.is_empty() {
+        missing.push("pg_stat_database and the other statistics views after the run");
+    } else if contender.status_before.is_empty() {
+        missing.push("pg_stat_database and the other statistics views before the run");
+    }
+    missing
 }
 
 pub fn missing_host(case: &Case) -> Vec<Finding> {
@@ -94,22 +113,29 @@ pub fn protocol_unknown(case: &Case) -> Vec<Finding> {
     if case.stage != Stage::Results {
         return Vec::new();
     }
-    let unknown: Vec<String> = case
+    let unknown: Vec<&ServerEvidence> = case
         .contenders
         .iter()
         .filter(|contender| {
             contender.connection.prepared.is_none() && contender.prepared_share().is_none()
         })
-        .map(|contender| contender.name.clone())
         .collect();
-    if unknown.is_empty() {
+    let Some(first) = unknown.first() else {
         return Vec::new();
-    }
+    };
+    // PostgreSQL does not count how statements came.
+    let (reason, remedy) = match first.product {
+        Product::PostgreSql => ("", "Say which protocol the client used."),
+        _ => (
+            ": no counters of Com_stmt_execute before and after the run",
+            "Publish SHOW GLOBAL STATUS from before and after the run.",
+        ),
+    };
+    let unknown: Vec<String> = unknown.iter().map(|one| one.name.clone()).collect();
     let claim = format!(
-        "Use of prepared statements is unknown for {}: no counters of Com_stmt_execute before and after the run.",
+        "Use of prepared statements is unknown for {}{reason}.",
         quoted(&unknown)
     );
-    let remedy = "Publish SHOW GLOBAL STATUS from before and after the run.";
     vec![undisclosed(Severity::Doubt, unknown, claim, remedy)]
 }
 

@@ -9,7 +9,7 @@ use super::compared::unclassified_of;
 use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::reading::Read;
-use crate::judge::audit::{Case, Stage};
+use crate::judge::audit::{Case, Product, Stage};
 use crate::judge::finding::{Finding, FindingKind, Side};
 
 /// Work per transaction that differs by more than this factor may explain a result (a rule of thumb).
@@ -34,6 +34,19 @@ const WORK: &[(&str, &str)] = &[
     ("bytes_sent", "bytes sent"),
 ];
 
+/// The same of PostgreSQL: columns of `pg_stat_database`, of all databases together.
+const POSTGRESQL_WORK: &[(&str, &str)] = &[
+    ("blks_read", "data reads"),
+    ("blks_hit", "page requests without a read"),
+    ("tup_returned", "rows read"),
+    ("tup_fetched", "index look-ups"),
+    ("tup_inserted", "rows inserted"),
+    ("tup_updated", "rows updated"),
+    ("tup_deleted", "rows deleted"),
+    ("temp_bytes", "bytes of temporary files"),
+    ("deadlocks", "deadlocks"),
+];
+
 /// Kinds of work with how much of each one transaction took.
 type Profile = Vec<(&'static str, f64)>;
 
@@ -56,6 +69,7 @@ pub fn unexplained(case: &Case) -> Vec<Finding> {
         let profiles = profile(baseline).zip(profile(server));
         let mut finding = match profiles {
             None => without_counters(baseline, server),
+            Some(_) if counts_of(baseline) != counts_of(server) => incomparable(baseline, server),
             Some((one, two)) => {
                 let doubt = if is_large.is_none() {
                     Doubt::Unknown
@@ -107,8 +121,35 @@ fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
         "Cause unknown: no counters of the work per transaction of `{}` and `{}`.",
         one.name, two.name
     );
-    let remedy = "Publish SHOW GLOBAL STATUS from before and after the run.";
+    let remedy = match counts_of(one) {
+        Counts::OfMySql => "Publish SHOW GLOBAL STATUS from before and after the run.",
+        Counts::OfPostgreSql => "Publish pg_stat_database from before and after the run.",
+    };
     Finding::new(Severity::Doubt, &[], claim, remedy).of(FindingKind::Undisclosed)
+}
+
+/// Whose counters a server keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    OfMySql,
+    OfPostgreSql,
+}
+
+fn counts_of(server: &ServerEvidence) -> Counts {
+    match server.product {
+        Product::PostgreSql => Counts::OfPostgreSql,
+        _ => Counts::OfMySql,
+    }
+}
+
+/// Counters of two products that do not count the same.
+fn incomparable(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
+    let claim = format!(
+        "Cause not compared: `{}` and `{}` count work per transaction in different units.",
+        one.name, two.name
+    );
+    let remedy = "Compare CPU time, bytes written and syncs per transaction.";
+    Finding::new(Severity::Note, &[], claim, remedy).of(FindingKind::Relevance)
 }
 
 fn explain(
@@ -173,6 +214,13 @@ fn side(server: &ServerEvidence, work: &Profile) -> Side {
 
 /// Work divided by committed transactions; by statements where nothing was committed explicitly.
 fn profile(server: &ServerEvidence) -> Option<Profile> {
+    if counts_of(server) == Counts::OfPostgreSql {
+        let total = |column: &str| server.delta_of_all("pg_stat_database/", column);
+        let transactions = total("xact_commit").filter(|&commits| commits > 0.0)?;
+        let work = POSTGRESQL_WORK.iter();
+        let work = work.filter_map(|(column, name)| Some((*name, total(column)? / transactions)));
+        return Some(work.collect());
+    }
     let commits = server.delta("com_commit").filter(|&commits| commits > 0.0);
     let transactions = commits.or_else(|| server.statements())?;
     let per_transaction = |counter: &str| server.delta(counter).unwrap_or(0.0) / transactions;

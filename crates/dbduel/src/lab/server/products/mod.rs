@@ -169,7 +169,10 @@ pub const COUNTERS: &str = "SHOW GLOBAL STATUS";
 /// The statement that reads every setting, on every product and version.
 pub const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 
-/// Questions that every product answers.
+/// The question whose answers, names and values, an audit needs beside settings.
+pub const PROBE: &str = "probe";
+
+/// Questions that MySQL and MariaDB answer.
 const COMMON_FACTS: &[FactQuery] = &[
     FactQuery {
         name: "variables",

@@ -1,6 +1,20 @@
 //! What to ask a PostgreSQL server about itself.
 
+use super::super::PROBE;
 use super::{FactQuery, Version};
+
+macro_rules! collation {
+    () => {
+        "SELECT 'datcollate', datcollate::text FROM pg_database WHERE datname = current_database()"
+    };
+}
+
+/// Of a user without the privilege for `pg_config` the whole question is refused.
+macro_rules! flags {
+    () => {
+        " UNION ALL SELECT 'cflags', setting FROM pg_config WHERE name = 'CFLAGS'"
+    };
+}
 
 /// Questions for a record.
 pub fn queries(version: Version) -> Vec<FactQuery> {
@@ -26,6 +40,17 @@ pub fn queries(version: Version) -> Vec<FactQuery> {
         FactQuery {
             name: "build",
             sql: "SELECT name, setting FROM pg_config ORDER BY name",
+        },
+        FactQuery {
+            name: PROBE,
+            sql: match version.major {
+                0..11 => concat!(collation!(), flags!()),
+                _ => concat!(
+                    collation!(),
+                    flags!(),
+                    " UNION ALL SELECT 'jit_available', pg_jit_available()::text"
+                ),
+            },
         },
     ]
 }
