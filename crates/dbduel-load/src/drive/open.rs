@@ -40,7 +40,7 @@ impl<O: Write> Desk<O> {
         };
         if !workload.speaks(order.dialect) {
             return refused(format!(
-                "workload `{}` has no statements for PostgreSQL; those of sysbench have",
+                "workload `{}` has no statements for PostgreSQL",
                 workload.name()
             ));
         }
@@ -52,7 +52,12 @@ impl<O: Write> Desk<O> {
                         .to_owned(),
                 );
             }
-            Ok(_) => {}
+            Ok(resolved) => {
+                let checked = parameters::check_dialect(workload, order.dialect, &resolved);
+                if let Err(error) = checked {
+                    return refused(error.to_string());
+                }
+            }
         }
         let Some(connect_ns) = nanoseconds(order.connect_s) else {
             return refused(format!(

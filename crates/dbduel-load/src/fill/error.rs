@@ -3,6 +3,7 @@
 use super::LoadMethodChoice;
 use super::checkpoint;
 use crate::driver::{ConnectError, QueryError};
+use crate::workloads::parameters::ParameterError;
 
 /// The advice after every fill that did not reach its end.
 pub const RESUME: &str = "run the same command again to resume it";
@@ -88,11 +89,14 @@ pub enum FillError {
         method: LoadMethodChoice,
     },
     /// The workload has no statements for such a server.
-    #[error("workload `{workload}` has no statements for PostgreSQL; those of sysbench have")]
+    #[error("workload `{workload}` has no statements for PostgreSQL")]
     Dialect {
         /// The workload.
         workload: &'static str,
     },
+    /// Such a server has nothing for a parameter.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
     /// An answer makes no sense.
     #[error("table `{table}`: the server's answer to a sum has no numbers")]
     Answer {

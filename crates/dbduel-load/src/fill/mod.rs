@@ -30,6 +30,7 @@ use dbduel_record::plan::Parameters;
 
 use crate::address::Address;
 use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
+use crate::workloads::parameters::check_dialect;
 use crate::workloads::{Table, Workload};
 pub use digest::{Digest, digest};
 pub use error::{FillError, RESUME};
@@ -122,6 +123,7 @@ pub fn fill_by(
             workload: workload.name(),
         });
     }
+    check_dialect(workload, place.dialect, parameters)?;
     let pool = WorkerPool::new(place, watch);
     let mut connection = pool.connect()?;
     claim::take(&mut connection, place.database)?;
@@ -189,7 +191,7 @@ pub fn fill_by(
             )
         })?;
     }
-    for sql in &workload.post_load_sql(parameters) {
+    for sql in &workload.post_load_sql(place.dialect, parameters) {
         connection.execute(sql).map_err(FillError::Together)?;
     }
     checkpoint::end(&mut connection).map_err(FillError::Together)?;

@@ -13,6 +13,7 @@ mod rows;
 mod sbtest;
 pub mod script;
 mod specs;
+mod sql;
 mod verification;
 
 use dbduel_record::commits::CommitRange;
@@ -106,6 +107,12 @@ pub trait Workload: Sync {
         dialect == Dialect::MySql
     }
 
+    /// Names of parameters that only MySQL and MariaDB have something for. Servers of another dialect are
+    /// [refused](parameters::check_dialect) values of them that are not the default.
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Its tables, for resolved parameters, with statements for servers that speak this; a dialect that it does not
     /// [speak](Workload::speaks) counts as MySQL's.
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table>;
@@ -126,9 +133,9 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Statements that run one after another when all tables are filled and finished.
-    fn post_load_sql(&self, parameters: &Parameters) -> Vec<String> {
-        let _ = parameters;
+    /// Statements for servers that speak this, which run one after another when all tables are filled and finished.
+    fn post_load_sql(&self, dialect: Dialect, parameters: &Parameters) -> Vec<String> {
+        let _ = (dialect, parameters);
         Vec::new()
     }
 

@@ -8,6 +8,7 @@ use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use super::Workload;
+use crate::driver::Dialect;
 
 /// One parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -192,6 +193,37 @@ pub fn resolve_with(
         ScriptAccess::Confined => workload.resolve_confined(given),
         ScriptAccess::Full => workload.resolve(given),
     }
+}
+
+/// Refuses resolved parameters that servers of this dialect have nothing for.
+///
+/// # Errors
+/// The first parameter of [`Workload::mysql_parameters`] that is not at its default.
+pub fn check_dialect(
+    workload: &dyn Workload,
+    dialect: Dialect,
+    parameters: &Parameters,
+) -> Result<(), ParameterError> {
+    if dialect == Dialect::MySql {
+        return Ok(());
+    }
+    let specs = workload.parameters();
+    let of_mysql = |spec: &&ParameterSpec| workload.mysql_parameters().contains(&spec.name);
+    for spec in specs.iter().filter(of_mysql) {
+        let default = spec.default.value();
+        let value = parameters.get(spec.name).unwrap_or(&default);
+        if *value != default {
+            return Err(ParameterError {
+                parameter: spec.name.to_owned(),
+                why: format!(
+                    "cannot be `{}` on PostgreSQL, which has no such thing; leave it out",
+                    display(value)
+                ),
+                nearest: None,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// As [`resolve`], for those parameters that the workload lists.

@@ -66,6 +66,10 @@ impl Workload for SelectRandom {
         true
     }
 
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &["engine"]
+    }
+
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         vec![sbtest.table(dialect, parameters, 1, sbtest.table_size.unsigned_abs())]

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::time::Instant;
 
-use crate::driver::{Connection, QueryError, ResultSet};
+use super::sql::set_isolation;
+use crate::driver::{Connection, Dialect, QueryError, ResultSet};
 
 /// Violations that a query returns at most.
 const VIOLATIONS_MAX: u64 = 1_000;
@@ -104,8 +105,13 @@ pub(super) fn on_one_state<T>(
     connection: &mut Connection,
     check: impl FnOnce(&mut Connection) -> Result<T, QueryError>,
 ) -> Result<T, VerifyError> {
-    connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-    connection.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
+    let dialect = connection.dialect();
+    connection.execute(&set_isolation(dialect, "REPEATABLE READ"))?;
+    connection.execute(match dialect {
+        Dialect::MySql => "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        // The first query takes the snapshot.
+        Dialect::PostgreSql => "START TRANSACTION",
+    })?;
     let outcome = check(connection);
     let ended = connection.execute("COMMIT");
     let result = outcome?;

@@ -15,7 +15,8 @@ pub enum Protocol {
     Prepared,
     /// Written out as text each time.
     Text,
-    /// As text, and statements whose values are known together in one request ([`Group`](super::Group)).
+    /// Statements whose values are known together in one request ([`Group`](super::Group)): with MySQL as text, with PostgreSQL
+    /// prepared.
     Grouped,
 }
 

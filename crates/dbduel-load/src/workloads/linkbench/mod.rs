@@ -111,7 +111,7 @@ impl Workload for LinkBench {
         &["maxid1"]
     }
 
-    fn post_load_sql(&self, _parameters: &Parameters) -> Vec<String> {
+    fn post_load_sql(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<String> {
         schema::post_load_sql()
     }
 

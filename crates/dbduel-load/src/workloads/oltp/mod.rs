@@ -104,6 +104,10 @@ impl Workload for Oltp {
         true
     }
 
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &["engine"]
+    }
+
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         // Numbers that the clients of oltp-insert make up could already be in a filled table.

@@ -17,6 +17,7 @@ use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, Trace};
 use crate::workloads::rows::{each, unusable};
+use crate::workloads::sql::set_isolation;
 
 /// The stream of transactions of one terminal.
 pub(super) struct Terminal {
@@ -55,9 +56,10 @@ impl Client for Terminal {
             );
             return Err(unusable(&why));
         }
-        // Locking reads protect what is read and then written; repeatable reads the rest.
-        conn.query(b"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            .await?;
+        // Locking reads protect what is read and then written; the isolation the rest.
+        let dialect = conn.dialect();
+        let isolation = set_isolation(dialect, settings.isolation.level(dialect));
+        conn.query(isolation.as_bytes()).await?;
         check_facts(conn, settings).await?;
         Ok(Terminal {
             random: Random::new(0),

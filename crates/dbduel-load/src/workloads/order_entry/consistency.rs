@@ -10,7 +10,8 @@ use std::ops::RangeInclusive;
 use super::recognise::recognise;
 use super::schema::SKIPS;
 use super::settings::Settings;
-use crate::driver::{Connection, QueryError};
+use crate::driver::{Connection, Dialect, QueryError};
+use crate::workloads::sql::join_in_order;
 use crate::workloads::verification::{
     Moment, Verification, VerifyError, check_condition, on_one_state,
 };
@@ -19,7 +20,7 @@ use crate::workloads::verification::{
 /// history, which has no index, is not read too often.
 const WAREHOUSES_PER_QUERY: u64 = 5;
 
-/// A condition. `{first}` and `{last}` stand for a range of warehouses; a query without them runs once. `{delivered}`
+/// A condition. `{join}` joins two tables in the order in which they are written, `{first}` and `{last}` stand for a range of warehouses; a query without them runs once. `{delivered}`
 /// stands for the orders of a district that were delivered when the tables were filled, `{warehouses}`, `{items}` and
 /// `{customers}` (of a district) for numbers of rows.
 struct Query {
@@ -84,11 +85,12 @@ const QUERIES: &[Query] = &[
         name: "condition-2",
         about: "A district's next order number follows its newest order and its newest undelivered order.",
         fresh_only: false,
-        sql: "SELECT d_w_id, d_id, CAST(d_next_o_id AS SIGNED) - 1 AS last_order, \
+        sql: "SELECT w, d, next_order, newest, newest_open FROM (\
+              SELECT d_w_id AS w, d_id AS d, d_next_o_id AS next_order, \
               (SELECT MAX(o_id) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id) AS newest, \
               (SELECT MAX(no_o_id) FROM new_order WHERE no_w_id = d_w_id AND no_d_id = d_id) AS newest_open \
-              FROM district WHERE d_w_id BETWEEN {first} AND {last} \
-              HAVING NOT (last_order <=> newest) OR (newest_open IS NOT NULL AND newest_open <> last_order)",
+              FROM district WHERE d_w_id BETWEEN {first} AND {last}\
+              ) AS sides WHERE newest IS NULL OR newest + 1 <> next_order OR newest_open + 1 <> next_order",
     },
     Query {
         name: "condition-3",
@@ -114,7 +116,8 @@ const QUERIES: &[Query] = &[
         about: "An order has no carrier exactly when it is among the undelivered ones.",
         fresh_only: false,
         sql: "SELECT w, d, o, SUM(l) AS without_carrier, SUM(r) AS undelivered FROM (\
-              SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_carrier_id IS NULL AS l, 0 AS r FROM orders \
+              SELECT o_w_id AS w, o_d_id AS d, o_id AS o, \
+              CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END AS l, 0 AS r FROM orders \
               WHERE o_w_id BETWEEN {first} AND {last} \
               UNION ALL SELECT no_w_id, no_d_id, no_o_id, 0, 1 FROM new_order \
               WHERE no_w_id BETWEEN {first} AND {last}\
@@ -136,7 +139,7 @@ const QUERIES: &[Query] = &[
         about: "A line has a delivery date exactly when its order has a carrier.",
         fresh_only: false,
         sql: "SELECT ol_w_id, ol_d_id, ol_o_id, ol_number, ol_delivery_d, o_carrier_id \
-              FROM orders STRAIGHT_JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+              FROM orders {join} order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
               WHERE o_w_id BETWEEN {first} AND {last} AND (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)",
     },
     Query {
@@ -168,7 +171,7 @@ const QUERIES: &[Query] = &[
               SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance AS l, 0 AS r FROM customer \
               WHERE c_w_id BETWEEN {first} AND {last} \
               UNION ALL SELECT o_w_id, o_d_id, o_c_id, 0, SUM(ol_amount) \
-              FROM orders STRAIGHT_JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+              FROM orders {join} order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
               WHERE o_w_id BETWEEN {first} AND {last} AND ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id \
               UNION ALL SELECT h_c_w_id, h_c_d_id, h_c_id, 0, -SUM(h_amount) FROM history \
               WHERE h_c_w_id BETWEEN {first} AND {last} GROUP BY h_c_w_id, h_c_d_id, h_c_id\
@@ -193,7 +196,7 @@ const QUERIES: &[Query] = &[
               SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance + c_ytd_payment AS l, 0 AS r FROM customer \
               WHERE c_w_id BETWEEN {first} AND {last} \
               UNION ALL SELECT o_w_id, o_d_id, o_c_id, 0, SUM(ol_amount) \
-              FROM orders STRAIGHT_JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+              FROM orders {join} order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
               WHERE o_w_id BETWEEN {first} AND {last} AND ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id\
               ) AS sides GROUP BY w, d, c HAVING SUM(l) <> SUM(r)",
     },
@@ -236,6 +239,7 @@ fn check_all(
     moment: Moment,
 ) -> Result<Verification, QueryError> {
     let mut verification = Verification::default();
+    let dialect = connection.dialect();
     for query in QUERIES
         .iter()
         .filter(|query| moment == Moment::Fresh || !query.fresh_only)
@@ -247,7 +251,7 @@ fn check_all(
         };
         let statements = (1..=warehouses.max(1)).step_by(step as usize).map(|first| {
             let last = (first + step - 1).min(warehouses);
-            statement(query, settings, warehouses, first..=last)
+            statement(dialect, query, settings, warehouses, first..=last)
         });
         verification.conditions.push(check_condition(
             connection,
@@ -269,12 +273,14 @@ fn check_all(
 
 /// The query for a range of warehouses.
 fn statement(
+    dialect: Dialect,
     query: &Query,
     settings: &Settings,
     warehouses: u64,
     range: RangeInclusive<u64>,
 ) -> String {
     let population = &settings.population;
+    let joined = query.sql.replace("{join}", join_in_order(dialect));
     [
         ("{first}", *range.start()),
         ("{last}", *range.end()),
@@ -284,7 +290,7 @@ fn statement(
         ("{delivered}", population.customers - population.open_orders),
     ]
     .iter()
-    .fold(query.sql.to_owned(), |sql, (name, value)| {
+    .fold(joined, |sql, (name, value)| {
         sql.replace(name, &value.to_string())
     })
 }

@@ -78,16 +78,24 @@ impl Workload for OrderEntry {
         Settings::new(parameters).clients_max()
     }
 
-    fn tables(&self, _dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
-        schema::tables(parameters)
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &["engine", "row_format", "character_set"]
+    }
+
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
+        schema::tables(dialect, parameters)
     }
 
     fn size_parameters(&self) -> &'static [&'static str] {
         &["warehouses"]
     }
 
-    fn post_load_sql(&self, parameters: &Parameters) -> Vec<String> {
-        schema::post_load_sql(parameters)
+    fn post_load_sql(&self, dialect: Dialect, parameters: &Parameters) -> Vec<String> {
+        schema::post_load_sql(dialect, parameters)
     }
 
     fn recognise(

@@ -2,11 +2,14 @@
 //!
 //! Other tools use the same table names; their data are recognised and refused, with the reason.
 
+use std::collections::BTreeSet;
+
 use super::schema::{COMPLETE, FACTS, specified};
 use super::settings::{Settings, allowed_constants};
 use super::values::constants_fit;
 use crate::driver::{Connection, QueryError};
-use crate::fill::RESUME;
+use crate::fill::{RESUME, table_names};
+use crate::workloads::sql::indexes;
 use crate::workloads::verification::VerifyError;
 
 /// Why the tables cannot be used.
@@ -138,11 +141,8 @@ pub(super) fn recognise(
     connection: &mut Connection,
     settings: &Settings,
 ) -> Result<Facts, VerifyError> {
-    let tables = names(
-        connection,
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
-    )?;
-    if !tables.iter().any(|table| table == FACTS) {
+    let tables = table_names(connection)?;
+    if !tables.contains(FACTS) {
         return Err(VerifyError::unusable(whose(connection, &tables)?));
     }
     let answer = connection.query(&format!("SELECT name, value FROM {FACTS}"))?;
@@ -158,7 +158,10 @@ pub(super) fn recognise(
 }
 
 /// Finds out who made tables that have no facts.
-fn whose(connection: &mut Connection, tables: &[String]) -> Result<UnusableData, QueryError> {
+fn whose(
+    connection: &mut Connection,
+    tables: &BTreeSet<String>,
+) -> Result<UnusableData, QueryError> {
     for Signature {
         tool,
         table,
@@ -169,14 +172,10 @@ fn whose(connection: &mut Connection, tables: &[String]) -> Result<UnusableData,
         if !tables.iter().any(|name| name.eq_ignore_ascii_case(table)) {
             continue;
         }
-        if let Some(index) = index {
-            let sql = format!(
-                "SELECT DISTINCT index_name FROM information_schema.statistics \
-                 WHERE table_schema = DATABASE() AND table_name = '{table}'"
-            );
-            if !names(connection, &sql)?.iter().any(|name| name == index) {
-                continue;
-            }
+        if let Some(index) = index
+            && !indexes(connection, table)?.iter().any(|name| name == index)
+        {
+            continue;
         }
         return Ok(UnusableData::Foreign { tool, why });
     }
@@ -187,14 +186,6 @@ fn whose(connection: &mut Connection, tables: &[String]) -> Result<UnusableData,
         });
     }
     Ok(UnusableData::Absent)
-}
-
-/// The first column of a query.
-fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, QueryError> {
-    let answer = connection.query(sql)?;
-    Ok((0..answer.rows.len())
-        .filter_map(|row| answer.text(row, 0))
-        .collect())
 }
 
 #[cfg(test)]

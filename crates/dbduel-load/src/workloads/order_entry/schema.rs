@@ -6,8 +6,10 @@ use dbduel_record::plan::Parameters;
 
 use super::population::{Content, Filler};
 use super::settings::{DISTRICTS, Settings};
+use crate::driver::Dialect;
 use crate::workloads::Table;
 use crate::workloads::parameters::Resolved;
+use crate::workloads::sql::{self, Partitions};
 
 /// What a run must know about the data: a name and a number per row.
 pub(super) const FACTS: &str = "order_entry_facts";
@@ -194,18 +196,13 @@ const FOREIGN_KEYS: &[(&str, &str)] = &[
 ];
 
 /// The tables with their rows.
-pub(super) fn tables(parameters: &Parameters) -> Vec<Table> {
+pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let settings = Settings::new(parameters);
     DEFINITIONS
         .iter()
         .map(|definition| Table {
             name: definition.name.to_owned(),
-            create: format!(
-                "CREATE TABLE {} ({}) {}",
-                definition.name,
-                definition.body,
-                options(Resolved(parameters), definition.warehouse)
-            ),
+            create: create(dialect, definition, Resolved(parameters)),
             columns: definition.columns,
             rows: rows(definition.content, &settings),
             content: Box::new(Filler::new(definition.content, settings)),
@@ -227,8 +224,29 @@ pub(super) fn specified() -> impl Iterator<Item = &'static str> {
         .filter(|&name| name != FACTS && name != SKIPS)
 }
 
-/// What stands behind the closing parenthesis of CREATE TABLE.
-fn options(parameters: Resolved<'_>, warehouse: Option<&str>) -> String {
+/// The statement that creates a table.
+fn create(dialect: Dialect, definition: &Definition, parameters: Resolved<'_>) -> String {
+    let partitions = definition.warehouse.map(|column| Partitions {
+        mysql_method: "HASH",
+        column,
+        count: parameters.count("partitions"),
+    });
+    let body = sql::columns(dialect, definition.body);
+    let options = match dialect {
+        Dialect::MySql => mysql_options(parameters),
+        Dialect::PostgreSql => parameters.text("create_table_options").to_owned(),
+    };
+    sql::create_table(
+        dialect,
+        definition.name,
+        &body,
+        &options,
+        partitions.as_ref(),
+    )
+}
+
+/// What stands behind the closing parenthesis of MySQL's CREATE TABLE.
+fn mysql_options(parameters: Resolved<'_>) -> String {
     let mut options = format!(
         "ENGINE = {} DEFAULT CHARACTER SET {}",
         parameters.text("engine"),
@@ -237,12 +255,7 @@ fn options(parameters: Resolved<'_>, warehouse: Option<&str>) -> String {
     if parameters.text("row_format") != "default" {
         options += &format!(" ROW_FORMAT = {}", parameters.text("row_format"));
     }
-    options += &format!(" {}", parameters.text("create_table_options"));
-    let partitions = parameters.count("partitions");
-    if let Some(column) = warehouse.filter(|_| partitions > 1) {
-        options += &format!(" PARTITION BY HASH ({column}) PARTITIONS {partitions}");
-    }
-    options
+    options + " " + parameters.text("create_table_options")
 }
 
 /// Units that a table is filled in: rows, except that the lines of an order are one.
@@ -268,21 +281,25 @@ fn rows(content: Content, settings: &Settings) -> u64 {
 
 /// What is done when all rows and indexes are there: foreign keys, statistics, then the mark that nothing is
 /// missing.
-pub(super) fn post_load_sql(parameters: &Parameters) -> Vec<String> {
+pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<String> {
     let mut statements = Vec::new();
     if Resolved(parameters).switch("foreign_keys") {
         // Generated rows cannot violate the constraints, and the consistency conditions are checked
-        // afterwards; with the check on, servers copy every table to add its keys.
-        statements.push("SET SESSION foreign_key_checks = 0".to_owned());
+        // afterwards; with the check on, MySQL copies every table to add its keys.
+        let check = |on: u8| match dialect {
+            Dialect::MySql => Some(format!("SET SESSION foreign_key_checks = {on}")),
+            Dialect::PostgreSql => None,
+        };
+        statements.extend(check(0));
         statements.extend(
             FOREIGN_KEYS
                 .iter()
                 .map(|(table, key)| format!("ALTER TABLE {table} ADD {key}")),
         );
-        statements.push("SET SESSION foreign_key_checks = 1".to_owned());
+        statements.extend(check(1));
     }
     // Statistics of a table that has just grown from nothing mislead optimisers into full scans.
-    statements.extend(specified().map(|table| format!("ANALYZE TABLE {table}")));
+    statements.extend(sql::analyze(dialect, specified()));
     statements.push(format!(
         "INSERT INTO {FACTS} (name, value) VALUES ('{COMPLETE}', 1)"
     ));

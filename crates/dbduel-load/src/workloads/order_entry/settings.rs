@@ -4,7 +4,7 @@ use dbduel_record::order_entry::{CLASSES, TERMINALS_PER_WAREHOUSE};
 use dbduel_record::plan::Parameters;
 
 use super::values::{LAST_NAME_MASK, NonUniform, constants_fit};
-use crate::driver::Protocol;
+use crate::driver::{Dialect, Protocol};
 use crate::workloads::parameters::{ParameterError, Resolved};
 
 /// Items, and rows of stock per warehouse.
@@ -65,6 +65,29 @@ pub(super) enum MixRule {
     Weighted([u64; 5]),
 }
 
+/// What clients set as the isolation of their transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Isolation {
+    /// Each product's own of those in which the second client that writes a row waits and goes on.
+    Product,
+    ReadCommitted,
+    RepeatableRead,
+}
+
+impl Isolation {
+    /// In the words of SQL.
+    pub(super) fn level(self, dialect: Dialect) -> &'static str {
+        match (self, dialect) {
+            (Isolation::RepeatableRead, _) | (Isolation::Product, Dialect::MySql) => {
+                "REPEATABLE READ"
+            }
+            (Isolation::ReadCommitted, _) | (Isolation::Product, Dialect::PostgreSql) => {
+                "READ COMMITTED"
+            }
+        }
+    }
+}
+
 /// The parameters in their types.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
@@ -76,6 +99,7 @@ pub(super) struct Settings {
     /// Whether terminals wait as people would.
     pub paced: bool,
     pub protocol: Protocol,
+    pub isolation: Isolation,
     pub last_name_load: u64,
     pub last_name_run: u64,
     /// Last names as clients draw them.
@@ -110,6 +134,11 @@ impl Settings {
                 "text" => Protocol::Text,
                 "grouped" => Protocol::Grouped,
                 _ => Protocol::Prepared,
+            },
+            isolation: match resolved.text("isolation") {
+                "read-committed" => Isolation::ReadCommitted,
+                "repeatable-read" => Isolation::RepeatableRead,
+                _ => Isolation::Product,
             },
             last_name_load: resolved.count("nurand_last_load"),
             last_name_run,

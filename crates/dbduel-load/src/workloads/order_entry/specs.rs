@@ -67,7 +67,14 @@ pub(super) const SPECS: &[ParameterSpec] = &[
     choice(
         "protocol",
         &["prepared", "text", "grouped"],
-        "How statements travel: prepared, as text, or as text with all that are known together in one round trip.",
+        "How statements travel: prepared, as text, or with all that are known together in one round trip, as text on MySQL \
+         and MariaDB, prepared on PostgreSQL.",
+    ),
+    choice(
+        "isolation",
+        &["product", "read-committed", "repeatable-read"],
+        "Isolation that clients set for their transactions; `product` is repeatable read on MySQL and MariaDB, and read \
+         committed on PostgreSQL, where repeatable read fails where InnoDB waits.",
     ),
     integer(
         "nurand_last_load",

@@ -15,6 +15,7 @@ use nix::unistd::{Pid, Uid};
 
 use crate::suite::bare_server::free_port;
 use crate::suite::harness::{restart_clock, skip};
+use crate::suite::on_server::workload::WorkloadServer;
 
 /// `nobody`: the server refuses to run as root.
 const UNPRIVILEGED: u32 = 65_534;
@@ -195,6 +196,20 @@ pub fn options(database: &str) -> ConnectOptions {
         dialect: Dialect::PostgreSql,
         database: Some(database.to_owned()),
         ..ConnectOptions::default()
+    }
+}
+
+impl WorkloadServer for Cluster {
+    fn dialect(&self) -> Dialect {
+        Dialect::PostgreSql
+    }
+
+    fn address(&self) -> Address {
+        Cluster::address(self)
+    }
+
+    fn credentials(&self) -> Credentials {
+        Cluster::credentials(self)
     }
 }
 

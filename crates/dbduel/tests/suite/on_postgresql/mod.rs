@@ -3,4 +3,5 @@
 pub mod cluster;
 mod connection;
 mod contests;
+mod order_entry;
 mod workloads;

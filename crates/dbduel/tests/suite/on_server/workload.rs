@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use dbduel_load::address::Address;
 use dbduel_load::drive::drive;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::fill::{FillError, FillWatch, Place, fill};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_load::fill::{Digest, FillError, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{
     Moment, Verification, VerifyError, Workload, find, parameters::resolve,
@@ -19,8 +19,30 @@ use super::server::Server;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
+/// A server that tests of workloads run on, whatever it speaks.
+pub trait WorkloadServer {
+    fn dialect(&self) -> Dialect;
+    fn address(&self) -> Address;
+    fn credentials(&self) -> Credentials;
+}
+
+impl WorkloadServer for Server {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    fn address(&self) -> Address {
+        self.unix()
+    }
+
+    fn credentials(&self) -> Credentials {
+        Server::credentials(self)
+    }
+}
+
 /// A database, empty at first and dropped at the end.
 pub struct Lab {
+    dialect: Dialect,
     address: Address,
     credentials: Credentials,
     pub database: String,
@@ -29,14 +51,20 @@ pub struct Lab {
 }
 
 impl Lab {
-    pub fn new(server: &Server, workload: &str, database: &str, given: &[(&str, Value)]) -> Self {
+    pub fn new(
+        server: &impl WorkloadServer,
+        workload: &str,
+        database: &str,
+        given: &[(&str, Value)],
+    ) -> Self {
         let workload = find(workload).unwrap();
         let given = given
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect();
         let lab = Lab {
-            address: server.unix(),
+            dialect: server.dialect(),
+            address: server.address(),
             credentials: server.credentials(),
             database: database.to_owned(),
             workload,
@@ -50,9 +78,14 @@ impl Lab {
     }
 
     pub fn connect(&self, database: Option<&str>) -> Connection {
+        let general = match self.dialect {
+            Dialect::MySql => None,
+            Dialect::PostgreSql => Some("postgres"),
+        };
         let options = ConnectOptions {
+            dialect: self.dialect,
             statement_deadline: DEADLINE,
-            database: database.map(str::to_owned),
+            database: database.or(general).map(str::to_owned),
             ..ConnectOptions::default()
         };
         Connection::connect(&self.address, &self.credentials, &options).unwrap()
@@ -72,7 +105,7 @@ impl Lab {
 
     pub fn place(&self) -> Place<'_> {
         Place {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: self.dialect,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,
@@ -91,6 +124,11 @@ impl Lab {
             &FillWatch::default(),
         )
         .map(|_| ())
+    }
+
+    pub fn digest(&self) -> Digest {
+        let watch = FillWatch::default();
+        digest(self.workload, &self.parameters, &self.place(), &watch).unwrap()
     }
 
     pub fn verify(&self, moment: Moment) -> Result<Verification, VerifyError> {
@@ -117,7 +155,7 @@ impl Lab {
             std::thread::spawn(move || drive(BufReader::new(order_reader), answer_writer, 1, &[]));
         let mut answers = BufReader::new(answer_reader).lines();
         let open = Order::Open(OpenOrder {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: self.dialect,
             contender: "only".to_owned(),
             address: self.address.clone(),
             user: self.credentials.user.clone(),

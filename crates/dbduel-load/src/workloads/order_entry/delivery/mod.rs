@@ -11,9 +11,10 @@ use super::home::Home;
 use super::schema::SKIPS;
 use super::settings::{DISTRICTS, Settings};
 use super::values::between;
-use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
+use crate::driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Money, maybe, one, unusable};
+use crate::workloads::sql::on_taken_key;
 
 /// What the terminal enters, and how far the delivery has come: an attempt that the server rolled back
 /// goes on where it was, because earlier districts are committed.
@@ -52,6 +53,12 @@ impl Delivery {
         terminal: u64,
     ) -> Result<Self, StatementError> {
         let protocol = settings.protocol;
+        let on_taken_key = on_taken_key(conn.dialect(), "terminal");
+        // PostgreSQL locks nothing where it sums up. The lines are locked already, by their update.
+        let lock = match conn.dialect() {
+            Dialect::MySql => " FOR UPDATE",
+            Dialect::PostgreSql => "",
+        };
         let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
         Ok(Delivery {
             progress: Progress::default(),
@@ -78,9 +85,9 @@ impl Delivery {
                 "UPDATE order_line SET ol_delivery_d = NOW() WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
             )
             .await?,
-            sum_lines: prepare(
-                "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ? FOR UPDATE",
-            )
+            sum_lines: prepare(&format!(
+                "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?{lock}"
+            ))
             .await?,
             update_customer: prepare(
                 "UPDATE customer SET c_balance = c_balance + CAST(? AS DECIMAL(12,2)), \
@@ -89,7 +96,7 @@ impl Delivery {
             .await?,
             note_skips: prepare(&format!(
                 "INSERT INTO {SKIPS} (terminal, deliveries, districts) VALUES (?, 1, ?) \
-                 ON DUPLICATE KEY UPDATE deliveries = deliveries + 1, districts = districts + ?"
+                 {on_taken_key} deliveries = {SKIPS}.deliveries + 1, districts = {SKIPS}.districts + ?"
             ))
             .await?,
         })

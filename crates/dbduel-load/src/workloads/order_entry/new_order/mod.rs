@@ -11,10 +11,24 @@ use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError
 use crate::random::Random;
 use crate::worker::Trace;
 use crate::workloads::rows::{Fields, Money, maybe, one, text, unusable};
+use crate::workloads::sql::nth_column;
 use grouped::LineRead;
 use input::{Input, Line};
 
-/// Longest `s_dist_xx`.
+/// What the stock adds to a line, for each district.
+const DISTRICT_INFOS: [&str; 10] = [
+    "s_dist_01",
+    "s_dist_02",
+    "s_dist_03",
+    "s_dist_04",
+    "s_dist_05",
+    "s_dist_06",
+    "s_dist_07",
+    "s_dist_08",
+    "s_dist_09",
+    "s_dist_10",
+];
+/// The longest of them.
 const DISTRICT_INFO: usize = 24;
 
 /// The terminal's output. No screen shows it, but making it is part of the transaction.
@@ -57,6 +71,7 @@ impl NewOrder {
         settings: &Settings,
     ) -> Result<Self, StatementError> {
         let protocol = settings.protocol;
+        let info = nth_column(conn.dialect(), &DISTRICT_INFOS);
         let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
         Ok(NewOrder {
             input: Input::default(),
@@ -82,10 +97,9 @@ impl NewOrder {
             .await?,
             insert_new_order: prepare("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)").await?,
             item: prepare("SELECT i_price, i_name, i_data FROM item WHERE i_id = ?").await?,
-            lock_stock: prepare(
-                "SELECT s_quantity, ELT(?, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, \
-                 s_dist_08, s_dist_09, s_dist_10), s_data FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE",
-            )
+            lock_stock: prepare(&format!(
+                "SELECT s_quantity, {info}, s_data FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE"
+            ))
             .await?,
             update_stock: prepare(
                 "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \

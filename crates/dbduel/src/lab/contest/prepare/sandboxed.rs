@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::workloads::{self, Workload};
+use dbduel_load::workloads::{self, Workload, parameters};
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
@@ -73,12 +73,14 @@ pub fn create(
     Ok((sandbox, remarks))
 }
 
-/// Refuses a workload that has no statements for what a product speaks.
+/// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it.
 fn check_workload(plan: &Plan, contender: &Contender, product: &dyn Product) -> Result<()> {
     let dialect = product.dialect();
     let workload = workloads::find(&plan.workload.name)?;
     if workload.speaks(dialect) {
-        return Ok(());
+        let parameters = plan.workload_of(contender).parameters;
+        return parameters::check_dialect(workload, dialect, &parameters)
+            .with_context(|| format!("contender `{}`", contender.name));
     }
     let others = workloads::WORKLOADS.iter();
     let others: Vec<&str> = others

@@ -1,0 +1,191 @@
+//! SQL that has no text which is valid for every product: types of columns, tables, words, catalogues.
+//!
+//! A workload writes in one text what all products understand, and asks here for the rest.
+
+use crate::driver::{Connection, Dialect, QueryError};
+
+/// MySQL's types of columns, and PostgreSQL's that hold the same values. PostgreSQL has no unsigned integers: the small ones become
+/// the next larger type. INT UNSIGNED is used for numbers that stay below 2³¹, so its columns have four bytes on both sides.
+const TYPES: &[(&str, &str)] = &[
+    ("TINYINT UNSIGNED", "SMALLINT"),
+    ("SMALLINT UNSIGNED", "INTEGER"),
+    ("INT UNSIGNED", "INTEGER"),
+    ("DATETIME", "TIMESTAMP(0)"),
+];
+
+/// The definitions of columns, written with MySQL's types, with those of this dialect.
+pub(super) fn columns(dialect: Dialect, definitions: &str) -> String {
+    let types = match dialect {
+        Dialect::MySql => &[],
+        Dialect::PostgreSql => TYPES,
+    };
+    types
+        .iter()
+        .fold(definitions.to_owned(), |text, (from, to)| {
+            text.replace(from, to)
+        })
+}
+
+/// How a table is divided.
+pub(super) struct Partitions {
+    /// MySQL's method, HASH or KEY. PostgreSQL has one by hash, from 11 on.
+    pub mysql_method: &'static str,
+    /// The column whose values decide.
+    pub column: &'static str,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// The statement that creates a table; with PostgreSQL several in one text when it has partitions, which are tables there.
+pub(super) fn create_table(
+    dialect: Dialect,
+    name: &str,
+    definitions: &str,
+    options: &str,
+    partitions: Option<&Partitions>,
+) -> String {
+    let table = format!("CREATE TABLE {name} ({definitions})");
+    let Some(partitions) = partitions.filter(|partitions| partitions.count > 1) else {
+        return format!("{table} {options}");
+    };
+    let Partitions {
+        mysql_method,
+        column,
+        count,
+    } = partitions;
+    match dialect {
+        Dialect::MySql => {
+            format!("{table} {options} PARTITION BY {mysql_method} ({column}) PARTITIONS {count}")
+        }
+        Dialect::PostgreSql => {
+            let parts = (0..*count).map(|number| {
+                format!(
+                    "; CREATE TABLE {name}_{number} PARTITION OF {name} \
+                     FOR VALUES WITH (MODULUS {count}, REMAINDER {number}) {options}"
+                )
+            });
+            let parts: String = parts.collect();
+            format!("{table} PARTITION BY HASH ({column}){parts}")
+        }
+    }
+}
+
+/// Statements that give optimisers statistics of tables that have just grown from nothing. With PostgreSQL a fill does
+/// that for every workload.
+pub(super) fn analyze<'a>(dialect: Dialect, tables: impl Iterator<Item = &'a str>) -> Vec<String> {
+    match dialect {
+        Dialect::MySql => tables
+            .map(|table| format!("ANALYZE TABLE {table}"))
+            .collect(),
+        Dialect::PostgreSql => Vec::new(),
+    }
+}
+
+/// The statement that sets the isolation of a session's transactions.
+pub(super) fn set_isolation(dialect: Dialect, level: &str) -> String {
+    match dialect {
+        Dialect::MySql => format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+        Dialect::PostgreSql => {
+            format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+        }
+    }
+}
+
+/// What stands between an INSERT and the assignments for a row whose `key` is taken. In these, PostgreSQL wants the columns of
+/// that row with the name of their table.
+pub(super) fn on_taken_key(dialect: Dialect, key: &str) -> String {
+    match dialect {
+        Dialect::MySql => "ON DUPLICATE KEY UPDATE".to_owned(),
+        Dialect::PostgreSql => format!("ON CONFLICT ({key}) DO UPDATE SET"),
+    }
+}
+
+/// An expression with one parameter: the column with that number, counted from 1.
+pub(super) fn nth_column(dialect: Dialect, columns: &[&str]) -> String {
+    match dialect {
+        Dialect::MySql => format!("ELT(?, {})", columns.join(", ")),
+        Dialect::PostgreSql => {
+            let numbered = (1..).zip(columns);
+            let cases = numbered.map(|(number, column)| format!(" WHEN {number} THEN {column}"));
+            format!("CASE CAST(? AS INTEGER){} END", cases.collect::<String>())
+        }
+    }
+}
+
+/// What joins two tables in the order in which they are written; PostgreSQL chooses the order itself.
+pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "STRAIGHT_JOIN",
+        Dialect::PostgreSql => "JOIN",
+    }
+}
+
+/// Names of the indexes of a table in the connection's default database.
+pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<String>, QueryError> {
+    let sql = match connection.dialect() {
+        Dialect::MySql => format!(
+            "SELECT DISTINCT index_name FROM information_schema.statistics \
+             WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        ),
+        Dialect::PostgreSql => format!(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"
+        ),
+    };
+    let answer = connection.query(&sql)?;
+    let rows = 0..answer.rows.len();
+    Ok(rows.filter_map(|row| answer.text(row, 0)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_counterpart() {
+        let definitions =
+            "a TINYINT UNSIGNED, b SMALLINT UNSIGNED NOT NULL, c INT UNSIGNED, d DATETIME";
+        assert_eq!(columns(Dialect::MySql, definitions), definitions);
+        assert_eq!(
+            columns(Dialect::PostgreSql, definitions),
+            "a SMALLINT, b INTEGER NOT NULL, c INTEGER, d TIMESTAMP(0)"
+        );
+    }
+
+    #[test]
+    fn partitions_are_a_clause_or_tables() {
+        let created = |dialect, count| {
+            let partitions = Partitions {
+                mysql_method: "KEY",
+                column: "id",
+                count,
+            };
+            create_table(dialect, "t", "id INTEGER", "OPTIONS (o)", Some(&partitions))
+        };
+        for dialect in [Dialect::MySql, Dialect::PostgreSql] {
+            assert_eq!(
+                created(dialect, 1),
+                "CREATE TABLE t (id INTEGER) OPTIONS (o)"
+            );
+        }
+        assert_eq!(
+            created(Dialect::MySql, 2),
+            "CREATE TABLE t (id INTEGER) OPTIONS (o) PARTITION BY KEY (id) PARTITIONS 2"
+        );
+        assert_eq!(
+            created(Dialect::PostgreSql, 2),
+            "CREATE TABLE t (id INTEGER) PARTITION BY HASH (id)\
+             ; CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0) OPTIONS (o)\
+             ; CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 1) OPTIONS (o)"
+        );
+    }
+
+    #[test]
+    fn the_column_of_a_number_is_one_expression() {
+        let columns = ["a", "b"];
+        assert_eq!(nth_column(Dialect::MySql, &columns), "ELT(?, a, b)");
+        assert_eq!(
+            nth_column(Dialect::PostgreSql, &columns),
+            "CASE CAST(? AS INTEGER) WHEN 1 THEN a WHEN 2 THEN b END"
+        );
+    }
+}
