@@ -375,16 +375,21 @@ fn processes() -> impl Iterator<Item = (i32, String)> {
     })
 }
 
-/// Processes whose command line names a sandbox below the test home.
+/// Servers whose command line names a sandbox below the test home; of PostgreSQL also the processes that it forked, which name
+/// none but work in one.
 pub fn servers_left() -> Vec<(i32, String)> {
     let sandboxes = home()
         .canonicalize()
         .unwrap_or_else(|_| home())
         .join("sandboxes");
     let needle = sandboxes.to_string_lossy().into_owned();
-    processes()
-        .filter(|(_, line)| line.contains(&needle) && line.contains("--defaults-file"))
-        .collect()
+    let is_server = |(pid, line): &(i32, String)| {
+        let is_named = line.contains("--defaults-file") || line.contains("--config-file");
+        let folder = || std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        (line.contains(&needle) && is_named)
+            || (line.starts_with("postgres: ") && folder().starts_with(&sandboxes))
+    };
+    processes().filter(is_server).collect()
 }
 
 /// What was run is what the plan says: blocks in the plan's order of their level, none left out, and in each the

@@ -1,8 +1,15 @@
 //! Contests of PostgreSQL servers, with each other and with a MariaDB.
 
-use dbduel_record::event::{Event, Severity};
+use std::os::unix::process::ExitStatusExt as _;
+use std::time::Duration;
 
-use super::super::lab::{Lab, follows_the_plan, program, published, servers_left, with_servers};
+use dbduel_record::event::{Event, Severity};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::super::lab::{
+    Lab, count, follows_the_plan, published, servers_left, signal, verify, with_servers,
+};
 
 /// Durable against relaxed commits: a difference of far more than a tenth.
 const RELAXED: &str = r#"
@@ -61,12 +68,7 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
         missing.collect::<Vec<_>>(),
         Vec::<&serde_json::Value>::new()
     );
-    let verified = program()
-        .arg("verify")
-        .arg(lab.record_dir())
-        .output()
-        .unwrap();
-    assert!(verified.status.success(), "{verified:?}");
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
 }
 
 #[test]
@@ -116,4 +118,77 @@ fn postgresql_and_mariadb_contend_on_the_same_rows_when_they_promise_the_same() 
         matches!(&event.what, Event::Noticed { finding } if finding.severity == Severity::Void)
     });
     assert!(!void);
+}
+
+/// Equal contenders with fixed slices, which go on for `budget`.
+fn alike(budget: &str) -> String {
+    RELAXED
+        .replace("settings = { synchronous_commit = \"off\" }\n", "")
+        .replace("90 s", budget)
+        + "[schedule]\nslice = \"500 ms\"\nguard = \"100 ms\"\nwarm_up = \"1 s\"\n"
+}
+
+/// The first processes of the servers that run, which the others descend from.
+fn postmasters() -> Vec<i32> {
+    let is_first = |line: &str| line.contains("--config-file");
+    let left = servers_left().into_iter();
+    left.filter(|(_, line)| is_first(line))
+        .map(|(pid, _)| pid)
+        .collect()
+}
+
+#[test]
+fn a_killed_postmaster_and_a_killed_session_cost_a_slice_each() {
+    let Some(_turn) = with_servers("a killed PostgreSQL", &["postgresql-16"]) else {
+        return;
+    };
+    let lab = Lab::new(&alike("10 min"));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 2);
+    let killed = |pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    killed(postmasters()[0]);
+    let is_recovered = |event: &Event| matches!(event, Event::ServerRecovered { .. });
+    let recovered = |times| {
+        let record = lab.begun();
+        record.is_some_and(|record| count(&record, is_recovered) == times)
+    };
+    lab.wait_until(&mut run, "recovered server", || recovered(1));
+    let slices = lab.record().finished_slices().count();
+    lab.wait_for_slices(&mut run, slices + 4);
+    // One session's process; the server ends all others then, since shared memory may be damaged.
+    let session = servers_left()
+        .into_iter()
+        .find(|(_, line)| line.starts_with("postgres: dbduel"));
+    killed(session.unwrap().0);
+    lab.wait_until(&mut run, "server that recovered again", || recovered(2));
+    signal(&run, Signal::SIGINT);
+    let code = lab.exit_code(&mut run, Duration::from_secs(60));
+    assert_eq!(code, Some(130), "{}", lab.said());
+    let record = lab.record();
+    assert_eq!(
+        count(&record, |event| matches!(event, Event::SliceLost { .. })),
+        2
+    );
+    assert_eq!(servers_left(), []);
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+}
+
+#[test]
+fn after_a_kill_the_next_start_ends_frozen_sessions_too() {
+    let Some(_turn) = with_servers("orphans of PostgreSQL", &["postgresql-16"]) else {
+        return;
+    };
+    let lab = Lab::new(&alike("20 s"));
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 3);
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    assert_eq!(postmasters().len(), 2, "both servers are orphans now");
+    // Sessions of the frozen one stay behind a killed postmaster.
+    kill(Pid::from_raw(postmasters()[0]), Signal::SIGKILL).unwrap();
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(servers_left(), []);
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
 }

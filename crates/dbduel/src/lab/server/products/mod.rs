@@ -122,6 +122,11 @@ pub trait Product: Sync {
     /// Files of a data directory that name one instance and must not be in a copy.
     fn identity_files(&self) -> &'static [&'static str];
 
+    /// Files of a data directory by which a server that was killed keeps the next one from starting.
+    fn lock_files(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What to ask a server about itself, for the record.
     fn fact_queries(&self, version: Version) -> Vec<FactQuery>;
 }
@@ -319,6 +324,10 @@ mod tests {
         check("postgres (PostgreSQL) 9.6.24", Some("postgresql"));
         check(
             "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc",
+            Some("postgresql"),
+        );
+        check(
+            "9.6.24 PostgreSQL 9.6.24 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 4.4.7",
             Some("postgresql"),
         );
     }

@@ -21,12 +21,19 @@ impl Product for MySql {
     }
 
     fn recognises(&self, version_text: &str) -> bool {
-        // Relatives say `mysqld` too; they are other products.
+        // Some relatives say `mysqld` too, and version 9.6 of another product looks like one of MySQL.
         let text = version_text.to_ascii_lowercase();
-        let relative = ["mariadb", "percona", "tidb", "vitess", "drizzle"]
-            .iter()
-            .any(|name| text.contains(name));
-        !relative && (text.contains("mysql") || Version::parse(version_text).is_some())
+        let is_other = [
+            "mariadb",
+            "percona",
+            "tidb",
+            "vitess",
+            "drizzle",
+            "postgresql",
+        ]
+        .iter()
+        .any(|name| text.contains(name));
+        !is_other && (text.contains("mysql") || Version::parse(version_text).is_some())
     }
 
     fn initialise(

@@ -202,7 +202,11 @@ impl Sandbox {
     /// # Errors
     /// Such a file is there and cannot be removed.
     pub fn forget_identity(&self) -> Result<()> {
-        for name in self.product.identity_files() {
+        self.remove_from_data(self.product.identity_files())
+    }
+
+    fn remove_from_data(&self, names: &[&str]) -> Result<()> {
+        for name in names {
             let path = self.data().join(name);
             if path.exists() {
                 self.files

@@ -107,6 +107,9 @@ impl Sandbox {
         write_whole(&*self.files, &self.config(), text.as_bytes(), 0o600)
             .context("could not write the server's configuration")?;
         orphans::kill_leftovers(&self.folder);
+        if orphans::servers_in(&self.folder).is_empty() {
+            self.unlock()?;
+        }
         let log_start = fs::metadata(&log).map_or(0, |metadata| metadata.len());
 
         // Noted before it is done: should we be killed in between, the next start looks for a server without a note of it.
@@ -121,6 +124,19 @@ impl Sandbox {
         server.set_ready(begun.elapsed());
         read_back::check(&mut connection, &self.product.read_back(&places))?;
         Ok(server)
+    }
+
+    /// Removes what a killed server left to keep the next one out. Servers believe in the process named there as long as the
+    /// system knows it, also when it has ended and was not collected.
+    fn unlock(&self) -> anyhow::Result<()> {
+        self.remove_from_data(self.product.lock_files())?;
+        let mut lock = self.socket.as_os_str().to_owned();
+        lock.push(".lock");
+        match fs::remove_file(&lock) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error)
+                .with_context(|| format!("could not remove `{}`", Path::new(&lock).display())),
+            _ => Ok(()),
+        }
     }
 
     /// Notes which server runs, for a later start that finds the sandbox.

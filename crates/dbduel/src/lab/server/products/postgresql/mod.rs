@@ -124,6 +124,10 @@ impl Product for PostgreSql {
         &["postmaster.opts", "postmaster.pid"]
     }
 
+    fn lock_files(&self) -> &'static [&'static str] {
+        &["postmaster.pid"]
+    }
+
     fn fact_queries(&self, version: Version) -> Vec<FactQuery> {
         facts::queries(version)
     }
