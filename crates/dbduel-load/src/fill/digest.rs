@@ -1,5 +1,6 @@
 //! Proof that contenders hold the same data.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use dbduel_record::plan::Parameters;
@@ -125,17 +126,36 @@ struct RowSums {
     backwards: u128,
     /// The values of a row with commas between them, without those that are NULL, as `CONCAT_WS` joins them.
     joined: Vec<u8>,
+    /// Places of the columns of bytes, which arrive in hexadecimal behind two letters.
+    of_bytes: Vec<usize>,
+}
+
+/// Appends the bytes that are written in hexadecimal behind `\\x`.
+fn append_bytes(hexadecimal: &[u8], bytes: &mut Vec<u8>) {
+    let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default() as u8;
+    let (pairs, _) = hexadecimal.get(2..).unwrap_or_default().as_chunks::<2>();
+    bytes.extend(
+        pairs
+            .iter()
+            .map(|&[high, low]| digit(high) << 4 | digit(low)),
+    );
 }
 
 impl Sink for RowSums {
     fn row(&mut self, row: &Row<'_>) {
         self.joined.clear();
-        let values = row.values().filter_map(|value| value.ok()?.as_bytes());
-        for (number, value) in values.enumerate() {
-            if number > 0 {
+        let values = row.values().map(|value| value.ok()?.as_bytes());
+        let mut is_first = true;
+        for (place, value) in values.enumerate() {
+            let Some(value) = value else { continue };
+            if !is_first {
                 self.joined.push(b',');
             }
-            self.joined.extend_from_slice(value);
+            is_first = false;
+            match self.of_bytes.contains(&place) {
+                true => append_bytes(value, &mut self.joined),
+                false => self.joined.extend_from_slice(value),
+            }
         }
         self.rows += 1;
         self.forwards += u128::from(crc32(self.joined.iter()));
@@ -162,19 +182,31 @@ impl Sum {
     /// Reads every row as text; PostgreSQL has CRC-32 since 18 only. A CHAR loses its padding on its way to text, as it does
     /// in MySQL.
     fn compute_here(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
-        let columns: Vec<String> = table
-            .columns
-            .split(", ")
+        let columns: Vec<&str> = table.columns.split(", ").collect();
+        let failed = |source| FillError::Statement {
+            table: table.name.clone(),
+            source,
+        };
+        let sql = format!(
+            "SELECT attname FROM pg_attribute WHERE attrelid = '{}'::regclass AND atttypid = 'bytea'::regtype",
+            table.name
+        );
+        let of_bytes = connection.query(&sql).map_err(failed)?;
+        let of_bytes: BTreeSet<String> = (0..of_bytes.rows.len())
+            .filter_map(|row| of_bytes.text(row, 0))
+            .collect();
+        let as_text: Vec<String> = columns
+            .iter()
             .map(|column| format!("{column}::text"))
             .collect();
-        let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name);
-        let mut sums = RowSums::default();
-        connection
-            .query_into(&sql, &mut sums)
-            .map_err(|source| FillError::Statement {
-                table: table.name.clone(),
-                source,
-            })?;
+        let sql = format!("SELECT {} FROM {}", as_text.join(", "), table.name);
+        let mut sums = RowSums {
+            of_bytes: (0..columns.len())
+                .filter(|&place| of_bytes.contains(columns[place]))
+                .collect(),
+            ..RowSums::default()
+        };
+        connection.query_into(&sql, &mut sums).map_err(failed)?;
         Ok(Sum {
             rows: sums.rows,
             forwards: sums.forwards.to_string(),
@@ -205,5 +237,23 @@ impl Sum {
             forwards: answer.text(0, 1)?,
             backwards: answer.text(0, 2)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_from_hexadecimal() {
+        for (written, expected) in [
+            (&b"\\x00fF61"[..], &b"\0\xffa"[..]),
+            (b"\\x", b""),
+            (b"", b""),
+        ] {
+            let mut bytes = Vec::new();
+            append_bytes(written, &mut bytes);
+            assert_eq!(bytes, expected);
+        }
     }
 }

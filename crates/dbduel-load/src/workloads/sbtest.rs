@@ -6,6 +6,7 @@ use dbduel_record::plan::Parameters;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
 use super::specs::{integer, number, switch, text};
+use super::sql::continue_numbers;
 use super::{RowContent, Table};
 use crate::distributions::{Distribution, Shape};
 use crate::driver::{Dialect, Protocol};
@@ -344,10 +345,7 @@ impl Sbtest {
             ", PRIMARY KEY (id)"
         };
         if self.auto_inc {
-            // The numbers of the rows that are in were not drawn from it.
-            finish.push(format!(
-                "SELECT setval(pg_get_serial_sequence('{name}', 'id'), COALESCE(MAX(id), 0) + 1, false) FROM {name}"
-            ));
+            finish.push(continue_numbers(name, "id"));
         }
         let create = format!(
             "CREATE TABLE {name} (id {id}, k INTEGER DEFAULT '0' NOT NULL, \

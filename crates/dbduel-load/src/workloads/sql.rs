@@ -5,10 +5,17 @@
 use crate::driver::{Connection, Dialect, QueryError};
 
 /// MySQL's types of columns, and PostgreSQL's that hold the same values. PostgreSQL has no unsigned integers: the small ones become
-/// the next larger type. INT UNSIGNED is used for numbers that stay below 2³¹, so its columns have four bytes on both sides.
+/// the next larger type. INT UNSIGNED and BIGINT UNSIGNED are used for numbers that stay in the signed half, so their columns are as wide
+/// on both sides.
 const TYPES: &[(&str, &str)] = &[
-    ("TINYINT UNSIGNED", "SMALLINT"),
+    (
+        "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT",
+        "BIGSERIAL NOT NULL",
+    ),
+    ("BIGINT UNSIGNED", "BIGINT"),
     ("SMALLINT UNSIGNED", "INTEGER"),
+    ("TINYINT UNSIGNED", "SMALLINT"),
+    ("TINYINT", "SMALLINT"),
     ("INT UNSIGNED", "INTEGER"),
     ("DATETIME", "TIMESTAMP(0)"),
 ];
@@ -70,6 +77,13 @@ pub(super) fn create_table(
     }
 }
 
+/// With PostgreSQL, the statement that lets the server number rows behind those that are in, whose numbers it did not draw.
+pub(super) fn continue_numbers(table: &str, column: &str) -> String {
+    format!(
+        "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), COALESCE(MAX({column}), 0) + 1, false) FROM {table}"
+    )
+}
+
 /// Statements that give optimisers statistics of tables that have just grown from nothing. With PostgreSQL a fill does
 /// that for every workload.
 pub(super) fn analyze<'a>(dialect: Dialect, tables: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -112,6 +126,14 @@ pub(super) fn nth_column(dialect: Dialect, columns: &[&str]) -> String {
     }
 }
 
+/// What makes a query use an index of the table before it; PostgreSQL chooses one itself.
+pub(super) fn force_index(dialect: Dialect, name: &str) -> String {
+    match dialect {
+        Dialect::MySql => format!(" FORCE INDEX ({name})"),
+        Dialect::PostgreSql => String::new(),
+    }
+}
+
 /// What joins two tables in the order in which they are written; PostgreSQL chooses the order itself.
 pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
     match dialect {
@@ -142,12 +164,12 @@ mod tests {
 
     #[test]
     fn every_type_has_its_counterpart() {
-        let definitions =
-            "a TINYINT UNSIGNED, b SMALLINT UNSIGNED NOT NULL, c INT UNSIGNED, d DATETIME";
+        let definitions = "a TINYINT UNSIGNED, b SMALLINT UNSIGNED NOT NULL, c INT UNSIGNED, d DATETIME, \
+                           e BIGINT UNSIGNED, f BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, g TINYINT";
         assert_eq!(columns(Dialect::MySql, definitions), definitions);
         assert_eq!(
             columns(Dialect::PostgreSql, definitions),
-            "a SMALLINT, b INTEGER NOT NULL, c INTEGER, d TIMESTAMP(0)"
+            "a SMALLINT, b INTEGER NOT NULL, c INTEGER, d TIMESTAMP(0), e BIGINT, f BIGSERIAL NOT NULL, g SMALLINT"
         );
     }
 

@@ -16,7 +16,7 @@ use super::operations::write_links::WriteLinks;
 use super::recognise::{ask, questions};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
-use crate::driver::{ClientConnection, StatementError};
+use crate::driver::{ClientConnection, Dialect, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext};
@@ -46,8 +46,10 @@ impl Client for Requester {
         settings: &Arc<Settings>,
         context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        // Payloads are bytes and the columns latin1: nothing is to be converted.
-        conn.query(b"SET NAMES latin1").await?;
+        if conn.dialect() == Dialect::MySql {
+            // Payloads are bytes and the columns latin1: nothing is to be converted.
+            conn.query(b"SET NAMES latin1").await?;
+        }
         ask(conn, &questions(&context.config.parameters, settings)).await?;
         let stream = format!("linkbench/motifs/{}", context.client);
         let mut motifs = Random::new(named_seed(MOTIF_SEED, &stream));

@@ -98,8 +98,16 @@ impl Workload for LinkBench {
         Some(import::import(text))
     }
 
-    fn tables(&self, _dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
-        schema::tables(parameters)
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &["engine", "row_format", "key_block_size", "page_compression"]
+    }
+
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
+        schema::tables(dialect, parameters)
     }
 
     fn disk_per_value(&self) -> f64 {
@@ -111,8 +119,8 @@ impl Workload for LinkBench {
         &["maxid1"]
     }
 
-    fn post_load_sql(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<String> {
-        schema::post_load_sql()
+    fn post_load_sql(&self, dialect: Dialect, _parameters: &Parameters) -> Vec<String> {
+        schema::post_load_sql(dialect)
     }
 
     fn verify(

@@ -4,15 +4,19 @@ use dbduel_record::plan::Parameters;
 
 use super::population::{Content, Filler};
 use super::settings::Settings;
+use crate::driver::Dialect;
 use crate::workloads::Table;
 use crate::workloads::parameters::Resolved;
+use crate::workloads::sql::{self, Partitions};
 
 const LINKS: &str = "id1 BIGINT UNSIGNED NOT NULL DEFAULT 0, id2 BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, visibility TINYINT NOT NULL DEFAULT 0, \
     data VARCHAR(255) NOT NULL DEFAULT '', time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     version INT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (link_type, id1, id2)";
 /// The index that answers a list without looking into the table.
-const LISTS: &str = "KEY id1_type (id1, link_type, visibility, time, id2, version, data)";
+const LISTS: &str = "id1_type (id1, link_type, visibility, time, id2, version, data)";
+/// Columns of bytes and what stores them in PostgreSQL, whose texts must be valid in the encoding of the database.
+const BYTES: [(&str, &str); 2] = [("VARCHAR(255)", "BYTEA"), ("MEDIUMTEXT", "BYTEA")];
 const COUNTS: &str = "id BIGINT UNSIGNED NOT NULL DEFAULT 0, link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     count INT UNSIGNED NOT NULL DEFAULT 0, time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     version BIGINT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (id, link_type)";
@@ -20,63 +24,78 @@ const NODES: &str = "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, type INT UNSIGN
     version BIGINT UNSIGNED NOT NULL, time INT UNSIGNED NOT NULL, data MEDIUMTEXT NOT NULL, PRIMARY KEY (id)";
 
 /// The tables with their rows.
-pub(super) fn tables(parameters: &Parameters) -> Vec<Table> {
+pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let resolved = Resolved(parameters);
     let settings = Settings::of(parameters);
     let is_before = resolved.text("index") == "before";
-    let partitions = match resolved.count("partitions") {
-        0 | 1 => String::new(),
-        count => format!(" PARTITION BY KEY (id1) PARTITIONS {count}"),
+    let partitions = Partitions {
+        mysql_method: "KEY",
+        column: "id1",
+        count: resolved.count("partitions"),
     };
-    let options = options(resolved);
+    let options = match dialect {
+        Dialect::MySql => mysql_options(resolved),
+        Dialect::PostgreSql => resolved.text("create_table_options").to_owned(),
+    };
     let (links, lists) = (settings.graph.links(), settings.graph.lists());
     let nodes = if settings.generate_nodes {
         settings.nodes
     } else {
         0
     };
-    let table = |name: &str, body: String, columns: &'static str, rows, content| Table {
+    let table = |name: &str, body: &str, columns: &'static str, rows, content| Table {
         name: name.to_owned(),
-        create: format!("CREATE TABLE {name} ({body}) {options}"),
+        create: sql::create_table(
+            dialect,
+            name,
+            &definitions(dialect, body),
+            &options,
+            Some(&partitions).filter(|_| content == Content::Links),
+        ),
         columns,
         rows,
         content: Box::new(Filler::new(content, settings.clone())),
         finish: Vec::new(),
         digest_columns: columns,
     };
-    let body = match is_before {
-        true => format!("{LINKS}, {LISTS}"),
-        false => LINKS.to_owned(),
+    let with_lists = format!("{LINKS}, KEY {LISTS}");
+    let body = match (is_before, dialect) {
+        (true, Dialect::MySql) => &with_lists,
+        _ => LINKS,
     };
     let columns = "id1, id2, link_type, visibility, data, time, version";
     let mut of_links = table("linktable", body, columns, links, Content::Links);
-    of_links.create += &partitions;
-    if !is_before {
-        of_links
-            .finish
-            .push(format!("ALTER TABLE linktable ADD {LISTS}"));
+    let index = format!("CREATE INDEX {}", LISTS.replacen(' ', " ON linktable ", 1));
+    match (is_before, dialect) {
+        (true, Dialect::MySql) => {}
+        (true, Dialect::PostgreSql) => of_links.create += &format!("; {index}"),
+        (false, _) => of_links.finish.push(index),
     }
-    vec![
-        of_links,
-        table(
-            "counttable",
-            COUNTS.to_owned(),
-            "id, link_type, count, time, version",
-            lists,
-            Content::Counts,
-        ),
-        table(
-            "nodetable",
-            NODES.to_owned(),
-            "id, type, version, time, data",
-            nodes,
-            Content::Nodes,
-        ),
-    ]
+    let columns = "id, link_type, count, time, version";
+    let of_counts = table("counttable", COUNTS, columns, lists, Content::Counts);
+    let columns = "id, type, version, time, data";
+    let mut of_nodes = table("nodetable", NODES, columns, nodes, Content::Nodes);
+    if dialect == Dialect::PostgreSql {
+        of_nodes
+            .finish
+            .push(sql::continue_numbers("nodetable", "id"));
+    }
+    vec![of_links, of_counts, of_nodes]
 }
 
-/// What stands behind the closing parenthesis of CREATE TABLE.
-fn options(resolved: Resolved<'_>) -> String {
+/// Definitions of columns with the types of this dialect.
+fn definitions(dialect: Dialect, body: &str) -> String {
+    let definitions = sql::columns(dialect, body);
+    match dialect {
+        Dialect::MySql => definitions,
+        Dialect::PostgreSql => BYTES
+            .iter()
+            .fold(definitions, |text, (from, to)| text.replace(from, to)),
+    }
+}
+
+/// What stands behind the closing parenthesis of MySQL's CREATE TABLE.
+fn mysql_options(resolved: Resolved<'_>) -> String {
     let engine = resolved.text("engine");
     let mut options = format!("ENGINE = {engine} DEFAULT CHARACTER SET latin1");
     if engine.eq_ignore_ascii_case("rocksdb") {
@@ -107,10 +126,11 @@ fn options(resolved: Resolved<'_>) -> String {
 
 /// What is done when all rows and indexes are there: statistics of a table that has just grown from nothing
 /// mislead optimisers into full scans.
-pub(super) fn post_load_sql() -> Vec<String> {
-    ["linktable", "counttable", "nodetable"]
-        .map(|table| format!("ANALYZE TABLE {table}"))
-        .to_vec()
+pub(super) fn post_load_sql(dialect: Dialect) -> Vec<String> {
+    sql::analyze(
+        dialect,
+        ["linktable", "counttable", "nodetable"].into_iter(),
+    )
 }
 
 #[cfg(test)]
@@ -121,7 +141,7 @@ mod tests {
 
     fn created(given: &[(&str, Value)]) -> Vec<Table> {
         let few = [("maxid1", 11.into())];
-        tables(&resolved(&[given, &few].concat()).unwrap())
+        tables(Dialect::MySql, &resolved(&[given, &few].concat()).unwrap())
     }
 
     #[test]

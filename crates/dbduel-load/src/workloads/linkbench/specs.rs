@@ -306,7 +306,7 @@ const OTHERS: &[ParameterSpec] = &[
         1,
         1_024,
         16,
-        "Partitions of the table of links, by key; 1 means none.",
+        "Partitions of the table of links, by key; 1 means none. PostgreSQL has them from version 11 on.",
     ),
     ENGINE,
     ROW_FORMAT,

@@ -3,5 +3,6 @@
 pub mod cluster;
 mod connection;
 mod contests;
+mod linkbench;
 mod order_entry;
 mod workloads;

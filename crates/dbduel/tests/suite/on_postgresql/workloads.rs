@@ -85,6 +85,7 @@ fn an_interrupted_fill_is_resumed() {
     for (name, given) in [
         ("oltp-read-write", ["tables=2", "table_size=150000"]),
         ("order-entry", ["scale=0.4", "foreign_keys=true"]),
+        ("linkbench", ["maxid1=30001", "nlinks_max=1000"]),
     ] {
         let reached = Reached::create(&cluster, "again");
         check_interrupted_fill(&reached, find(name).unwrap(), &given);

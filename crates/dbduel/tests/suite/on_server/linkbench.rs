@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use dbduel_load::driver::Connection;
+use dbduel_load::driver::{Connection, Dialect};
 use dbduel_load::order::Answer;
 use dbduel_load::workloads::{Moment, VerifyError};
 
 use super::server::{ALL, Server};
-use super::workload::Lab;
+use super::workload::{Lab, WorkloadServer};
 
 /// A few thousand nodes, a hottest one that is not most of the graph, and lists that are long enough to go
 /// on with.
-fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
+pub fn small(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
     let small = [
         ("maxid1", Value::from(3_001)),
         ("nlinks_max", 25_000.into()),
@@ -31,6 +31,25 @@ fn number(connection: &mut Connection, sql: &str) -> u64 {
 
 #[test(on = ALL)]
 fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
+    check_run(server);
+}
+
+#[test(on = ALL)]
+fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
+    check_forms(server);
+}
+
+#[test(on = ALL)]
+fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
+    check_lock_timeouts(server);
+}
+
+#[test(on = ALL)]
+fn a_count_out_of_step_is_noticed(server: &Server) {
+    check_violations(server);
+}
+
+pub fn check_run(server: &impl WorkloadServer) {
     let lab = Lab::new(server, "linkbench", "dbduel_linkbench", &small(&[]));
     lab.fill().unwrap();
     let fresh = lab.verify_all(Moment::Fresh, 2);
@@ -65,12 +84,17 @@ fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
 
     // Payloads arrive byte for byte: what clients wrote has the alphabets of the generators.
     let mut connection = lab.connect(Some(&lab.database));
-    let strange =
-        "SELECT COUNT(*) FROM linktable WHERE HEX(data) NOT REGEXP '^([2-5][0-9A-F]|6[0-4])*$'";
-    assert_eq!(number(&mut connection, strange), 0);
-    let strange = "SELECT COUNT(*) FROM nodetable WHERE HEX(data) NOT REGEXP \
-                   '^(3[2-9A-F]|[4-9A-C][0-9A-F]|D[0-9A-C])*$'";
-    assert_eq!(number(&mut connection, strange), 0);
+    let (bytes, differs) = match server.dialect() {
+        Dialect::MySql => ("HEX(data)", "NOT REGEXP"),
+        Dialect::PostgreSql => ("upper(encode(data, 'hex'))", "!~"),
+    };
+    for (table, alphabet) in [
+        ("linktable", "^([2-5][0-9A-F]|6[0-4])*$"),
+        ("nodetable", "^(3[2-9A-F]|[4-9A-C][0-9A-F]|D[0-9A-C])*$"),
+    ] {
+        let strange = format!("SELECT COUNT(*) FROM {table} WHERE {bytes} {differs} '{alphabet}'");
+        assert_eq!(number(&mut connection, &strange), 0);
+    }
     assert!(
         number(
             &mut connection,
@@ -85,8 +109,7 @@ fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
     );
 }
 
-#[test(on = ALL)]
-fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
+pub fn check_forms(server: &impl WorkloadServer) {
     for (name, given) in [
         (
             "prepared",
@@ -147,8 +170,7 @@ fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
     }
 }
 
-#[test(on = ALL)]
-fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
+pub fn check_lock_timeouts(server: &impl WorkloadServer) {
     // Only writes to a few nodes. Another session holds the counts for a while, so that transactions give up
     // waiting for them after they have written their link: what they did must be undone before they are tried
     // again, or a link would stay that nobody counts.
@@ -175,26 +197,37 @@ fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
     let lab = Lab::new(server, "linkbench", "dbduel_linkbench_conflicts", &given);
     lab.fill().unwrap();
     let mut holder = lab.connect(Some(&lab.database));
-    let patience = number(&mut holder, "SELECT @@global.innodb_lock_wait_timeout");
-    holder
-        .execute("SET GLOBAL innodb_lock_wait_timeout = 1")
-        .unwrap();
+    let (shorten, restore, code) = match server.dialect() {
+        Dialect::MySql => {
+            let before = number(&mut holder, "SELECT @@global.innodb_lock_wait_timeout");
+            let set = |seconds| format!("SET GLOBAL innodb_lock_wait_timeout = {seconds}");
+            (set(1), set(before), 1205)
+        }
+        Dialect::PostgreSql => {
+            let alter = |end| format!("ALTER DATABASE {} {end}", lab.database);
+            let code = u32::from_str_radix("55P03", 36).unwrap();
+            (
+                alter("SET lock_timeout = 1000"),
+                alter("RESET lock_timeout"),
+                code,
+            )
+        }
+    };
+    holder.execute(&shorten).unwrap();
     holder.execute("BEGIN").unwrap();
     holder
         .execute("SELECT * FROM counttable FOR UPDATE")
         .unwrap();
     let release = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(3_500));
+        std::thread::sleep(std::time::Duration::from_millis(5_500));
         holder.execute("COMMIT").unwrap();
-        holder
-            .execute(&format!("SET GLOBAL innodb_lock_wait_timeout = {patience}"))
-            .unwrap();
+        holder.execute(&restore).unwrap();
     });
-    let slice = lab.run(8, 6.0);
+    let slice = lab.run(8, 8.0);
     release.join().unwrap();
     let retries: u64 = slice.classes.iter().map(|class| class.counts.retries).sum();
     assert!(
-        retries > 0 && slice.errors.iter().any(|error| error.code == 1205),
+        retries > 0 && slice.errors.iter().any(|error| error.code == code),
         "{:?}",
         slice.errors
     );
@@ -206,17 +239,23 @@ fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
     lab.verify_all(Moment::AfterLoad, 1);
 }
 
-#[test(on = ALL)]
-fn a_count_out_of_step_is_noticed(server: &Server) {
+pub fn check_violations(server: &impl WorkloadServer) {
     let lab = Lab::new(server, "linkbench", "dbduel_linkbench_broken", &small(&[]));
     lab.fill().unwrap();
+    let one_of = |table: &str, key: &str| {
+        format!(
+            "WHERE ({key}) IN (SELECT * FROM (SELECT {key} FROM {table} ORDER BY {key} LIMIT 1) AS one)"
+        )
+    };
+    let one_link = one_of("linktable", "link_type, id1, id2");
+    let one_count = one_of("counttable", "id, link_type");
     for (change, back) in [
         (
-            "UPDATE counttable SET count = count + 1 ORDER BY id LIMIT 1",
-            "UPDATE counttable SET count = count - 1 ORDER BY id LIMIT 1",
+            &*format!("UPDATE counttable SET count = count + 1 {one_count}"),
+            &*format!("UPDATE counttable SET count = count - 1 {one_count}"),
         ),
         (
-            "UPDATE linktable SET visibility = 0 ORDER BY link_type, id1, id2 LIMIT 1",
+            &format!("UPDATE linktable SET visibility = 0 {one_link}"),
             "UPDATE linktable SET visibility = 1 WHERE visibility = 0",
         ),
         (
@@ -238,7 +277,7 @@ fn a_count_out_of_step_is_noticed(server: &Server) {
         lab.query(back);
         lab.verify_all(Moment::AfterLoad, 1);
     }
-    lab.query("DELETE FROM linktable LIMIT 1");
+    lab.query(&format!("DELETE FROM linktable {one_link}"));
     assert!(!lab.verify(Moment::Fresh).unwrap().conditions[1].holds());
 }
 

@@ -3,7 +3,7 @@
 mod connection;
 pub mod database;
 mod filling;
-mod linkbench;
+pub mod linkbench;
 pub mod order_entry;
 mod script_server;
 mod scripts;

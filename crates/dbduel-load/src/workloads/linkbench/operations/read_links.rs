@@ -2,6 +2,7 @@
 
 use crate::driver::{ClientConnection, Protocol, Row, Sink, Statement, StatementError, Value};
 use crate::workloads::linkbench::settings::LIST_LIMIT;
+use crate::workloads::sql::force_index;
 
 /// The columns of a link as every query returns them; the time is the last.
 const COLUMNS: &str = "id1, id2, link_type, visibility, data, version, time";
@@ -23,13 +24,14 @@ impl ReadLinks {
         conn: &mut ClientConnection,
         protocol: Protocol,
     ) -> Result<Self, StatementError> {
+        let index = force_index(conn.dialect(), "id1_type");
         Ok(ReadLinks {
             count: conn.prepare("SELECT count FROM counttable WHERE id = ? AND link_type = ?", protocol).await?,
             list: conn
                 .prepare(
                     &format!(
-                        "SELECT {COLUMNS} FROM linktable FORCE INDEX (id1_type) WHERE id1 = ? AND link_type = ? \
-                         AND time >= 0 AND time <= ? AND visibility = 1 ORDER BY time DESC LIMIT ?, {LIST_LIMIT}"
+                        "SELECT {COLUMNS} FROM linktable{index} WHERE id1 = ? AND link_type = ? \
+                         AND time >= 0 AND time <= ? AND visibility = 1 ORDER BY time DESC LIMIT {LIST_LIMIT} OFFSET ?"
                     ),
                     protocol,
                 )

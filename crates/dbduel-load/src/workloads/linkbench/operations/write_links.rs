@@ -1,8 +1,9 @@
 //! Adding, writing and hiding a link, with its count in the same transaction.
 
 use super::{Bound, LinkKey, Number, Outer};
-use crate::driver::{ClientConnection, Protocol, Statement, StatementError, Value};
+use crate::driver::{ClientConnection, Dialect, Protocol, Statement, StatementError, Value};
 use crate::workloads::rows::unusable;
+use crate::workloads::sql::on_taken_key;
 
 /// The statements.
 pub(in crate::workloads::linkbench) struct WriteLinks {
@@ -16,25 +17,47 @@ pub(in crate::workloads::linkbench) struct WriteLinks {
     commit: Statement,
 }
 
-const COUNT_UP: &str = "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) \
-    ON DUPLICATE KEY UPDATE count = count + 1, version = version + 1, time = ?";
+/// The statement that inserts the link or makes it visible. It says what the link was before: new (1), visible (0) or hidden (2).
+/// MySQL says that by the count of changed rows, since connections do not ask for the count of rows found instead. PostgreSQL
+/// returns it: a hidden link gets a version of 1 until the update that ends the transaction (`xmax` would say it too, but cannot be
+/// read from tables with partitions).
+fn insert_sql(dialect: Dialect) -> String {
+    let on_taken_key = on_taken_key(dialect, "link_type, id1, id2");
+    let answer = match dialect {
+        Dialect::MySql => "",
+        Dialect::PostgreSql => {
+            ", version = 1 WHERE linktable.visibility <> 1 RETURNING version + 1"
+        }
+    };
+    format!(
+        "INSERT INTO linktable (id1, id2, link_type, visibility, data, time, version) \
+         VALUES (?, ?, ?, 1, ?, ?, 0) {on_taken_key} visibility = 1{answer}"
+    )
+}
 
 impl WriteLinks {
     pub(in crate::workloads::linkbench) async fn prepare(
         conn: &mut ClientConnection,
         protocol: Protocol,
     ) -> Result<Self, StatementError> {
-        // The count of changed rows tells what the link was before: new, visible, or hidden. That holds
-        // because connections do not ask for the count of rows found instead.
-        let insert = "INSERT INTO linktable (id1, id2, link_type, visibility, data, time, version) \
-                      VALUES (?, ?, ?, 1, ?, ?, 0) ON DUPLICATE KEY UPDATE visibility = 1";
+        let insert = insert_sql(conn.dialect());
+        let on_taken_count = on_taken_key(conn.dialect(), "id, link_type");
+        let count_up = format!(
+            "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) {on_taken_count} \
+             count = counttable.count + 1, version = counttable.version + 1, time = ?"
+        );
+        let count_down = format!(
+            "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 0, ?, 0) {on_taken_count} \
+             count = CASE WHEN counttable.count = 0 THEN 0 ELSE counttable.count - 1 END, time = ?, \
+             version = counttable.version + 1"
+        );
         let update = "UPDATE linktable SET visibility = 1, data = ?, time = ?, version = 0 \
                       WHERE id1 = ? AND id2 = ? AND link_type = ?";
         let lock = "SELECT visibility FROM linktable WHERE id1 = ? AND id2 = ? AND link_type = ? FOR UPDATE";
         Ok(WriteLinks {
-            insert: Outer::prepare(conn, protocol, Bound::Begins, insert).await?,
-            count_up: conn.prepare(COUNT_UP, protocol).await?,
-            count_up_last: Outer::prepare(conn, protocol, Bound::Commits, COUNT_UP).await?,
+            insert: Outer::prepare(conn, protocol, Bound::Begins, &insert).await?,
+            count_up: conn.prepare(&count_up, protocol).await?,
+            count_up_last: Outer::prepare(conn, protocol, Bound::Commits, &count_up).await?,
             update_last: Outer::prepare(conn, protocol, Bound::Commits, update).await?,
             lock: Outer::prepare(conn, protocol, Bound::Begins, lock).await?,
             hide: conn
@@ -43,13 +66,7 @@ impl WriteLinks {
                     protocol,
                 )
                 .await?,
-            count_down: conn
-                .prepare(
-                    "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 0, ?, 0) \
-                     ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), time = ?, version = version + 1",
-                    protocol,
-                )
-                .await?,
+            count_down: conn.prepare(&count_down, protocol).await?,
             commit: conn.prepare("COMMIT", protocol).await?,
         })
     }
@@ -75,12 +92,16 @@ impl WriteLinks {
         let (now, payload) = (Value::Unsigned(now_ms), Value::Bytes(payload));
         let count = [id1, link_type, now, now];
         let update = [payload, now, id1, id2, link_type];
-        match self
+        let mut returned = Number::default();
+        let inserted = self
             .insert
-            .execute(conn, &[id1, id2, link_type, payload, now])
-            .await?
-            .affected_rows
-        {
+            .execute_into(conn, &[id1, id2, link_type, payload, now], &mut returned)
+            .await?;
+        let before = match conn.dialect() {
+            Dialect::MySql => inserted.affected_rows,
+            Dialect::PostgreSql => returned.0.unwrap_or_default().unsigned_abs(),
+        };
+        match before {
             // New.
             1 => self.count_up_last.execute(conn, &count).await?,
             // There and visible.
