@@ -1,7 +1,7 @@
 //! Ends statements that a server will never answer.
 //!
 //! A statement may take hours, so its age alone proves nothing. One without an answer for an interval is looked up in the
-//! server's process list, over a connection of its own. When the server does not answer that connection either, or does not
+//! server's process list (`pg_stat_activity` with PostgreSQL), over a connection of its own. When the server does not answer that connection either, or does not
 //! execute the statement any more, the statement's connection is shut down, which ends its wait with an error.
 //!
 //! A statement costs two stores in memory and no clock read; the thread of the watch compares what it sees from look to look.
@@ -19,7 +19,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{Shutdown, shutdown};
 
 use crate::address::Address;
-use crate::driver::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
+use crate::driver::{ConnectOptions, Connection, Credentials, Dialect, QueryError};
 
 /// Longest time for the watch's own login, and again for its statement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,13 +30,18 @@ const LOOKS_PER_INTERVAL: u32 = 4;
 /// Checks in a row in which a server must say that it does not execute a statement. The answer may be on its way in the first.
 const IDLE_CHECKS: u32 = 2;
 
+/// Processes of PostgreSQL and whether they wait for a statement: not known of those that belong to other accounts, or while
+/// the server keeps no states (`track_activities`).
+const POSTGRESQL_PROCESSES: &str = "SELECT pid, state LIKE 'idle%' FROM pg_stat_activity";
+
 /// Watches over the statements of connections. Clones share one thread, which ends with the last of them.
 #[derive(Clone)]
 pub struct StatementWatch(Arc<Shared>);
 
 struct Shared {
+    /// How to log in.
     credentials: Credentials,
-    tls: TlsMode,
+    options: ConnectOptions,
     interval: Duration,
     connections: Mutex<HashMap<u64, Entry>>,
     next: AtomicU64,
@@ -71,14 +76,24 @@ pub(crate) struct WatchedConnection {
 }
 
 impl StatementWatch {
-    /// A watch that checks statements without an answer every `interval`, logged in by these credentials.
+    /// A watch that checks statements without an answer every `interval`. It logs in by these credentials and options, whose
+    /// deadlines are its own.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn start(credentials: Credentials, tls: TlsMode, interval: Duration) -> io::Result<Self> {
+    pub fn start(
+        credentials: Credentials,
+        options: ConnectOptions,
+        interval: Duration,
+    ) -> io::Result<Self> {
+        let options = ConnectOptions {
+            deadline: ANSWER_TIMEOUT,
+            statement_deadline: ANSWER_TIMEOUT,
+            ..options
+        };
         let shared = Arc::new(Shared {
             credentials,
-            tls,
+            options,
             interval,
             connections: Mutex::default(),
             next: AtomicU64::new(0),
@@ -242,19 +257,17 @@ impl Shared {
 
     /// Asks a server for its connections.
     fn processes(&self, address: &Address) -> Processes {
-        let options = ConnectOptions {
-            deadline: ANSWER_TIMEOUT,
-            statement_deadline: ANSWER_TIMEOUT,
-            tls: self.tls.clone(),
-            ..ConnectOptions::default()
-        };
-        let mut connection = match Connection::connect(address, &self.credentials, &options) {
+        let mut connection = match Connection::connect(address, &self.credentials, &self.options) {
             Ok(connection) => connection,
             Err(error) if error.refused().is_some() => return Processes::Unlisted,
             Err(error) => return Processes::None(cause(&error)),
         };
         let own = connection.id();
-        let list = match connection.query("SHOW PROCESSLIST") {
+        let sql = match self.options.dialect {
+            Dialect::MySql => "SHOW PROCESSLIST",
+            Dialect::PostgreSql => POSTGRESQL_PROCESSES,
+        };
+        let list = match connection.query(sql) {
             Ok(list) if list.rows.is_empty() => {
                 return Processes::None("its process list is empty".to_owned());
             }
@@ -265,7 +278,11 @@ impl Shared {
         let listed: HashMap<u32, bool> = (0..list.rows.len())
             .filter_map(|row| {
                 let id = list.text(row, 0)?.parse().ok()?;
-                Some((id, list.text(row, 4)? != "Sleep"))
+                let is_idle = match self.options.dialect {
+                    Dialect::MySql => list.text(row, 4)? == "Sleep",
+                    Dialect::PostgreSql => list.text(row, 1).as_deref() == Some("t"),
+                };
+                Some((id, !is_idle))
             })
             .collect();
         match listed.contains_key(&own) {

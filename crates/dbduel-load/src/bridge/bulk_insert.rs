@@ -33,6 +33,10 @@ impl Workload for BulkInsert {
         Vec::new()
     }
 
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
     /// None: there is one per client, and [`create_table`] makes it.
     fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
         Vec::new()

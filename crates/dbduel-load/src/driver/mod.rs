@@ -14,6 +14,7 @@
 //! | values in the text of a statement | [`BytesLiteral`], [`TextLiteral`] |
 
 mod blocking;
+pub(crate) mod client_errors;
 mod conn;
 mod deadline;
 mod error;
@@ -37,8 +38,8 @@ pub(crate) use deadline::{unless_over, within};
 pub use error::{
     Cause, ConnectError, ErrorClass, LostError, QueryError, ServerError, StatementError,
 };
-pub(crate) use mysql::client_errors;
 pub use mysql::{BytesLiteral, TextLiteral};
+pub(crate) use postgresql::sqlstate_code;
 pub use result::ResultSet;
 pub use tls::{Tls, TlsError, TlsMode};
 
@@ -51,6 +52,17 @@ pub enum Dialect {
     MySql,
     /// PostgreSQL.
     PostgreSql,
+}
+
+impl Dialect {
+    /// What messages call its servers.
+    #[must_use]
+    pub fn product(self) -> &'static str {
+        match self {
+            Dialect::MySql => "MySQL",
+            Dialect::PostgreSql => "PostgreSQL",
+        }
+    }
 }
 
 /// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.

@@ -13,8 +13,8 @@ use super::state::Context;
 use crate::address::Address;
 use crate::driver::client_errors::{connect_error, lost_error};
 use crate::driver::{
-    ClientConnection, LostError, Request, ServerError, Skip, Statement, StatementError, Summary,
-    Value, unless_over, within,
+    ClientConnection, Dialect, LostError, Request, ServerError, Skip, Statement, StatementError,
+    Summary, Value, unless_over, within,
 };
 use crate::executor::{Reactor, Token, sleep_until};
 
@@ -125,7 +125,7 @@ impl Connections {
                 path: std::path::PathBuf::new(),
             };
             let error = std::io::Error::new(ErrorKind::NotFound, "no address of a server is given");
-            let error = connect_error(&nowhere, &error.into());
+            let error = connect_error(servers.dialect, &nowhere, &error.into());
             return Err((nowhere, error));
         };
         let opening = ClientConnection::open(
@@ -154,7 +154,7 @@ impl Connections {
                 Ok(conn)
             }
             Err(lost) => {
-                let error = connect_error(address, &lost);
+                let error = connect_error(servers.dialect, address, &lost);
                 let address = address.clone();
                 self.lost = Some(lost);
                 Err((address, error))
@@ -308,6 +308,13 @@ impl Connections {
         }
     }
 
+    /// The connection of the statement that is executed; 0, which is none, when it has gone.
+    pub(super) fn connection_of(&self, execution: Execution) -> usize {
+        let prepared = self.statements.get(execution.statement());
+        let prepared = prepared.and_then(Option::as_ref);
+        prepared.map_or(0, |prepared| prepared.connection)
+    }
+
     /// Lets the server forget a statement. A connection that breaks over it says so at its next statement.
     pub(super) async fn close(&mut self, lent: &mut Lent<'_>, statement: usize) {
         let Some(prepared) = self.statements.get_mut(statement).and_then(Option::take) else {
@@ -347,7 +354,7 @@ impl Connections {
                 };
             }
             StatementError::Lost(lost) => {
-                let error = lost_error(&lost);
+                let error = lost_error(self.context.settings.servers.dialect, &lost);
                 self.lost = Some(lost);
                 error
             }
@@ -383,6 +390,7 @@ fn request(
     execution: Execution,
 ) -> Result<Request, StatementError> {
     let values = execution.values();
+    let values = values.map(|value| as_sent(conn, statement, value));
     let count = values.len();
     let mut few = [Value::Null; FEW_VALUES];
     if count > FEW_VALUES {
@@ -392,6 +400,19 @@ fn request(
         *place = value;
     }
     conn.request(statement, &few[..count])
+}
+
+/// A value as the statement takes it. Scripts have texts as bytes, whose literal in PostgreSQL is of another type.
+#[inline]
+fn as_sent<'a>(conn: &ClientConnection, statement: &Statement, value: Value<'a>) -> Value<'a> {
+    match value {
+        Value::Bytes(bytes)
+            if conn.dialect() == Dialect::PostgreSql && statement.is_written_out() =>
+        {
+            str::from_utf8(bytes).map_or(value, Value::Text)
+        }
+        _ => value,
+    }
 }
 
 /// Takes a free place, or makes one; returns its number.

@@ -17,6 +17,7 @@ use dbduel_luajit as _;
 mod answer;
 mod cancel;
 mod chunks;
+mod client_library;
 mod compiled;
 mod connections;
 mod coroutine;
@@ -37,6 +38,7 @@ mod watchdog;
 
 pub use cancel::Cancel;
 pub(crate) use cancel::RetryDeadline;
+pub(crate) use client_library::driver_name;
 pub use compiled::is_interruptible as compiles;
 pub use error::{Place, ScriptError};
 pub use host::{CommandKind, Host, ScriptClients};

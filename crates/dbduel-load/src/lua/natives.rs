@@ -10,12 +10,16 @@ use mlua::{IntoLua, LightUserData, Lua, MultiValue, Table, Value};
 use nix::errno::Errno;
 
 use super::answer::OPS;
+use super::client_library::{
+    LibraryCall, driver_name, failed_lines, not_prepared_lines, wrong_number_of_parameters,
+};
 use super::error::ScriptError;
 use super::options::{DeclaredOption, options_text};
 use super::random::{Dice, Which};
 use super::rows::Rows;
 use super::script::Script;
 use super::settings::{Message, Sink};
+use crate::driver::{Dialect, ServerError};
 use crate::run::{Counts, Meter};
 
 /// A statement of rows is sent before it grows beyond this, bytes; as large as sysbench's.
@@ -41,8 +45,10 @@ pub(super) struct Shared {
     pub(super) sink: Sink,
     pub(super) script: Script,
     pub(super) driver_used: Arc<AtomicBool>,
-    /// The server's error that the script saw last, and the function that libmysqlclient's users would have called.
-    pub(super) last_error: RefCell<Option<(crate::driver::ServerError, &'static str)>>,
+    /// What the servers speak, which decides how errors are described.
+    pub(super) dialect: Dialect,
+    /// The server's error that the script saw last, and what sysbench would have called to get it.
+    pub(super) last_error: RefCell<Option<(ServerError, LibraryCall)>>,
     pub(super) declared: RefCell<Vec<DeclaredOption>>,
 }
 
@@ -127,6 +133,11 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
         Ok(())
     };
     host.set("driver_used", lua.create_function(driver_used)?)?;
+    host.set("driver_name", driver_name(shared.dialect))?;
+    host.set(
+        "wrong_number_of_parameters",
+        wrong_number_of_parameters(shared.dialect),
+    )?;
     Ok(host)
 }
 
@@ -236,31 +247,22 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     host.set("alert", lua.create_function(alert)?)?;
     let own = Rc::clone(shared);
     let fatal_sql = move |_: &Lua, query: mlua::LuaString| {
-        if let Some((error, function)) = &*own.last_error.borrow() {
-            let text = match query.to_string_lossy() {
-                query if query == "<prepared statement>" => {
-                    format!(
-                        "{function}() returned error {} ({})",
-                        error.code, error.message
-                    )
-                }
-                query => format!(
-                    "{function}() returned error {} ({}) for query '{query}'",
-                    error.code, error.message
-                ),
-            };
-            own.sink.show(Message::Fatal(&text));
+        if let Some((error, call)) = &*own.last_error.borrow() {
+            let query = query.to_string_lossy();
+            let shown = (query != "<prepared statement>").then_some(query.as_str());
+            for line in failed_lines(own.dialect, *call, error, shown) {
+                own.sink.show(Message::Fatal(&line));
+            }
         }
         Ok(())
     };
     host.set("fatal_sql", lua.create_function(fatal_sql)?)?;
     let own = Rc::clone(shared);
     let fatal_prepare = move |_: &Lua, _query: Value| {
-        if let Some((error, function)) = &*own.last_error.borrow() {
-            let failed = format!("{function}() failed");
-            own.sink.show(Message::Fatal(&failed));
-            let error = format!("MySQL error: {} \"{}\"", error.code, error.message);
-            own.sink.show(Message::Fatal(&error));
+        if let Some((error, _)) = &*own.last_error.borrow() {
+            for line in not_prepared_lines(own.dialect, error) {
+                own.sink.show(Message::Fatal(&line));
+            }
         }
         Ok(())
     };
@@ -383,6 +385,7 @@ fn bulk(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
 impl Shared {
     pub(super) fn new(
         dice: Dice,
+        dialect: Dialect,
         sink: Sink,
         script: Script,
         driver_used: Arc<AtomicBool>,
@@ -397,6 +400,7 @@ impl Shared {
             sink,
             script,
             driver_used,
+            dialect,
             last_error: RefCell::default(),
             declared: RefCell::default(),
         })

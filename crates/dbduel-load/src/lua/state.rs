@@ -178,6 +178,7 @@ impl State {
         unsafe { lua.exec_raw::<()>((), |state| main = state) }?;
         let shared = Shared::new(
             Dice::new(&settings.shapes, Arc::clone(&context.sequence)),
+            settings.servers.dialect,
             settings.sink.clone(),
             settings.script.clone(),
             Arc::clone(&context.driver_used),

@@ -1,5 +1,7 @@
 //! Which errors do not end a run.
 
+use crate::driver::sqlstate_code;
+
 /// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
 /// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
 const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
@@ -9,7 +11,7 @@ const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
 pub enum IgnoredErrors {
     /// Every error.
     All,
-    /// Errors with these numbers; the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
+    /// Errors with these [numbers](crate::driver::ServerError::code); the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
     Codes(Vec<u32>),
 }
 
@@ -29,6 +31,13 @@ impl IgnoredErrors {
             }
         }
         Ok(IgnoredErrors::Codes(codes))
+    }
+
+    /// Those that sysbench's driver for PostgreSQL ignores: a deadlock, a key that is taken, a transaction that cannot be
+    /// serialised. Lost connections are not among them.
+    #[must_use]
+    pub fn of_postgresql() -> Self {
+        IgnoredErrors::Codes(["40P01", "23505", "40001"].map(sqlstate_code).to_vec())
     }
 
     pub(crate) fn contains(&self, code: u32) -> bool {
@@ -73,5 +82,6 @@ mod tests {
         assert!(!ignored.reconnects_after(2006) && !ignored.reconnects_after(1213));
         assert!(!IgnoredErrors::Codes(vec![1213]).reconnects());
         assert!(IgnoredErrors::All.reconnects_after(2055));
+        assert!(!IgnoredErrors::of_postgresql().reconnects());
     }
 }

@@ -10,7 +10,7 @@ use dbduel_record::seed::named_seed;
 use super::engine::{Recording, work};
 use super::pacing::ClientWaits;
 use super::run_events::RunEvents;
-use super::{Begin, Client, ClientContext, Trace};
+use super::{Begin, Client, ClientConfig, ClientContext, Trace};
 use crate::address::Address;
 use crate::driver::{
     ClientConnection, Credentials, Dialect, Effects, LostError, ServerError, StatementError, Tls,
@@ -140,7 +140,9 @@ impl RunClient<'_> {
         match client.finish(&mut conn).await {
             Ok(()) => {}
             Err(StatementError::Lost(lost)) => return Err(lost),
-            Err(StatementError::Server(error)) => self.events.gate().fail(refusal(&error)),
+            Err(StatementError::Server(error)) => {
+                self.events.gate().fail(refusal(self.run.dialect, &error));
+            }
         }
         self.attempted(conn.effects() - before);
         Ok(false)
@@ -187,7 +189,7 @@ impl RunClient<'_> {
         if may_return && now - lost_at < self.run.reconnecting {
             return true;
         }
-        gate.fail(explain(why, &self.client_context.config.address, was_made));
+        gate.fail(explain(why, &self.client_context.config, was_made));
         false
     }
 }
@@ -225,7 +227,7 @@ impl<'a> Recording for RunClient<'a> {
         let is_ignored = self.run.ignored.contains(error.code);
         match is_ignored {
             true => self.events.count(IGNORED),
-            false => self.events.gate().fail(refusal(error)),
+            false => self.events.gate().fail(refusal(self.run.dialect, error)),
         }
         is_ignored
     }
@@ -264,23 +266,29 @@ const IGNORED: Counts = Counts {
     ..Counts::NONE
 };
 
-fn refusal(error: &ServerError) -> String {
-    let ServerError { code, message, .. } = error;
-    let sqlstate = error.sqlstate();
-    format!(
-        "SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among --mysql-ignore-errors"
-    )
+/// In sysbench's words, for which PostgreSQL's errors have no number.
+fn refusal(dialect: Dialect, error: &ServerError) -> String {
+    let (code, ignored) = match dialect {
+        Dialect::MySql => (error.code, "--mysql-ignore-errors"),
+        Dialect::PostgreSql => (
+            0,
+            "40P01, 23505 and 40001, after which an event is begun again",
+        ),
+    };
+    let (sqlstate, message) = (error.sqlstate(), &error.message);
+    format!("SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among {ignored}")
 }
 
 /// What went wrong with a connection, in words that begin as sysbench's do; whether it was made before.
-fn explain(why: &LostError, address: &Address, was_made: bool) -> String {
-    let place = match address {
+fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
+    let product = config.dialect.product();
+    let place = match &config.address {
         Address::Unix { path } => format!("on socket '{}'", path.display()),
         Address::Tcp { host, port } => format!("on host '{host}', port {port}"),
     };
     match why {
         LostError::Prepare(_) | LostError::Data { .. } | LostError::Values(_) => why.to_string(),
-        _ if was_made => format!("lost connection to MySQL server {place}: {why}"),
-        _ => format!("unable to connect to MySQL server {place}, aborting: {why}"),
+        _ if was_made => format!("lost connection to {product} server {place}: {why}"),
+        _ => format!("unable to connect to {product} server {place}, aborting: {why}"),
     }
 }

@@ -66,6 +66,12 @@ impl Statement {
         }
     }
 
+    /// True when its values are written into its text.
+    #[inline]
+    pub(crate) fn is_written_out(&self) -> bool {
+        matches!(self.kind, Kind::Text { .. })
+    }
+
     /// An execution failed, so whether the server knows the types of the values is not known.
     #[cold]
     pub(super) fn failed(&mut self) {

@@ -24,7 +24,7 @@ const NO_TLS: u32 = 2026;
 const MALFORMED: u32 = 2027;
 
 /// The number and text that libmysqlclient would give to a connection that broke.
-pub(crate) fn lost_error(lost: &LostError) -> ServerError {
+pub(in crate::driver) fn lost_error(lost: &LostError) -> ServerError {
     let (code, message) = match lost {
         LostError::Io(error)
             if matches!(
@@ -47,7 +47,7 @@ pub(crate) fn lost_error(lost: &LostError) -> ServerError {
 }
 
 /// The number and text that libmysqlclient would give to a connection that cannot be made.
-pub(crate) fn connect_error(address: &Address, lost: &LostError) -> ServerError {
+pub(in crate::driver) fn connect_error(address: &Address, lost: &LostError) -> ServerError {
     let (code, message) = match lost {
         LostError::Refused(error) => return error.clone(),
         LostError::Io(error) => match address {

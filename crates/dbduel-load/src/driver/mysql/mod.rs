@@ -1,6 +1,6 @@
 //! MySQL and MariaDB: what of a connection is their protocol's own. Login, numbers of errors and literals are in the files beside.
 
-pub(crate) mod client_errors;
+pub(super) mod client_errors;
 mod errors;
 mod literal;
 mod login;

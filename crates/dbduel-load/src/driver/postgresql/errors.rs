@@ -27,11 +27,11 @@ fn class(sqlstate: &str) -> ErrorClass {
 }
 
 /// SQLSTATE as a number, for those who know errors by one: its digits and letters as a number of base 36.
-fn code(sqlstate: &str) -> u32 {
+pub(crate) fn code(sqlstate: &str) -> u32 {
     u32::from_str_radix(sqlstate, 36).unwrap_or_default()
 }
 
-fn with_state(sqlstate: [u8; 5], message: String) -> ServerError {
+pub(super) fn with_state(sqlstate: [u8; 5], message: String) -> ServerError {
     let text = std::str::from_utf8(&sqlstate).unwrap_or("XX000");
     ServerError {
         class: class(text),

@@ -1,5 +1,6 @@
 //! PostgreSQL: what of a connection is its protocol's own. Login, meanings of SQLSTATE and literals are in the files beside.
 
+pub(super) mod client_errors;
 mod errors;
 pub(super) mod literal;
 mod login;
@@ -10,6 +11,7 @@ use dbduel_wire::postgresql::{LoggedIn, PrepareParser, ReplyParser, Statement, S
 
 use super::conn::{Progress, Results};
 use super::{LostError, Sink, StatementError, Summary, Value};
+pub(crate) use errors::code as sqlstate_code;
 use errors::commit_rolled_back;
 pub(super) use login::log_in;
 use placeholders::numbered;

@@ -4,7 +4,7 @@ local host = ...
 
 thread_id = sysbench.tid
 test = sysbench.cmdline.script_path
-db_driver = "mysql"
+db_driver = host.driver_name
 mysql_table_engine = mysql_table_engine or "innodb"
 myisam_max_rows = myisam_max_rows or 1000000
 

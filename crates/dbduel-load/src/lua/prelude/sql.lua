@@ -62,20 +62,23 @@ local function is_param(thing)
    return ffi.istype(new_param, thing) and kept[thing] ~= nil
 end
 
+local driver_titles = { mysql = "MySQL driver", pgsql = "PostgreSQL driver" }
+
 function sql.driver(name)
    if name == nil or name == "" then
       name = sysbench.opt.db_driver
       if name == nil or name == "" then
-         name = "mysql"
+         name = host.driver_name
       end
    end
-   if name ~= "mysql" then
-      local hint = name == "pgsql" and "; dbduel speaks to MySQL and MariaDB only" or ""
+   if name ~= host.driver_name then
+      -- Connections go where the command line says, for one driver.
+      local hint = driver_titles[name] and "; give --db-driver=" .. name or ""
       host.fatal("invalid database driver name: '" .. tostring(name) .. "'" .. hint)
       error("failed to initialize the DB driver", 2)
    end
    host.driver_used()
-   return setmetatable({ sname = name, lname = "MySQL driver" }, driver_mt)
+   return setmetatable({ sname = name, lname = driver_titles[name] }, driver_mt)
 end
 
 function driver:name()
@@ -349,7 +352,7 @@ function statement:bind_param(...)
       return nil
    end
    if count ~= self.placeholders then
-      host.fatal("Wrong number of parameters to mysql_stmt_bind_param")
+      host.fatal(host.wrong_number_of_parameters)
       return 1
    end
    local params = { ... }

@@ -1,9 +1,10 @@
 //! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
 
-use crate::driver::{ServerError, Summary};
+use crate::driver::{Dialect, ServerError, Summary};
 use mlua::{IntoLuaMulti, Value};
 
 use super::super::answer::{Answer, Failed, Words};
+use super::super::client_library::{LibraryCall, errno, unreachable_lines};
 use super::super::connections::{Failure, Lent};
 use super::super::error::ScriptError;
 use super::super::execution::Execution;
@@ -46,7 +47,13 @@ impl Session {
                     generation,
                 })
             }
-            Err(failure) => Ok(self.failed(failure, "mysql_stmt_execute")),
+            Err(Failure::Misuse(why)) => Ok(self.misused(why)),
+            Err(Failure::Error { error, reconnected }) => {
+                let connection = self.connections.connection_of(execution);
+                let failed = self.failed(error, reconnected, LibraryCall::Execute);
+                self.end_transaction(&failed, connection, lent).await;
+                Ok(failed)
+            }
         }
     }
 
@@ -57,10 +64,7 @@ impl Session {
     ) -> Result<Answer, ScriptError> {
         let connection = words.id();
         let Some(sql) = words.raw_text() else {
-            return Ok(self.failed(
-                Failure::Misuse("a query must be a text"),
-                "mysql_real_query",
-            ));
+            return Ok(self.misused("a query must be a text"));
         };
         // Rows are written while others could look, so they are taken out meanwhile.
         let mut rows = std::mem::take(at(&mut self.state.shared.rows.borrow_mut(), connection));
@@ -74,15 +78,17 @@ impl Session {
         let (shape, overflowed) = (rows.shape(), rows.overflowed());
         *at(&mut self.state.shared.rows.borrow_mut(), connection) = rows;
         match outcome {
-            Ok(_) if overflowed => Ok(self.failed(
-                Failure::Misuse("the result is larger than a script may keep"),
-                "mysql_store_result",
-            )),
+            Ok(_) if overflowed => Ok(self.misused("the result is larger than a script may keep")),
             Ok(summary) => {
                 self.count(&summary);
                 Ok(shape.map_or(Answer::Flag(true), Answer::Rows))
             }
-            Err(failure) => Ok(self.failed(failure, "mysql_drv_query")),
+            Err(Failure::Misuse(why)) => Ok(self.misused(why)),
+            Err(Failure::Error { error, reconnected }) => {
+                let failed = self.failed(error, reconnected, LibraryCall::Query);
+                self.end_transaction(&failed, connection, lent).await;
+                Ok(failed)
+            }
         }
     }
 
@@ -93,10 +99,7 @@ impl Session {
     ) -> Result<Answer, ScriptError> {
         let connection = words.id();
         let Some(sql) = words.text() else {
-            return Ok(self.failed(
-                Failure::Misuse("a statement must be a text"),
-                "mysql_stmt_prepare",
-            ));
+            return Ok(self.misused("a statement must be a text"));
         };
         match self.connections.prepare(lent, connection, &sql).await {
             Ok((statement, parameters)) => {
@@ -106,7 +109,10 @@ impl Session {
                     (true, statement, parameters, handle).into_lua_multi(lua)?,
                 ))
             }
-            Err(failure) => Ok(self.failed(failure, "mysql_stmt_prepare")),
+            Err(Failure::Misuse(why)) => Ok(self.misused(why)),
+            Err(Failure::Error { error, reconnected }) => {
+                Ok(self.failed(error, reconnected, LibraryCall::Prepare))
+            }
         }
     }
 
@@ -119,7 +125,7 @@ impl Session {
             }
             Err((address, error)) => {
                 self.unreachable(&address, &error)?;
-                *self.state.shared.last_error.borrow_mut() = Some((error, "mysql_real_connect"));
+                *self.state.shared.last_error.borrow_mut() = Some((error, LibraryCall::Connect));
                 Ok(Answer::Flag(false))
             }
         }
@@ -131,18 +137,9 @@ impl Session {
             let why = error.message.clone();
             return Err(ScriptError::Over { why });
         }
-        let place = match address {
-            Address::Unix { path } => format!("socket '{}'", path.display()),
-            Address::Tcp { host, port } => format!("host '{host}', port {port}"),
-        };
-        let sink = &self.state.shared.sink;
-        sink.show(Message::Fatal(&format!(
-            "unable to connect to MySQL server on {place}, aborting..."
-        )));
-        sink.show(Message::Fatal(&format!(
-            "error {}: {}",
-            error.code, error.message
-        )));
+        for line in unreachable_lines(self.dialect(), address, error) {
+            self.state.shared.sink.show(Message::Fatal(&line));
+        }
         Ok(())
     }
 
@@ -173,6 +170,25 @@ impl Session {
         }
     }
 
+    /// After an error that is ignored PostgreSQL's transaction takes no statement until it is rolled back, and a script may
+    /// have more statements before its event is begun again.
+    async fn end_transaction(&mut self, failed: &Answer, connection: usize, lent: &mut Lent<'_>) {
+        let is_ignored = matches!(
+            failed,
+            Answer::Failed(Failed::Error {
+                is_ignorable: true,
+                ..
+            })
+        );
+        if is_ignored && self.dialect() == Dialect::PostgreSql {
+            self.roll_back(connection, lent).await;
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.context.settings.servers.dialect
+    }
+
     /// A lock wait timeout leaves the transaction open, and what it did before would be committed by the next one.
     pub(super) async fn roll_back(&mut self, connection: usize, lent: &mut Lent<'_>) {
         if self.connections.is_lent(connection) || !self.connections.is_open(connection) {
@@ -200,25 +216,24 @@ impl Session {
     }
 
     #[cold]
-    fn failed(&self, failure: Failure, function: &'static str) -> Answer {
-        let (error, reconnected) = match failure {
-            Failure::Misuse(why) => {
-                *self.state.shared.last_error.borrow_mut() = None;
-                return Answer::Failed(Failed::Misuse(why));
-            }
-            Failure::Error { error, reconnected } => (error, reconnected),
-        };
+    fn misused(&self, why: &'static str) -> Answer {
+        *self.state.shared.last_error.borrow_mut() = None;
+        Answer::Failed(Failed::Misuse(why))
+    }
+
+    #[cold]
+    fn failed(&self, error: ServerError, reconnected: bool, call: LibraryCall) -> Answer {
         let is_ignorable = reconnected || self.context.settings.ignored_errors.contains(error.code);
         self.state
             .shared
             .count(if reconnected { RECONNECTED } else { FAILED });
         let failed = Failed::Error {
-            code: error.code,
+            code: errno(self.dialect(), &error),
             sqlstate: error.sqlstate().to_owned(),
             message: error.message.clone(),
             is_ignorable,
         };
-        *self.state.shared.last_error.borrow_mut() = Some((error, function));
+        *self.state.shared.last_error.borrow_mut() = Some((error, call));
         Answer::Failed(failed)
     }
 }

@@ -84,7 +84,7 @@ impl Workload for Script {
             text(
                 "ignore_errors",
                 "1213,1020,1205",
-                "Errors after which an event is tried again, or `all`.",
+                "MySQL's errors after which an event is tried again, or `all`. With PostgreSQL they are always 40P01, 23505 and 40001.",
             ),
             ParameterSpec {
                 name: "statements",
@@ -136,6 +136,11 @@ impl Workload for Script {
 
     fn resolve_confined(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
         self.resolve_with(given, ScriptAccess::Confined)
+    }
+
+    /// What a script does not have for a server it refuses itself.
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
     }
 
     /// Only the script knows them, and only by making them.

@@ -11,7 +11,7 @@ use crate::distributions::Shape;
 use crate::driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use crate::lua::{
     Cancel, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings,
-    Shapes, Sink,
+    Shapes, Sink, driver_name,
 };
 use crate::run::IgnoredErrors;
 use crate::workloads::parameters::Resolved;
@@ -60,13 +60,14 @@ pub(super) fn settings(
     server: Option<&Server<'_>>,
 ) -> Settings {
     let resolved = Resolved(parameters);
+    let dialect = server.map(|server| server.dialect).unwrap_or_default();
     let number = |name: &str| (name.to_owned(), OptionValue::Number(resolved.number(name)));
     let mut options = std::collections::BTreeMap::from([
         number("threads"),
         ("percentile".to_owned(), OptionValue::Number(95.0)),
         (
             "db_driver".to_owned(),
-            OptionValue::Text("mysql".to_owned()),
+            OptionValue::Text(driver_name(dialect).to_owned()),
         ),
         (
             "rand_type".to_owned(),
@@ -81,12 +82,13 @@ pub(super) fn settings(
         options.insert(name.to_owned(), OptionValue::Number(0.0));
     }
     if let Some(server) = server {
+        let driver = driver_name(dialect);
         options.insert(
-            "mysql_db".to_owned(),
+            format!("{driver}_db"),
             OptionValue::Text(server.database.to_owned()),
         );
         options.insert(
-            "mysql_user".to_owned(),
+            format!("{driver}_user"),
             OptionValue::Text(server.credentials.user.clone()),
         );
     }
@@ -96,7 +98,7 @@ pub(super) fn settings(
         command: Some(command.to_owned()),
         options,
         servers: Servers {
-            dialect: server.map(|server| server.dialect).unwrap_or_default(),
+            dialect,
             addresses: server.iter().map(|server| server.address.clone()).collect(),
             credentials: server
                 .map(|server| server.credentials.clone())
@@ -111,7 +113,10 @@ pub(super) fn settings(
         shapes: shapes(resolved),
         seed: 0,
         // Parameters whose list cannot be read are refused when they are resolved.
-        ignored_errors: ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
+        ignored_errors: match dialect {
+            Dialect::MySql => ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
+            Dialect::PostgreSql => IgnoredErrors::of_postgresql(),
+        },
         protocol: match resolved.text("statements") {
             "text" => Protocol::Text,
             _ => Protocol::Prepared,

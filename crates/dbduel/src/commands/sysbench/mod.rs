@@ -163,6 +163,8 @@ fn help() -> String {
         let options: Vec<_> = section.options.iter().map(table::Spec::declared).collect();
         text += &format!("{}\n{}", section.title, options_text(&options));
     }
+    text +=
+        "Compiled-in database drivers:\n  mysql - MySQL driver\n  pgsql - PostgreSQL driver\n\n";
     text += "Compiled-in tests:\n  fileio - File I/O test\n  cpu - CPU performance test\n  \
         memory - Memory functions speed test\n  threads - Threads subsystem performance test\n  \
         mutex - Mutex performance test\n";

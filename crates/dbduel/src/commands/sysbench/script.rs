@@ -158,7 +158,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
             .given
             .choice("luajit-cmd", &[("", true), ("on", true), ("off", false)])?,
         servers: lua::Servers {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: servers.dialect,
             addresses: servers.addresses,
             credentials: servers.credentials,
             database: servers.database,

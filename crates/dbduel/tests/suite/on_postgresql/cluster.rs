@@ -172,6 +172,11 @@ impl Cluster {
         }
     }
 
+    /// The folder of its socket, and its port.
+    pub fn folder_and_port(&self) -> (&Path, u16) {
+        (self.folder.path(), self.port)
+    }
+
     pub fn credentials(&self) -> Credentials {
         Credentials::new("tester", "secret")
     }

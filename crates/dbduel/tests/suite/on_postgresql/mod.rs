@@ -5,4 +5,6 @@ mod connection;
 mod contests;
 mod linkbench;
 mod order_entry;
+mod sysbench;
+mod sysbench_scripts;
 mod workloads;

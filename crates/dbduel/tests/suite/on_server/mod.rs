@@ -5,7 +5,7 @@ pub mod database;
 mod filling;
 pub mod linkbench;
 pub mod order_entry;
-mod script_server;
+pub mod script_server;
 mod scripts;
 pub mod server;
 mod stock_scripts;

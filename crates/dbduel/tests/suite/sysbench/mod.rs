@@ -9,18 +9,18 @@ use super::lab::{program, signal};
 
 mod hostile;
 mod interface;
-mod native;
+pub mod native;
 mod scripts;
 mod upstream;
 
-fn ours(folder: &Path, words: &[&str]) -> Output {
+pub fn ours(folder: &Path, words: &[&str]) -> Output {
     let mut command = program();
     command.arg("sysbench").args(words).current_dir(folder);
     command.env_remove("MYSQL_PWD").output().unwrap()
 }
 
 /// Sysbench 1.0.20; the test counts as ignored when that is not installed.
-fn theirs(folder: &Path, words: &[&str]) -> Option<Output> {
+pub fn theirs(folder: &Path, words: &[&str]) -> Option<Output> {
     let version = Command::new("sysbench").arg("--version").output();
     let is_there = version.is_ok_and(|output| output.stdout.starts_with(b"sysbench 1.0.20"));
     if !is_there {
@@ -35,7 +35,7 @@ fn theirs(folder: &Path, words: &[&str]) -> Option<Output> {
     Some(command.output().unwrap())
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -70,7 +70,7 @@ fn shape(output: &Output) -> Vec<String> {
 }
 
 #[track_caller]
-fn same_shape(folder: &Path, words: &[&str]) -> Output {
+pub fn same_shape(folder: &Path, words: &[&str]) -> Output {
     let mine = ours(folder, words);
     if let Some(other) = theirs(folder, words) {
         assert_eq!(shape(&mine), shape(&other), "{}", words.join(" "));
@@ -86,7 +86,7 @@ fn same_shape(folder: &Path, words: &[&str]) -> Output {
 
 /// The number behind a label of the final block.
 #[track_caller]
-fn figure(output: &Output, label: &str) -> f64 {
+pub fn figure(output: &Output, label: &str) -> f64 {
     let text = text(output);
     let line = text
         .lines()

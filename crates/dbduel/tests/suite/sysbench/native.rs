@@ -5,7 +5,7 @@ use super::super::lab::with_servers;
 use super::*;
 
 /// Name of a test, and how many reads, writes and other statements its 100 events are.
-const NATIVES: [(&str, u64, u64, u64); 9] = [
+pub const NATIVES: [(&str, u64, u64, u64); 9] = [
     ("oltp_point_select", 100, 0, 0),
     ("oltp_read_only", 1400, 0, 200),
     ("oltp_read_write", 1400, 400, 200),

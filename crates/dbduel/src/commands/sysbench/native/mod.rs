@@ -160,8 +160,7 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
     let servers = Servers::with_driver(&job.given, job.general.voice)?;
     match command {
         "prepare" => tables::prepare(native, job, &given, &servers),
-        "prewarm" => tables::warm_up(job, &given, &servers, "Prewarming"),
-        "warmup" => tables::warm_up(job, &given, &servers, "Preloading"),
+        "prewarm" | "warmup" => tables::warm_up(job, &given, &servers, command),
         "cleanup" => tables::cleanup(native, job, &given, &servers),
         "run" => {
             let workload =
@@ -310,6 +309,7 @@ fn drive(
     reconnect_every: u64,
 ) -> Result<u8, Stop> {
     let Servers {
+        dialect,
         addresses,
         credentials,
         database,
@@ -320,7 +320,7 @@ fn drive(
         is_dry,
     } = servers;
     let mut run = WorkloadRun {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect,
         workload,
         parameters,
         addresses,

@@ -88,9 +88,10 @@ pub fn prepare(
     };
     let parameters = parameters_of(workload, job, given, servers.is_prepared)?;
     let voice = job.general.voice;
+    let has_index = given.switch("create-secondary");
     let tables = Mutex::new(
         workload
-            .tables(Dialect::MySql, &parameters)
+            .tables(servers.dialect, &parameters)
             .into_iter()
             .map(Some)
             .collect::<Vec<_>>(),
@@ -107,6 +108,8 @@ pub fn prepare(
             voice.notice(&match stage {
                 Stage::Creating => format!("Creating table '{name}'..."),
                 Stage::Filling => format!("Inserting {rows} records into '{name}'"),
+                // PostgreSQL's numbers of rows are set in this stage too.
+                Stage::Finishing if !has_index => return,
                 Stage::Finishing => format!("Creating a secondary index on '{name}'..."),
             });
         };
@@ -116,13 +119,22 @@ pub fn prepare(
     Ok(0)
 }
 
-/// Reads all rows and the secondary index of each table.
+/// Reads all rows and the secondary index of each table, as `prewarm` and `warmup` do.
 pub fn warm_up(
     job: &Job,
     given: &ParsedOptions,
     servers: &Servers,
-    verb: &str,
+    command: &str,
 ) -> Result<u8, Stop> {
+    if servers.dialect != Dialect::MySql {
+        return Err(Stop::Fatal(format!(
+            "{command} is currently MySQL only; read the tables with a run before the one that counts"
+        )));
+    }
+    let verb = match command {
+        "prewarm" => "Prewarming",
+        _ => "Preloading",
+    };
     let (tables, rows) = (given.count("tables")?, given.count("table-size")?);
     let key = match given.switch("secondary") {
         true => "",

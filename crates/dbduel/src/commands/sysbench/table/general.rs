@@ -159,7 +159,12 @@ pub const GENERAL: &[Section] = &[
     Section {
         title: "Options of databases:",
         options: &[
-            spec("db-driver", Text, "mysql", "the only one is mysql"),
+            spec(
+                "db-driver",
+                Text,
+                "mysql",
+                "what the servers speak {mysql, pgsql}",
+            ),
             spec(
                 "db-ps-mode",
                 Text,
@@ -181,13 +186,28 @@ pub const GENERAL: &[Section] = &[
         ],
     },
     Section {
-        title: "Options of PostgreSQL, which dbduel does not speak to; scripts see them in sysbench.opt:",
+        title: "Options of PostgreSQL:",
         options: &[
-            spec("pgsql-host", Text, "localhost", "host of the server"),
+            spec(
+                "pgsql-host",
+                Text,
+                "localhost",
+                "host of the server, or the folder of its socket",
+            ),
             spec("pgsql-port", Int, "5432", "port of the server"),
             spec("pgsql-user", Text, "sbtest", "account"),
-            spec("pgsql-password", Text, "", "its password"),
-            spec("pgsql-db", Text, "sbtest", "database"),
+            spec(
+                "pgsql-password",
+                Text,
+                "",
+                "its password; the variable PGPASSWORD keeps it out of lists of processes",
+            ),
+            spec(
+                "pgsql-db",
+                Text,
+                "sbtest",
+                "database, or words such as `dbname=sbtest sslmode=disable`",
+            ),
         ],
     },
     Section {

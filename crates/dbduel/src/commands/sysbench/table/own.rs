@@ -191,7 +191,7 @@ pub const OLTP: &[Spec] = &[
         "pgsql-variant",
         Text,
         "",
-        "accepted for the sake of scripts; only MySQL and MariaDB are spoken",
+        "accepted for the sake of scripts; has no effect",
     ),
     spec(
         "point-selects",

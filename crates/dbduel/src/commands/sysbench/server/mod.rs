@@ -1,0 +1,201 @@
+//! The servers of a test: where they are and how they are spoken to, by the options of the driver.
+
+mod mysql;
+mod postgresql;
+
+use std::time::Duration;
+
+use dbduel_load::address::Address;
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_load::run::IgnoredErrors;
+use dbduel_load::statement_watch::StatementWatch;
+
+use super::Stop;
+use super::general::SECONDS_MAX;
+use super::logger::Logger;
+use super::parsed_options::ParsedOptions;
+
+/// What the options of a driver say.
+struct Login {
+    dialect: Dialect,
+    addresses: Vec<Address>,
+    credentials: Credentials,
+    database: String,
+    tls: TlsMode,
+    ignored: IgnoredErrors,
+    is_dry: bool,
+}
+
+/// Where servers are and how they are spoken to. No debug output, because it holds a password.
+pub struct Servers {
+    /// What they speak.
+    pub dialect: Dialect,
+    /// Each new connection goes to the next one.
+    pub addresses: Vec<Address>,
+    /// Account.
+    pub credentials: Credentials,
+    pub database: String,
+    /// How much TLS.
+    pub tls: TlsMode,
+    /// Errors after which an event is begun again.
+    pub ignored: IgnoredErrors,
+    /// Ends statements that a server will never answer; none when that is not wanted.
+    pub statement_watch: Option<StatementWatch>,
+    /// Whether statements are prepared.
+    pub is_prepared: bool,
+    /// Nothing is to reach a server.
+    pub is_dry: bool,
+}
+
+impl Servers {
+    /// Reads the options of the driver, and warns of those that have no effect. A driver that there is not counts as MySQL's:
+    /// a script that uses it is refused there.
+    ///
+    /// # Errors
+    /// A value that there is not.
+    pub fn read(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
+        let is_prepared = given.choice("db-ps-mode", &[("auto", true), ("disable", false)])?;
+        let Login {
+            dialect,
+            addresses,
+            credentials,
+            database,
+            tls,
+            ignored,
+            is_dry,
+        } = match given.text("db-driver") {
+            "pgsql" => postgresql::login(given, voice)?,
+            _ => mysql::login(given, voice)?,
+        };
+        let options = ConnectOptions {
+            dialect,
+            database: Some(database.clone()),
+            tls: tls.clone(),
+            ..ConnectOptions::default()
+        };
+        Ok(Servers {
+            statement_watch: statement_watch(given, &credentials, options)?,
+            dialect,
+            addresses,
+            credentials,
+            database,
+            tls,
+            ignored,
+            is_prepared,
+            is_dry,
+        })
+    }
+
+    /// As [`Servers::read`], for tests that have the driver of the options.
+    ///
+    /// # Errors
+    /// A driver or value that there is not.
+    pub fn with_driver(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
+        let driver = given.text("db-driver");
+        if !["mysql", "pgsql"].contains(&driver) {
+            return Err(Stop::Fatal(format!(
+                "invalid database driver name: '{driver}'; there are mysql and pgsql"
+            )));
+        }
+        Self::read(given, voice)
+    }
+
+    /// A connection for commands that measure nothing, to the next server by `number`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn connect(&self, number: usize, options: &ConnectOptions) -> Result<Connection, Stop> {
+        let options = ConnectOptions {
+            dialect: self.dialect,
+            database: Some(self.database.clone()),
+            tls: self.tls.clone(),
+            ..options.clone()
+        };
+        let address = &self.addresses[number % self.addresses.len()];
+        let connection = Connection::connect(address, &self.credentials, &options);
+        let mut connection = connection.map_err(|error| {
+            let error = anyhow::Error::from(error);
+            let product = self.dialect.product();
+            Stop::Fatal(format!(
+                "unable to connect to {product} server, aborting: {error:#}"
+            ))
+        })?;
+        if let Some(watch) = &self.statement_watch {
+            connection.watch(watch, address);
+        }
+        Ok(connection)
+    }
+}
+
+fn statement_watch(
+    given: &ParsedOptions,
+    credentials: &Credentials,
+    options: ConnectOptions,
+) -> Result<Option<StatementWatch>, Stop> {
+    let seconds = given.count("db-statement-check")?.min(SECONDS_MAX);
+    if seconds == 0 {
+        return Ok(None);
+    }
+    let interval = Duration::from_secs(seconds);
+    StatementWatch::start(credentials.clone(), options, interval)
+        .map(Some)
+        .map_err(|error| Stop::Fatal(format!("cannot start a thread: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{parsed_options::Words, table};
+    use super::*;
+
+    fn read(text: &str) -> Result<Servers, Stop> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let (given, _) = ParsedOptions::read(table::GENERAL, Words::sort(&words)?.options)?;
+        Servers::with_driver(&given, Logger { verbosity: 0 })
+    }
+
+    fn places(text: &str) -> Vec<String> {
+        let servers = read(text).unwrap();
+        servers.addresses.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn connections_take_the_next_port_and_then_the_next_host() {
+        assert_eq!(
+            places("--mysql-host=a,b --mysql-port=1,2"),
+            ["tcp://a:1", "tcp://a:2", "tcp://b:1", "tcp://b:2"]
+        );
+        assert_eq!(
+            places("--mysql-host=a --mysql-socket=/x,/y"),
+            ["unix:/x", "unix:/y"]
+        );
+    }
+
+    #[test]
+    fn values_without_sense_are_refused() {
+        for bad in [
+            "--db-driver=oracle",
+            "--db-ps-mode=foo",
+            "--db-driver=pgsql --pgsql-port=0",
+            "--db-driver=pgsql --pgsql-port=1.5",
+            "--mysql-port=abc",
+            "--mysql-ssl=maybe",
+            "--mysql-ignore-errors=x",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        let Ok(servers) = read("--mysql-ignore-errors=all") else {
+            panic!("refused")
+        };
+        assert_eq!(servers.ignored, IgnoredErrors::All);
+    }
+
+    #[test]
+    fn the_driver_chooses_the_options() {
+        let folder = "--db-driver=pgsql --pgsql-host=/run/postgresql --mysql-host=a";
+        assert_eq!(places(folder), ["unix:/run/postgresql/.s.PGSQL.5432"]);
+        let host = "--db-driver=pgsql --pgsql-host=db --pgsql-port=5433 --mysql-port=abc";
+        assert_eq!(places(host), ["tcp://db:5433"]);
+        assert_eq!(places("--db-driver=pgsql"), ["tcp://localhost:5432"]);
+        assert_eq!(places("--pgsql-port=0 --mysql-host=a"), ["tcp://a:3306"]);
+    }
+}
