@@ -197,16 +197,16 @@ impl ServerEvidence {
         if let Some(flags) = evidence.variables.remove("cflags") {
             evidence.probe.insert("cflags".to_owned(), flags);
         }
-        for (name, value) in &mut evidence.variables {
-            // What the server shows has its unit, so a bare number is in bytes or seconds already.
-            if value.parse::<f64>().is_ok() {
-                continue;
-            }
-            if let Ok(canonical) = postgresql::canonical(name, value, version) {
-                *value = canonical;
-            }
-        }
+        in_one_unit(&mut evidence.variables, version);
         Some(evidence)
+    }
+
+    /// Adds what the server showed after the run.
+    pub fn show_after(&mut self, mut variables: Texts) {
+        if self.product == Product::PostgreSql {
+            in_one_unit(&mut variables, self.version);
+        }
+        self.variables_after = variables;
     }
 
     /// Keeps what was asked for, under the names and in the form that variables have.
@@ -356,6 +356,19 @@ impl ServerEvidence {
     pub fn prepared_share(&self) -> Option<f64> {
         let executed = self.delta("com_stmt_execute")?;
         Some((executed / self.statements()?).min(1.0))
+    }
+}
+
+/// PostgreSQL's settings in bytes and seconds.
+fn in_one_unit(variables: &mut Texts, version: Version) {
+    for (name, value) in variables {
+        // What the server shows has its unit, so a bare number is in bytes or seconds already.
+        if value.parse::<f64>().is_ok() {
+            continue;
+        }
+        if let Ok(canonical) = postgresql::canonical(name, value, version) {
+            *value = canonical;
+        }
     }
 }
 

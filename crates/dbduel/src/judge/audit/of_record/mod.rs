@@ -88,7 +88,7 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
         )
     });
     evidence.source.clone_from(&contender.server);
-    evidence.variables_after = lower(&files.variables_after);
+    evidence.show_after(lower(&files.variables_after));
     evidence.session = lower(&files.session);
     stints::read(record, files, &mut evidence);
     evidence.build.clone_from(&files.build);

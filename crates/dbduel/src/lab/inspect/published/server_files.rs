@@ -80,7 +80,7 @@ impl ServerFiles {
         self.engine_status.sort_by_key(|(path, _)| moment_of(path));
         let mut evidence = self.settings(name, said, machine, archive)?;
         if let [_, .., (_, last)] = self.variables.as_slice() {
-            evidence.variables_after.clone_from(last);
+            evidence.show_after(last.clone());
         }
         self.counters(&mut evidence);
         evidence.schema = self.schema;
