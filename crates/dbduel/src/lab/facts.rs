@@ -142,7 +142,7 @@ fn questions(connection: &mut Connection) -> Vec<FactQuery> {
     }
 }
 
-/// Keeps the definitions of `tables`.
+/// Keeps the definitions of `tables`, and returns them.
 ///
 /// # Errors
 /// When the server does not answer or the record cannot be written.
@@ -151,7 +151,7 @@ pub fn keep_schema(
     contender: &str,
     connection: &mut Connection,
     tables: &[String],
-) -> Result<()> {
+) -> Result<String> {
     let mut schema = String::new();
     for table in tables {
         let rows = match connection.dialect() {
@@ -164,7 +164,7 @@ pub fn keep_schema(
         }
     }
     record.contender_file(contender, "schema.sql", schema.as_bytes())?;
-    Ok(())
+    Ok(schema)
 }
 
 /// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.

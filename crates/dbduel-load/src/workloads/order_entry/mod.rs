@@ -46,6 +46,9 @@ use settings::Settings;
 #[derive(Debug)]
 pub(super) struct OrderEntry;
 
+/// How MySQL and MariaDB store the tables.
+const TABLE_PARAMETERS: &[&str] = &["engine", "row_format", "character_set", "collation"];
+
 impl Workload for OrderEntry {
     fn name(&self) -> &'static str {
         constraints::NAME
@@ -83,7 +86,11 @@ impl Workload for OrderEntry {
     }
 
     fn mysql_parameters(&self) -> &'static [&'static str] {
-        &["engine", "row_format", "character_set"]
+        TABLE_PARAMETERS
+    }
+
+    fn own_parameters(&self) -> &'static [&'static str] {
+        TABLE_PARAMETERS
     }
 
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {

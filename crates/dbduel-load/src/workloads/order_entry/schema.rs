@@ -252,6 +252,9 @@ fn mysql_options(parameters: Resolved<'_>) -> String {
         parameters.text("engine"),
         parameters.text("character_set")
     );
+    if !parameters.text("collation").is_empty() {
+        options += &format!(" COLLATE {}", parameters.text("collation"));
+    }
     if parameters.text("row_format") != "default" {
         options += &format!(" ROW_FORMAT = {}", parameters.text("row_format"));
     }

@@ -33,10 +33,11 @@ pub(super) const SPECS: &[ParameterSpec] = &[
     ),
     ENGINE,
     ROW_FORMAT,
+    text("character_set", "latin1", "Character set of the tables."),
     text(
-        "character_set",
-        "latin1",
-        "Character set of the tables, the same for every contender.",
+        "collation",
+        "",
+        "Collation of the tables; without one that of the character set.",
     ),
     text(
         "create_table_options",

@@ -55,13 +55,19 @@ pub fn interview(
         .events
         .iter()
         .any(|event| matches!(event.what, Event::SliceStarted { .. }));
+    let mut schema = None;
     if is_first {
         journal
             .writer()
             .contender_json(&name, "build.json", &build)?;
         keep(journal.writer(), &name, &mut connection, Moment::Before)?;
         let tables = dataset::tables(plan, workload, &mut connection)?;
-        keep_schema(journal.writer(), &name, &mut connection, &tables)?;
+        schema = Some(keep_schema(
+            journal.writer(),
+            &name,
+            &mut connection,
+            &tables,
+        )?);
         close::keep_size(journal, resident, None)?;
     } else {
         keep(journal.writer(), &name, &mut connection, Moment::Again)?;
@@ -77,6 +83,7 @@ pub fn interview(
         )?;
     }
     let mut evidence = inspect::live::evidence(&name, &mut connection)?;
+    evidence.schema = schema;
     if let Some(contender) = plan.contenders.iter().find(|one| one.name == name) {
         ask_for(contender, &mut evidence);
     }
