@@ -175,10 +175,37 @@ pub struct ErrorRow {
     pub position: u32,
     /// Name of the contender.
     pub contender: String,
-    /// The server's error number; 0 for a lost connection.
+    /// The server's error number, which [`error_name`] makes readable; 0 for a lost connection.
     pub code: u32,
     /// How often.
     pub count: u64,
     /// Text of the first of them.
     pub example: String,
+}
+/// What an error is known by: its number, or PostgreSQL's SQLSTATE, which is kept as a number of base 36. MySQL's numbers have
+/// 16 bits, and those of SQLSTATEs of errors are beyond.
+#[must_use]
+pub fn error_name(code: u32) -> String {
+    if code <= u32::from(u16::MAX) {
+        return code.to_string();
+    }
+    let digits = [36_u32.pow(4), 36_u32.pow(3), 36_u32.pow(2), 36, 1];
+    let letter = |place: u32| char::from_digit(code / place % 36, 36).unwrap_or('?');
+    let name: String = digits.into_iter().map(letter).collect();
+    name.to_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod error_name_tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_number_or_its_sqlstate() {
+        for (code, name) in [(0, "0"), (1213, "1213"), (65_535, "65535")] {
+            assert_eq!(error_name(code), name);
+        }
+        for state in ["02000", "23505", "40P01", "57P01", "XX000"] {
+            assert_eq!(error_name(u32::from_str_radix(state, 36).unwrap()), state);
+        }
+    }
 }

@@ -71,8 +71,7 @@ fn compare(bench: &Bench, warehouses: u32, filled_s: f64, found: &[Peer]) {
             seconds / filled_s
         );
     }
-    let (over_tcp, _) =
-        Address::parse_with_user(&format!("tcp://127.0.0.1:{}", access.port)).unwrap();
+    let over_tcp: Address = format!("tcp://127.0.0.1:{}", access.port).parse().unwrap();
     for round in 1..=number("DBDUEL_BENCH_ROUNDS", 3) {
         let ours = bench.drive(&over_tcp);
         let ended: u64 = ours.classes.iter().map(|class| class.counts.ok).sum();

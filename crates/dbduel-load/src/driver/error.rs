@@ -2,15 +2,14 @@
 
 use std::{fmt, io};
 
+use dbduel_record::rows::error_name;
+
 use super::result::RESULT_LIMIT;
 use super::tls::TlsError;
 use crate::address::Address;
 
 /// How much of a statement is repeated in errors, in bytes.
 const EXCERPT: usize = 120;
-
-/// MySQL's numbers of errors have 16 bits; those made of SQLSTATE are beyond.
-const MYSQL_CODE_MAX: u32 = u16::MAX as u32;
 
 /// An error of which only the text matters.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -64,9 +63,10 @@ impl ServerError {
     /// What the error is known by: number and SQLSTATE, or SQLSTATE alone where the server has no numbers.
     #[must_use]
     pub fn name(&self) -> String {
-        match (self.code, self.sqlstate()) {
-            (0..=MYSQL_CODE_MAX, sqlstate) => format!("{} ({sqlstate})", self.code),
-            (_, sqlstate) => sqlstate.to_owned(),
+        let (code, sqlstate) = (error_name(self.code), self.sqlstate());
+        match code == sqlstate {
+            true => code,
+            false => format!("{code} ({sqlstate})"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use dbduel_load::address::Address;
+use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
 use crate::lab::login::{self, PasswordSource};
@@ -12,8 +12,10 @@ use crate::lab::login::{self, PasswordSource};
 /// A server that runs already.
 #[derive(Debug, Args)]
 pub struct Server {
-    /// Server address: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket. The default user is root.
-    /// The password comes from --password-file, DBDUEL_PASSWORD or MYSQL_PWD.
+    /// Server address: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket for MySQL and MariaDB, with
+    /// root as the default user; postgresql://user@host:5432, postgresql:/folder/of/socket or
+    /// postgresql://user@/folder/of/socket:5432 for PostgreSQL, with postgres. The password comes from --password-file,
+    /// DBDUEL_PASSWORD, or MYSQL_PWD or PGPASSWORD.
     #[arg(long = "server", value_name = "ADDRESS")]
     pub address: String,
     /// File whose first line is the password.
@@ -56,9 +58,9 @@ pub enum TlsUse {
 ///
 /// # Errors
 /// When the address is none, or the password file cannot be read.
-pub fn endpoint(server: &Server) -> Result<(Address, Credentials)> {
-    let (address, user) = Address::parse_with_user(&server.address)?;
-    let credentials = login::credentials(user.as_deref(), server.password_file.as_deref(), None)?;
+pub fn endpoint(server: &Server) -> Result<(ServerAddress, Credentials)> {
+    let address = ServerAddress::parse(&server.address)?;
+    let credentials = login::credentials(&address, server.password_file.as_deref(), None)?;
     Ok((address, credentials))
 }
 

@@ -14,7 +14,7 @@ use crate::counts::things;
 #[must_use]
 pub fn doubt(plan: &Plan) -> Option<Finding> {
     let is_here = |server: &str| match ServerName::parse(server).map(|name| name.meaning) {
-        Ok(Meaning::Running { address, .. }) => address.is_on_this_machine(),
+        Ok(Meaning::Running(address)) => address.place.is_on_this_machine(),
         Ok(Meaning::Provided { .. }) => true,
         // Refused elsewhere.
         Err(_) => false,

@@ -6,15 +6,35 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, ErrorClass, TlsMode};
+use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, ErrorClass, TlsMode};
 
-/// Account that is used when an address names none.
-const USER: &str = "root";
 /// Environment variable with the password of any server.
 const PASSWORD: &str = "DBDUEL_PASSWORD";
-/// The one that clients of MySQL read; asked last.
-const PASSWORD_OF_CLIENTS: &str = "MYSQL_PWD";
+
+/// Account that is used when an address names none.
+fn default_user(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "root",
+        Dialect::PostgreSql => "postgres",
+    }
+}
+
+/// Environment variable that the server's own clients read; asked last.
+fn password_of_clients(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "MYSQL_PWD",
+        Dialect::PostgreSql => "PGPASSWORD",
+    }
+}
+
+/// The database to log in to where no other is needed: PostgreSQL lets nobody in without one.
+pub fn any_database(dialect: Dialect) -> Option<String> {
+    match dialect {
+        Dialect::MySql => None,
+        Dialect::PostgreSql => Some("postgres".to_owned()),
+    }
+}
 
 /// Bytes of a password file that are read, the first line among them.
 const PASSWORD_FILE_BYTES_MAX: u64 = 64 << 10;
@@ -29,20 +49,22 @@ pub enum PasswordSource {
 }
 
 /// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the
-/// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD`, or no password.
+/// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, or no password.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn credentials(
-    user: Option<&str>,
+    server: &ServerAddress,
     file: Option<&Path>,
     name: Option<&str>,
 ) -> Result<Credentials> {
+    let ServerAddress { dialect, user, .. } = server;
     let password = match file {
         Some(file) => first_line(file)?,
-        None => of_environment(name, |variable| std::env::var(variable).ok()),
+        None => of_environment(*dialect, name, |variable| std::env::var(variable).ok()),
     };
-    Ok(Credentials::new(user.unwrap_or(USER), password))
+    let user = user.as_deref().unwrap_or(default_user(*dialect));
+    Ok(Credentials::new(user, password))
 }
 
 /// A connection to a server that runs already. A refusal comes with a word on where to look.
@@ -104,7 +126,11 @@ fn first_line(file: &Path) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn of_environment(name: Option<&str>, read: impl Fn(&str) -> Option<String>) -> String {
+fn of_environment(
+    dialect: Dialect,
+    name: Option<&str>,
+    read: impl Fn(&str) -> Option<String>,
+) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_uppercase()
@@ -120,7 +146,7 @@ fn of_environment(name: Option<&str>, read: impl Fn(&str) -> Option<String>) -> 
     });
     own.and_then(|own| read(&own))
         .or_else(|| read(PASSWORD))
-        .or_else(|| read(PASSWORD_OF_CLIENTS))
+        .or_else(|| read(password_of_clients(dialect)))
         .unwrap_or_default()
 }
 
@@ -135,10 +161,16 @@ mod tests {
             move |asked: &str| names.contains(&asked).then(|| asked.to_owned())
         };
         let all = &["MYSQL_PWD", "DBDUEL_PASSWORD", "DBDUEL_PASSWORD_MY_SQL"];
-        assert_eq!(of_environment(Some("my-sql"), environment(all)), all[2]);
-        assert_eq!(of_environment(Some("other"), environment(all)), all[1]);
-        assert_eq!(of_environment(None, environment(&["MYSQL_PWD"])), all[0]);
-        assert_eq!(of_environment(None, environment(&[])), "");
+        let of = |name, names| of_environment(Dialect::MySql, name, environment(names));
+        assert_eq!(of(Some("my-sql"), all), all[2]);
+        assert_eq!(of(Some("other"), all), all[1]);
+        assert_eq!(of(None, &["MYSQL_PWD"]), all[0]);
+        assert_eq!(of(None, &[]), "");
+        let both = environment(&["MYSQL_PWD", "PGPASSWORD"]);
+        assert_eq!(
+            of_environment(Dialect::PostgreSql, None, both),
+            "PGPASSWORD"
+        );
     }
 
     #[test]
@@ -146,12 +178,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         fs::write(&file, "of the first line\r\nmore\n").unwrap();
-        let credentials = credentials(None, Some(&file), Some("a")).unwrap();
+        let server = ServerAddress::parse("tcp://db").unwrap();
+        let credentials = credentials(&server, Some(&file), Some("a")).unwrap();
         assert_eq!(
             (credentials.user.as_str(), credentials.password.as_str()),
             ("root", "of the first line")
         );
-        let missing = super::credentials(None, Some(&folder.path().join("none")), None);
+        let missing = super::credentials(&server, Some(&folder.path().join("none")), None);
         assert!(missing.unwrap_err().to_string().contains("password file"));
     }
 

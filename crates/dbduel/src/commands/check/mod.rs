@@ -134,10 +134,11 @@ fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<Workload> {
 fn connect(arguments: &Arguments) -> Result<Connection> {
     let (address, credentials) = endpoint(&arguments.server)?;
     let options = ConnectOptions {
+        dialect: address.dialect,
         database: Some(arguments.database.clone()),
         statement_deadline: CONDITION_DEADLINE,
         tls: tls(&arguments.tls),
         ..ConnectOptions::default()
     };
-    connect_to(&address, &credentials, &options)
+    connect_to(&address.place, &credentials, &options)
 }

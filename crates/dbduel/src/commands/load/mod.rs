@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
@@ -35,6 +35,7 @@ use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::host;
 use crate::lab::interpreted;
+use crate::lab::login;
 use crate::random::fresh_seed;
 use crate::report::words::duration;
 pub use arguments::Arguments;
@@ -58,7 +59,7 @@ const TICK_S: f64 = 1.0;
 
 /// What is to be done, with nothing left to default. No debug output, because it holds a password.
 struct Job {
-    address: Address,
+    address: ServerAddress,
     credentials: Credentials,
     tls: TlsMode,
     database: String,
@@ -156,7 +157,7 @@ impl Job {
             (Some(per_second), LoadArrival::Poisson) => Arrival::Poisson { per_second },
         };
         let clients = arguments.clients;
-        let busy_clients = match address.is_on_this_machine() {
+        let busy_clients = match address.place.is_on_this_machine() {
             true => LoadLevel { clients, arrival }.busy_clients(),
             false => 0,
         };
@@ -212,23 +213,30 @@ impl Job {
 
     fn connect_to(&self, database: Option<&str>) -> Result<Connection> {
         let options = ConnectOptions {
-            database: database.map(str::to_owned),
+            dialect: self.address.dialect,
+            database: database
+                .map(str::to_owned)
+                .or_else(|| login::any_database(self.address.dialect)),
             tls: self.tls.clone(),
             ..ConnectOptions::default()
         };
-        connect(&self.address, &self.credentials, &options)
+        connect(&self.address.place, &self.credentials, &options)
     }
 
     /// What the server says of itself; empty when it does not say.
     fn version(&self) -> Result<String> {
-        let answer = self.connect()?.query("SELECT VERSION()")?;
+        let mut connection = self.connect()?;
+        if self.address.dialect == Dialect::PostgreSql {
+            return Ok(format!("PostgreSQL {}", connection.server_version()));
+        }
+        let answer = connection.query("SELECT VERSION()")?;
         Ok(answer.text(0, 0).unwrap_or_default())
     }
 
     fn place(&self) -> Place<'_> {
         Place {
-            dialect: dbduel_load::driver::Dialect::MySql,
-            address: &self.address,
+            dialect: self.address.dialect,
+            address: &self.address.place,
             credentials: &self.credentials,
             tls: &self.tls,
             database: &self.database,
@@ -242,9 +250,7 @@ impl Job {
 
     /// Creates the database and fills the workload's tables.
     fn prepare(&self) -> Result<()> {
-        let quoted = self.database.replace('`', "``");
-        self.connect()?
-            .execute(&format!("CREATE DATABASE IF NOT EXISTS `{quoted}`"))?;
+        fill::create_database(&mut self.connect()?, &self.database)?;
         self.announce()?;
         let console = Console::new();
         let result = watch_over(&console, "filling the tables", |watch| {
@@ -296,11 +302,12 @@ impl Job {
             forecast::sentence(extent, parameters)
         ));
         // What an earlier attempt has filled in takes room already.
-        if !matches!(self.address, Address::Unix { .. }) || fill::is_unfinished(&mut connection)? {
+        if !matches!(self.address.place, Address::Unix { .. })
+            || fill::is_unfinished(&mut connection)?
+        {
             return Ok(());
         }
-        let answer = connection.query("SELECT @@datadir")?;
-        match answer.text(0, 0).map(PathBuf::from) {
+        match fill::data_directory(&mut connection) {
             Some(data) if data.is_dir() => {
                 Need::to_load(extent, parameters, 1).check(&data, workload)
             }
@@ -325,7 +332,7 @@ impl Job {
             server_cores: Vec::new(),
             server_io: None,
         };
-        if self.address.is_on_this_machine()
+        if self.address.place.is_on_this_machine()
             && let Some(claim) = busy_poll::claim(&load, self.clients, &host::processors())
         {
             console::status_line(&format!("{claim} Give fewer --threads."));
@@ -340,9 +347,9 @@ impl Job {
             parameters: self.parameters.clone(),
         };
         let session = process.open(OpenOrder {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: self.address.dialect,
             contender: NAME.to_owned(),
-            address: self.address.clone(),
+            address: self.address.place.clone(),
             user: self.credentials.user.clone(),
             password: self.credentials.password.clone(),
             tls: self.tls.clone(),

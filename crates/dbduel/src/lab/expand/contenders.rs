@@ -37,7 +37,7 @@ pub(super) fn complete_contender(
     if let Some(server) = server {
         match ServerName::parse(&server.value) {
             Ok(ServerName {
-                meaning: Meaning::Running { .. },
+                meaning: Meaning::Running(_),
                 ..
             }) => {
                 if let Some(setting) = chain

@@ -29,7 +29,7 @@ pub(super) fn complete_injection(
         return None;
     };
     let is_running = ServerName::parse(&contenders[contender].server)
-        .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }));
+        .is_ok_and(|server| matches!(server.meaning, Meaning::Running(_)));
     if is_running {
         report.add(
             &name.span,
@@ -58,7 +58,7 @@ pub(super) fn check_running_once(
     contenders: &[Contender],
 ) {
     let address = |contender: &Contender| match ServerName::parse(&contender.server).ok()?.meaning {
-        Meaning::Running { address, .. } => Some(address),
+        Meaning::Running(address) => Some(address.place),
         Meaning::Provided { .. } => None,
     };
     for (index, contender) in contenders.iter().enumerate() {
@@ -107,7 +107,7 @@ pub(super) fn check_confinement(
     };
     let running = contenders.iter().find(|contender| {
         ServerName::parse(&contender.server)
-            .is_ok_and(|server| matches!(server.meaning, Meaning::Running { .. }))
+            .is_ok_and(|server| matches!(server.meaning, Meaning::Running(_)))
     });
     if let Some(running) = running {
         let message = format!(
@@ -162,7 +162,7 @@ pub(super) fn check_epochs(
     for contender in &experiment.contenders {
         if let Some(server) = &contender.server
             && let Ok(name) = ServerName::parse(&server.value)
-            && matches!(name.meaning, Meaning::Running { .. })
+            && matches!(name.meaning, Meaning::Running(_))
         {
             let message = format!(
                 "`{}` runs already, so dbduel cannot restart it; leave `epochs` out",

@@ -246,7 +246,7 @@ fn factor(
 ) -> Factor {
     let is_running = |server: &Located<String>| {
         ServerName::parse(&server.value)
-            .is_ok_and(|name| matches!(name.meaning, Meaning::Running { .. }))
+            .is_ok_and(|name| matches!(name.meaning, Meaning::Running(_)))
     };
     let mut servers = experiment.contenders.iter();
     if written.name.value == SERVER_CORES

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
+use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
@@ -21,15 +21,20 @@ use crate::lab::server::PROBE;
 /// When it does not let us in or does not answer.
 pub fn read(
     name: &str,
-    address: &Address,
+    address: &ServerAddress,
     credentials: &Credentials,
     options: &ConnectOptions,
     source: PasswordSource,
 ) -> Result<ServerEvidence> {
-    let mut connection = login::connect(address, credentials, options, source)?;
+    let options = ConnectOptions {
+        dialect: address.dialect,
+        database: login::any_database(address.dialect),
+        ..options.clone()
+    };
+    let mut connection = login::connect(&address.place, credentials, &options, source)?;
     let mut evidence = evidence(name, &mut connection)?;
     evidence.source = address.to_string();
-    evidence.connection.transport = Some(transport(address));
+    evidence.connection.transport = Some(transport(&address.place));
     Ok(evidence)
 }
 
@@ -40,14 +45,13 @@ pub fn read(
 /// As for [`read`], and when the password file cannot be read.
 pub fn of_contender(
     contender: &Contender,
-    address: &Address,
-    user: Option<&str>,
+    address: &ServerAddress,
     plan: &Plan,
 ) -> Result<ServerEvidence> {
     let name = &contender.name;
     let about = || format!("contender `{name}`");
     let file = contender.password_file.as_deref().map(Path::new);
-    let credentials = login::credentials(user, file, Some(name)).with_context(about)?;
+    let credentials = login::credentials(address, file, Some(name)).with_context(about)?;
     let options = ConnectOptions {
         statement_deadline: Duration::from_secs_f64(plan.limits.statement_s),
         ..ConnectOptions::default()

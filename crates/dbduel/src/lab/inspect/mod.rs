@@ -16,7 +16,7 @@ pub mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
+use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{ConnectOptions, TlsMode};
 use dbduel_record::{Record, store};
 
@@ -141,18 +141,12 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
 /// True for what names a running server.
 #[must_use]
 pub fn is_address(target: &str) -> bool {
-    target.starts_with("tcp://") || target.starts_with("unix:")
+    ServerAddress::is_meant_by(target)
 }
 
 /// True for the address of a running server whose machine is this one.
 fn is_on_this_machine(target: &str) -> bool {
-    match Address::parse_with_user(target) {
-        Ok((Address::Unix { .. }, _)) => true,
-        Ok((Address::Tcp { host, .. }, _)) => {
-            matches!(host.as_str(), "127.0.0.1" | "::1" | "localhost")
-        }
-        Err(_) => false,
-    }
+    ServerAddress::parse(target).is_ok_and(|address| address.place.is_on_this_machine())
 }
 
 /// The contests that a directory holds: it is a record, or published results, which may hold
@@ -191,9 +185,9 @@ pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
 
 fn one(subject: &Subject) -> Result<ServerEvidence> {
     if is_address(&subject.target) {
-        let (address, user) = Address::parse_with_user(&subject.target)?;
+        let address = ServerAddress::parse(&subject.target)?;
         let file = subject.password_file.as_deref();
-        let credentials = login::credentials(user.as_deref(), file, Some(&subject.name))?;
+        let credentials = login::credentials(&address, file, Some(&subject.name))?;
         let options = ConnectOptions {
             tls: subject.tls.clone(),
             ..ConnectOptions::default()

@@ -2,7 +2,7 @@
 //! and servers that run already.
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
+use dbduel_load::address::ServerAddress;
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
@@ -65,9 +65,7 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
         };
         let evidence = match &name.meaning {
             // A server that does not answer now is for the contest to report.
-            Meaning::Running { address, user } => {
-                running(plan, contender, address, user.as_deref()).ok()
-            }
+            Meaning::Running(address) => running(plan, contender, address).ok(),
             Meaning::Provided { .. } => {
                 let at_hand = install::at_hand(&name, home).and_then(|build| {
                     let version = Version::parse(&build.version.to_string())?;
@@ -141,8 +139,8 @@ fn about_plan(case: &mut Case, plan: &Plan) {
 fn contender(plan: &Plan, contender: &Contender, machine: Machine) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
     let name = ServerName::parse(&contender.server).with_context(about)?;
-    if let Meaning::Running { address, user } = &name.meaning {
-        return running(plan, contender, address, user.as_deref());
+    if let Meaning::Running(address) = &name.meaning {
+        return running(plan, contender, address);
     }
     let Some((product, version)) = known_version(&name) else {
         bail!(
@@ -154,13 +152,8 @@ fn contender(plan: &Plan, contender: &Contender, machine: Machine) -> Result<Ser
 }
 
 /// What a running server shows, with what its contender asks for.
-fn running(
-    plan: &Plan,
-    contender: &Contender,
-    address: &Address,
-    user: Option<&str>,
-) -> Result<ServerEvidence> {
-    let mut evidence = live::of_contender(contender, address, user, plan)?;
+fn running(plan: &Plan, contender: &Contender, address: &ServerAddress) -> Result<ServerEvidence> {
+    let mut evidence = live::of_contender(contender, address, plan)?;
     ask_for(contender, &mut evidence);
     Ok(evidence)
 }

@@ -85,7 +85,7 @@ pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
     match &name.meaning {
         Meaning::Provided { source, .. } if source.is_in_place => install(name, home, &Silent).ok(),
         Meaning::Provided { .. } => Build::load(&home.servers().join(name.id())).ok().flatten(),
-        Meaning::Running { .. } => None,
+        Meaning::Running(_) => None,
     }
 }
 

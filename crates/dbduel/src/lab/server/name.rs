@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use dbduel_load::address::{Address, AddressError};
+use dbduel_load::address::{AddressError, ServerAddress};
 
 use super::catalogue::{self, CATALOGUE, Known};
 use super::sources::{self, SOURCES, Source};
@@ -30,12 +30,7 @@ pub enum Meaning {
         known: Option<&'static Known>,
     },
     /// A server that runs already. The lab talks to it and never starts, freezes or stops it.
-    Running {
-        /// Where it listens.
-        address: Address,
-        /// Who logs in; `None` leaves it to the caller.
-        user: Option<String>,
-    },
+    Running(ServerAddress),
 }
 
 /// Why a server's name was not understood.
@@ -85,14 +80,13 @@ impl ServerName {
             written: written.to_owned(),
             meaning,
         };
-        if written.starts_with("tcp://") || written.starts_with("unix:") {
-            let (address, user) =
-                Address::parse_with_user(written).map_err(|error| match error {
-                    // The text holds a password; it must not get into an error, which may end in a log.
-                    AddressError::Password => NameError::Password,
-                    other => malformed(other.to_string()),
-                })?;
-            return Ok(named(Meaning::Running { address, user }));
+        if ServerAddress::is_meant_by(written) {
+            let address = ServerAddress::parse(written).map_err(|error| match error {
+                // The text holds a password; it must not get into an error, which may end in a log.
+                AddressError::Password => NameError::Password,
+                other => malformed(other.to_string()),
+            })?;
+            return Ok(named(Meaning::Running(address)));
         }
         let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
         if let Some(source) = sources::by_scheme(scheme) {
@@ -122,7 +116,7 @@ impl ServerName {
             Meaning::Provided {
                 known: Some(known), ..
             } => known.id.to_owned(),
-            Meaning::Provided { .. } | Meaning::Running { .. } => folder_name(&self.written),
+            Meaning::Provided { .. } | Meaning::Running(_) => folder_name(&self.written),
         }
     }
 }
@@ -192,30 +186,29 @@ mod tests {
 
     #[test]
     fn addresses_of_running_servers() {
-        match ServerName::parse("tcp://bench@db1:3307").unwrap().meaning {
-            Meaning::Running { address, user } => {
-                assert_eq!(
-                    address,
-                    Address::Tcp {
-                        host: "db1".to_owned(),
-                        port: 3307
-                    }
-                );
-                assert_eq!(user.as_deref(), Some("bench"));
-            }
-            Meaning::Provided { .. } => panic!("taken for a server to start"),
-        }
-        match ServerName::parse("unix:/run/mysqld/mysqld.sock")
-            .unwrap()
-            .meaning
-        {
-            Meaning::Running {
-                address: Address::Unix { path },
-                user: None,
-            } => {
-                assert_eq!(path.to_str(), Some("/run/mysqld/mysqld.sock"));
-            }
-            _ => panic!("not understood as a socket"),
+        for (written, shown, user) in [
+            ("tcp://bench@db1:3307", "tcp://db1:3307", Some("bench")),
+            (
+                "unix:/run/mysqld/mysqld.sock",
+                "unix:/run/mysqld/mysqld.sock",
+                None,
+            ),
+            (
+                "postgresql://bench@db1",
+                "postgresql://db1:5432",
+                Some("bench"),
+            ),
+            (
+                "postgresql:/run/postgresql",
+                "postgresql:/run/postgresql/.s.PGSQL.5432",
+                None,
+            ),
+        ] {
+            let Meaning::Running(address) = ServerName::parse(written).unwrap().meaning else {
+                panic!("`{written}` is taken for a server to start");
+            };
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(address.user.as_deref(), user);
         }
     }
 
@@ -267,7 +260,7 @@ mod tests {
                 Meaning::Provided { source: found, .. } => {
                     assert_eq!(found.scheme, source.scheme);
                 }
-                Meaning::Running { .. } => panic!("`{}` is not a running server", source.example),
+                Meaning::Running(_) => panic!("`{}` is not a running server", source.example),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Transaction classes as text: a table per contender and load level.
 
+use dbduel_record::rows::error_name;
 use serde::Serialize;
 
 use super::ratios::looks;
@@ -242,7 +243,7 @@ fn errors(codes: &[ErrorCode]) -> String {
         format!(
             "{} × {} ({})",
             words::count(error.count),
-            error.code,
+            error_name(error.code),
             error.example
         )
     });

@@ -1,10 +1,12 @@
 //! What the program and the crates below it do on a real PostgreSQL.
 
+mod addresses;
 pub mod cluster;
 mod connection;
 mod contests;
 mod linkbench;
 mod order_entry;
+mod statement_watch;
 mod sysbench;
 mod sysbench_scripts;
 mod workloads;

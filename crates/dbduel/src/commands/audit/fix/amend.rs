@@ -61,7 +61,7 @@ fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
         let mut contenders = plan.contenders.iter();
         let found = contenders.find(|one| one.name == contender);
         let name = found.and_then(|one| ServerName::parse(&one.server).ok());
-        name.is_some_and(|name| matches!(name.meaning, Meaning::Running { .. }))
+        name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)))
     };
     let on_running = fix.settings.iter().filter(|one| is_running(&one.contender));
     let lines: Vec<String> = on_running

@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Severity;
 use dbduel_record::plan::Arrival;
-use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_record::rows::{ALL_CLASSES, SliceRow, error_name};
 
 use super::RunEvidence;
 use crate::judge::evidence::slice_of;
@@ -123,7 +123,9 @@ fn commonest_errors(run: &RunEvidence<'_>, contender: &str) -> String {
         entry.0 += row.count;
     }
     match counts.into_iter().max_by_key(|(_, (count, _))| *count) {
-        Some((code, (_, example))) => format!("; most common error {code}: {example}"),
+        Some((code, (_, example))) => {
+            format!("; most common error {}: {example}", error_name(code))
+        }
         None => String::new(),
     }
 }

@@ -35,8 +35,8 @@ pub fn rehearse(config: &ContestConfig<'_>) -> Result<Vec<ServerEvidence>> {
 
 fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
-    if let Meaning::Running { address, user } = &name.meaning {
-        return live::of_contender(contender, address, user.as_deref(), config.plan);
+    if let Meaning::Running(address) = &name.meaning {
+        return live::of_contender(contender, address, config.plan);
     }
     // What the server remarks on its settings shows in what it made of them.
     let (sandbox, _) = sandboxed::create(config, number, contender, &name)?;

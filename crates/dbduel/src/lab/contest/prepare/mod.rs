@@ -63,10 +63,9 @@ pub fn prepare(
         interrupt::check()?;
         let name = ServerName::parse(&contender.server)?;
         candidates.push(match &name.meaning {
-            Meaning::Running { address, user } => {
+            Meaning::Running(address) => {
                 let statement = Duration::from_secs_f64(plan.limits.statement_s);
-                let (resident, connection) =
-                    running::visit(contender, address, user.as_deref(), statement)?;
+                let (resident, connection) = running::visit(contender, address, statement)?;
                 connections.push((contender, connection));
                 Candidate::Running(resident)
             }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection};
+use dbduel_load::address::ServerAddress;
+use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
+use dbduel_load::fill;
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
@@ -28,28 +29,34 @@ use crate::random::secret;
 /// When the server does not answer or does not let us in.
 pub fn visit(
     contender: &Contender,
-    address: &Address,
-    user: Option<&str>,
+    address: &ServerAddress,
     statement: Duration,
 ) -> Result<(ContenderServer, Connection)> {
     let about = || format!("contender `{}`", contender.name);
     let file = contender.password_file.as_deref().map(Path::new);
-    let credentials = login::credentials(user, file, Some(&contender.name)).with_context(about)?;
+    let credentials =
+        login::credentials(address, file, Some(&contender.name)).with_context(about)?;
     let options = ConnectOptions {
+        dialect: address.dialect,
+        database: login::any_database(address.dialect),
         statement_deadline: statement,
         ..ConnectOptions::default()
     };
-    let mut connection =
-        login::connect(address, &credentials, &options, PasswordSource::Experiment)
-            .with_context(about)?;
-    connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{DATABASE}`"))?;
+    let mut connection = login::connect(
+        &address.place,
+        &credentials,
+        &options,
+        PasswordSource::Experiment,
+    )
+    .with_context(about)?;
+    fill::create_database(&mut connection, DATABASE).with_context(about)?;
     let place = Place::Running {
-        address: address.clone(),
+        address: address.place.clone(),
         credentials,
     };
     let resident = ContenderServer {
         name: contender.name.clone(),
-        dialect: connection.dialect(),
+        dialect: address.dialect,
         database: DATABASE.to_owned(),
         place,
     };
@@ -70,16 +77,19 @@ pub fn check_distinct(
         let Some((one, others)) = connections[first..].split_first_mut() else {
             break;
         };
-        let lock = format!("dbduel-{}", secret(12)?);
-        let taken = scalar(&mut one.1, &format!("SELECT GET_LOCK('{lock}', 0)"));
-        if taken.as_deref() != Some("1") {
+        let dialect = one.1.dialect();
+        let Lock {
+            take,
+            owner: asked,
+            taken,
+        } = Lock::new(dialect)?;
+        if scalar(&mut one.1, &take).as_deref() != Some(taken) {
             continue;
         }
         let owner = one.1.id().to_string();
-        let asked = format!("SELECT IS_USED_LOCK('{lock}')");
-        let same = others
-            .iter_mut()
-            .position(|other| scalar(&mut other.1, &asked).as_ref() == Some(&owner));
+        let same = others.iter_mut().position(|(_, other)| {
+            other.dialect() == dialect && scalar(other, &asked).as_ref() == Some(&owner)
+        });
         if let Some(same) = same {
             let other = others[same].0;
             let message = same_server(&one.0.name, &other.name);
@@ -95,6 +105,45 @@ pub fn check_distinct(
         }
     }
     Ok(())
+}
+
+/// A lock that all connections to one server see.
+struct Lock {
+    /// The statement that takes it.
+    take: String,
+    /// What it answers with then.
+    taken: &'static str,
+    /// The question for the connection that has it.
+    owner: String,
+}
+
+impl Lock {
+    /// With a name that nothing else has.
+    fn new(dialect: Dialect) -> Result<Self> {
+        Ok(match dialect {
+            Dialect::MySql => {
+                let name = format!("dbduel-{}", secret(12)?);
+                Lock {
+                    take: format!("SELECT GET_LOCK('{name}', 0)"),
+                    taken: "1",
+                    owner: format!("SELECT IS_USED_LOCK('{name}')"),
+                }
+            }
+            Dialect::PostgreSql => {
+                // Seven bytes, so that the number has no sign.
+                let number = u64::from_str_radix(&secret(7)?, 16)?;
+                Lock {
+                    take: format!("SELECT pg_try_advisory_lock({number})"),
+                    taken: "t",
+                    owner: format!(
+                        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = {} AND objid::bigint = {}",
+                        number >> 32,
+                        number & 0xffff_ffff
+                    ),
+                }
+            }
+        })
+    }
 }
 
 /// Loads the workload's tables when there are none. Tables that are there are taken as they are; their

@@ -1,7 +1,9 @@
-//! Where a server listens: `tcp://host:port` or `unix:/path`.
+//! Where a server listens: `tcp://host:port` or `unix:/path`; with what it speaks, a [`ServerAddress`].
 //!
 //! Knows no server and opens nothing. An address never holds a password; one that is written into it is refused,
 //! and the refusal does not repeat it.
+
+mod server;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,6 +11,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use server::ServerAddress;
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 3306;
@@ -38,11 +42,16 @@ pub enum Address {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It begins with neither scheme.
-    #[error("`{0}` is not a server address; write `tcp://host:3306` or `unix:/path/to/socket`")]
+    #[error(
+        "`{0}` is not a server address; write `tcp://host:3306`, `unix:/path/to/socket`, `postgresql://host:5432` or `postgresql:/folder/of/socket`"
+    )]
     Scheme(String),
     /// The part behind the last colon is no port.
     #[error("`{0}` is not a port; write a number from 1 to 65535")]
     Port(String),
+    /// Something behind the host and the port.
+    #[error("an address names no database; leave out what is behind the host and the port")]
+    Database,
     /// No host between `tcp://` and the port.
     #[error("the address names no host; write `tcp://host:3306`")]
     NoHost,
@@ -62,14 +71,10 @@ impl Address {
     ///
     /// # Errors
     /// [`AddressError`], which says what to write instead.
-    pub fn parse_with_user(text: &str) -> Result<(Self, Option<String>), AddressError> {
+    fn parse_with_user(text: &str) -> Result<(Self, Option<String>), AddressError> {
         if let Some(rest) = text.strip_prefix("tcp://") {
-            let (user, place) = match rest.rfind('@') {
-                // A password may hold a slash.
-                Some(at) if rest[..at].contains(':') => return Err(AddressError::Password),
-                _ => split_user(rest)?,
-            };
-            return Ok((parse_tcp(place)?, user));
+            let (user, place) = authority(rest)?;
+            return Ok((parse_tcp(place, DEFAULT_PORT)?, user));
         }
         let Some(rest) = text.strip_prefix("unix:") else {
             let harmless = if text.contains('@') { "…" } else { text };
@@ -142,6 +147,15 @@ fn one_name(host: &str) -> String {
     }
 }
 
+/// The user and the rest of what is behind `//`, which holds no password.
+fn authority(rest: &str) -> Result<(Option<String>, &str), AddressError> {
+    match rest.rfind('@') {
+        // A password may hold a slash.
+        Some(at) if rest[..at].contains(':') => Err(AddressError::Password),
+        _ => split_user(rest),
+    }
+}
+
 fn split_user(rest: &str) -> Result<(Option<String>, &str), AddressError> {
     // A path may hold an @ of its own; a user cannot hold a slash.
     let authority = rest.find('/').map_or(rest, |slash| &rest[..slash]);
@@ -152,7 +166,10 @@ fn split_user(rest: &str) -> Result<(Option<String>, &str), AddressError> {
     }
 }
 
-fn parse_tcp(place: &str) -> Result<Address, AddressError> {
+fn parse_tcp(place: &str, default_port: u16) -> Result<Address, AddressError> {
+    if place.contains('/') {
+        return Err(AddressError::Database);
+    }
     let (host, port) = match place
         .strip_prefix('[')
         .and_then(|inner| inner.split_once(']'))
@@ -168,7 +185,7 @@ fn parse_tcp(place: &str) -> Result<Address, AddressError> {
         return Err(AddressError::NoHost);
     }
     let port = match port {
-        None => DEFAULT_PORT,
+        None => default_port,
         Some(text) => match text.parse() {
             Ok(port) if port != 0 => port,
             _ => return Err(AddressError::Port(text.to_owned())),
