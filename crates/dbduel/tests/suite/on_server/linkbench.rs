@@ -1,5 +1,7 @@
 //! The workload on a real server: filled, checked, run, checked again, in every form of table and statement.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use dbduel_load::driver::{Connection, Dialect};
@@ -214,17 +216,24 @@ pub fn check_lock_timeouts(server: &impl WorkloadServer) {
         }
     };
     holder.execute(&shorten).unwrap();
-    holder.execute("BEGIN").unwrap();
-    holder
-        .execute("SELECT * FROM counttable FOR UPDATE")
-        .unwrap();
-    let release = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(5_500));
+    let hold = std::thread::spawn(move || {
+        // Transactions that begin in the guard do not count, so they are not to be those that wait.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while number(&mut holder, "SELECT SUM(version) FROM counttable") == 0 {
+            assert!(Instant::now() < deadline, "no client changed a count");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        holder.execute("BEGIN").unwrap();
+        holder
+            .execute("SELECT * FROM counttable FOR UPDATE")
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(3_500));
         holder.execute("COMMIT").unwrap();
         holder.execute(&restore).unwrap();
     });
     let slice = lab.run(8, 8.0);
-    release.join().unwrap();
+    hold.join().unwrap();
     let retries: u64 = slice.classes.iter().map(|class| class.counts.retries).sum();
     assert!(
         retries > 0 && slice.errors.iter().any(|error| error.code == code),

@@ -1,5 +1,7 @@
 //! The workload on a real server: filled, checked, run, checked again, with and without foreign keys.
 
+use std::collections::BTreeSet;
+
 use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
@@ -244,12 +246,22 @@ pub fn check_log(server: &impl WorkloadServer) {
     let lab = Lab::new(server, "order-entry", "dbduel_order_entry_log", &small(&[]));
     lab.fill().unwrap();
     let slice = lab.run(8, 2.0);
+    // One in a hundred; few orders on a busy machine may have several.
     assert!(
-        slice.rolled_back < slice.classes[0].counts.ok / 20,
+        slice.rolled_back < 3 + slice.classes[0].counts.ok / 20,
         "{slice:?}"
     );
     let log = coalesce(slice.commits);
-    assert_eq!((log.repeated, log.ranges.len()), (0, 10), "{log:?}");
+    assert_eq!(log.repeated, 0, "{log:?}");
+    let (mut series, longest) = (
+        BTreeSet::new(),
+        log.ranges.iter().max_by_key(|range| range.count()),
+    );
+    assert!(
+        log.ranges.iter().all(|range| series.insert(&range.series)),
+        "{log:?}"
+    );
+    let longest = longest.unwrap();
     let mut connection = lab.connect(Some(&lab.database));
     let mut commit_check = || {
         let parameters = &lab.parameters;
@@ -263,12 +275,13 @@ pub fn check_log(server: &impl WorkloadServer) {
     // The guard is in the log and does not count; rolled back orders count and are not in the log.
     assert!(kept.acknowledged + slice.rolled_back >= slice.classes[0].counts.ok);
 
-    let victim = log.ranges[3].first + 2;
+    let victim = longest.first + longest.count() / 2;
+    let district = longest.series.strip_prefix("1/").unwrap();
     lab.query(&format!(
-        "DELETE FROM orders WHERE o_d_id = 4 AND o_id = {victim}"
+        "DELETE FROM orders WHERE o_d_id = {district} AND o_id = {victim}"
     ));
     let lost = commit_check();
-    let example = format!("order {victim} of district 4 of warehouse 1");
+    let example = format!("order {victim} of district {district} of warehouse 1");
     assert_eq!((lost.lost, lost.example), (1, Some(example)));
 
     let alien = CommitRange {
