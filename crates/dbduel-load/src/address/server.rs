@@ -78,7 +78,7 @@ impl ServerAddress {
         prefixes.iter().any(|prefix| text.starts_with(prefix))
     }
 
-    /// The text of an address without the password that somebody may have written into it.
+    /// The text of an address without a password in it.
     #[must_use]
     pub fn without_password(text: &str) -> String {
         Address::without_password(text)

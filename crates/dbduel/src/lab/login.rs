@@ -28,7 +28,7 @@ fn password_of_clients(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The database to log in to where no other is needed: PostgreSQL lets nobody in without one.
+/// The database to log in to where no other is needed: PostgreSQL refuses a login without one.
 pub fn any_database(dialect: Dialect) -> Option<String> {
     match dialect {
         Dialect::MySql => None,
