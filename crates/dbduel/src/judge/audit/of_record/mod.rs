@@ -16,9 +16,6 @@ use super::evidence::{Connection, ServerEvidence, Texts};
 use super::server::{Product, Version};
 use crate::judge::summary::{Duel, Verdict};
 
-/// Facts that are what a contest is about when its contenders are told to store the tables differently.
-const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
-
 /// The case that a record makes, with the waivers of its plan and the verdicts on its duels. The subject is what the plan sets
 /// differently.
 #[must_use]
@@ -39,16 +36,7 @@ pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
     } else {
         Stage::Configuration
     };
-    let mut tables = record
-        .plan
-        .contenders
-        .iter()
-        .map(|contender| &contender.tables);
-    let first = tables.next();
-    if tables.any(|others| Some(others) != first) {
-        case.subject
-            .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
-    }
+    case.declare_tables(&record.plan);
     case.declare_what_was_asked();
     case.margins = Some(margins(duels));
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();

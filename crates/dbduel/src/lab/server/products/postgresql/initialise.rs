@@ -1,5 +1,6 @@
 //! Makes a data directory with `initdb`: always the same encoding and locale, passwords by SCRAM, one superuser.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -73,9 +74,22 @@ fn run(
     program: &Path,
     with: impl FnOnce(&mut std::process::Command),
 ) -> Result<Finished> {
-    Tool::of(build.command_of(program), "initdb")
-        .with(with)
-        .run(DEADLINE)
+    let command = match &build.loader {
+        None => build.command_of(program),
+        // Its libraries go with the tree's C library only.
+        Some(loader) => {
+            let mut command = build.command_of(loader);
+            command.arg("--library-path").arg(libraries(build));
+            command.arg(program);
+            command
+        }
+    };
+    Tool::of(command, "initdb").with(with).run(DEADLINE)
+}
+
+/// The folders of the tree's libraries, as its loader takes them.
+fn libraries(build: &Build) -> OsString {
+    std::env::join_paths(&build.library_path).unwrap_or_default()
 }
 
 /// Arguments of `initdb` for the settings that it takes.
@@ -132,11 +146,10 @@ fn initdb(build: &Build, staging: &Path) -> Result<PathBuf> {
     let bin = staging.join("bin");
     create_private_dir(&LocalFiles, &bin)?;
     let (copy, script) = (bin.join("initdb"), bin.join("postgres"));
-    let libraries = std::env::join_paths(&build.library_path).unwrap_or_default();
     let text = format!(
         "#!/bin/sh\nexec {} --library-path {} {} \"$@\"\n",
         shell_word(&loader.to_string_lossy()),
-        shell_word(&libraries.to_string_lossy()),
+        shell_word(&libraries(build).to_string_lossy()),
         shell_word(&build.daemon.to_string_lossy()),
     );
     fs::copy(&own, &copy)
