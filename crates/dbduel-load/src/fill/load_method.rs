@@ -192,7 +192,7 @@ impl LoadMethod {
                     outcome => outcome,
                 }
             }
-            LoadMethod::Copy => copy_rows(connection, table, chunks, seed, progress),
+            LoadMethod::Copy => load(connection, table, chunks, seed, progress),
             LoadMethod::Insert { bytes_max } => {
                 insert(connection, table, chunks, seed, bytes_max, progress)
             }
@@ -219,7 +219,7 @@ fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
     }
 }
 
-/// Returns the rows that the server took.
+/// Sends rows as the content of one statement. Returns the rows that the server took.
 fn load(
     connection: &mut Connection,
     table: &Table,
@@ -227,31 +227,17 @@ fn load(
     seed: u64,
     progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
+    let (statement, append_line): (_, fn(&str, &mut Vec<u8>)) = match connection.dialect() {
+        Dialect::MySql => (infile::statement(table), infile::append_line),
+        Dialect::PostgreSql => (copy::statement(table), copy::append_line),
+    };
     let rows = Rows::new(table, chunks, seed);
-    let mut content = infile::Content::new(rows, progress, infile::append_line);
+    let mut content = infile::Content::new(rows, progress, append_line);
     let summary = connection
-        .load(&infile::statement(table), &mut content)
+        .load(&statement, &mut content)
         .map_err(failed(table))?;
     let taken = summary.affected_rows;
     all_taken(table, rows::count(table, chunks), taken, summary.warnings)?;
-    Ok(taken)
-}
-
-/// Returns the rows that the server took.
-fn copy_rows(
-    connection: &mut Connection,
-    table: &Table,
-    chunks: &Range<u64>,
-    seed: u64,
-    progress: &BatchProgress<'_>,
-) -> Result<u64, FillError> {
-    let rows = Rows::new(table, chunks, seed);
-    let mut content = infile::Content::new(rows, progress, copy::append_line);
-    let summary = connection
-        .load(&copy::statement(table), &mut content)
-        .map_err(failed(table))?;
-    let taken = summary.affected_rows;
-    all_taken(table, rows::count(table, chunks), taken, 0)?;
     Ok(taken)
 }
 

@@ -82,17 +82,20 @@ fn the_rows_are_those_of_mariadb(server: &Server) {
 #[test]
 fn an_interrupted_fill_is_resumed() {
     let Some(cluster) = shared() else { return };
+    let mut rows_before = 0;
     for (name, given) in [
         ("oltp-read-write", ["tables=2", "table_size=150000"]),
         ("order-entry", ["scale=0.4", "foreign_keys=true"]),
         ("linkbench", ["maxid1=30001", "nlinks_max=1000"]),
     ] {
         let reached = Reached::create(&cluster, "again");
-        check_interrupted_fill(&reached, find(name).unwrap(), &given);
+        rows_before += check_interrupted_fill(&reached, find(name).unwrap(), &given);
     }
+    assert!(rows_before > 0, "no fill kept anything");
 }
 
-fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&str]) {
+/// Returns how many rows were in when the fill was resumed: of a small table perhaps none, as rows are sent in large transactions.
+fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&str]) -> u64 {
     let given = given
         .iter()
         .filter_map(|given| given.split_once('='))
@@ -110,7 +113,7 @@ fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&
     let watch = FillWatch::default();
     let outcome = std::thread::scope(|scope| {
         let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
-        while watch.rows_done.load(Ordering::Relaxed) < rows / 2 && !filling.is_finished() {
+        while watch.rows_done.load(Ordering::Relaxed) < rows * 7 / 10 && !filling.is_finished() {
             std::thread::sleep(Duration::from_micros(200));
         }
         watch.cancelled.store(true, Ordering::Relaxed);
@@ -124,13 +127,14 @@ fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&
     );
     let watch = FillWatch::default();
     let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
-    assert!((1..rows).contains(&report.rows_before), "{report:?}");
+    assert!(report.rows_before < rows, "{report:?}");
     assert_eq!(
         digest(workload, &parameters, &place, &watch).unwrap(),
         whole
     );
     let again = fill(workload, &parameters, &place, 5, &watch);
     assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
+    report.rows_before
 }
 
 /// All with prepared statements, as text, and numbered by the client.
