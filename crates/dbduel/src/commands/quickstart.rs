@@ -25,6 +25,8 @@ pub struct Arguments {
 const EXPERIMENT: &str = include_str!("../../../../experiments/quickstart.toml");
 /// The server that it names, fetched where none is installed.
 const FETCHED: &str = "mariadb-10.11";
+/// The installed servers that can take its place: those that have its settings.
+const INSTALLED: [&str; 2] = ["installed:mariadbd", "installed:mysqld"];
 
 /// Runs the shipped experiment, on an installed server where there is one.
 ///
@@ -32,23 +34,29 @@ const FETCHED: &str = "mariadb-10.11";
 /// When the contest cannot be conducted.
 pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
-    let installed = install::install(&ServerName::parse("installed")?, &home, &Silent);
+    let mut installed = None;
+    for name in INSTALLED {
+        if let Ok(build) = install::install(&ServerName::parse(name)?, &home, &Silent) {
+            installed = Some((name, build));
+            break;
+        }
+    }
     let text = match installed {
-        Ok(build) => {
+        Some((name, build)) => {
             console::status_line(&format!(
                 "using the server that is installed here: {}",
                 build.daemon.display()
             ));
-            EXPERIMENT.replace(FETCHED, "installed")
+            EXPERIMENT.replace(FETCHED, name)
         }
-        Err(_) => {
+        None => {
             let is_here = install::installed(&home)?
                 .iter()
                 .any(|server| server.id == FETCHED);
             console::status_line(if is_here {
-                "no usable server is installed here; MariaDB 10.11 was fetched earlier and is used"
+                "no MariaDB or MySQL is installed here; MariaDB 10.11 was fetched earlier and is used"
             } else {
-                "no usable server is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately"
+                "no MariaDB or MySQL is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately"
             });
             EXPERIMENT.to_owned()
         }
@@ -71,5 +79,15 @@ mod tests {
     #[test]
     fn the_shipped_experiment_names_the_server_that_is_replaced() {
         assert_eq!(EXPERIMENT.matches(FETCHED).count(), 1);
+    }
+
+    #[test]
+    fn no_installed_server_without_the_settings_of_the_experiment_is_taken() {
+        for name in INSTALLED {
+            let text = EXPERIMENT.replace(FETCHED, name);
+            run::plan_of(Path::new("quickstart.toml"), &text, ScriptAccess::Confined)
+                .unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            assert!(name.starts_with("installed:") && !name.ends_with("postgres"));
+        }
     }
 }
