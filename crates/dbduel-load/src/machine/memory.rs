@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use dbduel_record::seed::named_seed;
+use memmap2::{MmapMut, MmapOptions};
 
 use super::{Machine, Next, Worker};
 use crate::distributions::{Distribution, Shape};
@@ -161,14 +162,14 @@ impl Worker for MemoryWorker<'_> {
 #[derive(Debug)]
 enum Block {
     Ordinary(Vec<AtomicUsize>),
-    Huge(huge::Pages),
+    Huge(HugePages),
 }
 
 impl Block {
     fn new(spec: &MemorySpec) -> Result<Self, String> {
         let words = (spec.block_bytes / WORD) as usize;
         if spec.huge_pages {
-            return huge::Pages::new(words).map(Block::Huge);
+            return HugePages::new(words).map(Block::Huge);
         }
         let mut block = Vec::new();
         block.try_reserve_exact(words).map_err(|error| {
@@ -187,65 +188,31 @@ impl Block {
 }
 
 /// Memory from the pool of huge pages.
-mod huge {
-    use std::num::NonZeroUsize;
-    use std::ptr::NonNull;
-    use std::sync::atomic::AtomicUsize;
+#[derive(Debug)]
+struct HugePages {
+    mapping: MmapMut,
+    words: usize,
+}
 
-    use nix::libc::c_void;
-    use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-
+impl HugePages {
     /// Size of a huge page on every machine that has the default one.
     const PAGE: usize = 2 << 20;
 
-    #[derive(Debug)]
-    pub(super) struct Pages {
-        start: NonNull<c_void>,
-        bytes: usize,
-        words: usize,
+    fn new(words: usize) -> Result<Self, String> {
+        let bytes = (words * size_of::<usize>()).next_multiple_of(Self::PAGE);
+        let mapping = MmapOptions::new().len(bytes).huge(None).map_anon();
+        let mapping = mapping.map_err(|error| {
+            format!(
+                "cannot have {bytes} bytes of huge pages: {error}; are there any in vm.nr_hugepages?"
+            )
+        })?;
+        Ok(HugePages { mapping, words })
     }
 
-    // SAFETY: the memory is reached only as a slice of atomics and belongs to nobody else.
-    unsafe impl Send for Pages {}
-    // SAFETY: as above; atomics may be shared.
-    unsafe impl Sync for Pages {}
-
-    impl Pages {
-        pub(super) fn new(words: usize) -> Result<Self, String> {
-            let bytes = (words * size_of::<usize>()).next_multiple_of(PAGE);
-            let length = NonZeroUsize::new(bytes).ok_or("a block has no bytes")?;
-            // SAFETY: a new anonymous mapping touches no other memory.
-            let mapped = unsafe {
-                mmap_anonymous(
-                    None,
-                    length,
-                    ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-                    MapFlags::MAP_PRIVATE | MapFlags::MAP_HUGETLB,
-                )
-            };
-            let start = mapped.map_err(|error| {
-                format!(
-                    "cannot have {bytes} bytes of huge pages: {error}; are there any in vm.nr_hugepages?"
-                )
-            })?;
-            Ok(Pages {
-                start,
-                bytes,
-                words,
-            })
-        }
-
-        pub(super) fn words(&self) -> &[AtomicUsize] {
-            // SAFETY: the mapping is page-aligned, zeroed, at least so long, and lives as long as `self`.
-            unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
-        }
-    }
-
-    impl Drop for Pages {
-        fn drop(&mut self) {
-            // SAFETY: start and length are those of the mapping, and no slice of it outlives `self`.
-            let _ = unsafe { munmap(self.start, self.bytes) };
-        }
+    fn words(&self) -> &[AtomicUsize] {
+        // SAFETY: the mapping is page-aligned, zeroed, at least so long, lives as long as `self`, and is reached only as a
+        // slice of atomics.
+        unsafe { std::slice::from_raw_parts(self.mapping.as_ptr().cast(), self.words) }
     }
 }
 

@@ -1,13 +1,10 @@
 //! Reads, writes and syncs in one of three ways.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt as _;
-use std::ptr::NonNull;
 
 use dbduel_record::seed::named_seed;
-use nix::libc::c_void;
-use nix::sys::mman::{MapFlags, MsFlags, ProtFlags, mmap, msync, munmap};
+use memmap2::{MmapOptions, MmapRaw};
 
 use super::aio::Queue;
 use super::files::{FileError, Files};
@@ -190,37 +187,23 @@ impl<'a> Access<'a> {
     }
 }
 
-/// A file as memory.
-struct Map {
-    start: NonNull<c_void>,
-    bytes: usize,
-}
+/// A file as memory. Other workers may change its content at any time, so it is only copied from and to, never borrowed.
+struct Map(MmapRaw);
 
 impl Map {
     fn new(file: &std::fs::File, bytes: u64) -> io::Result<Self> {
-        let length = usize::try_from(bytes)
-            .ok()
-            .and_then(NonZeroUsize::new)
-            .ok_or(io::ErrorKind::InvalidInput)?;
-        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours. Its content may be
-        // changed by other workers at any time, so it is only copied from and to, never borrowed.
-        let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, file, 0) }?;
-        Ok(Map {
-            start,
-            bytes: length.get(),
-        })
+        let length = usize::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+        MmapOptions::new().len(length).map_raw(file).map(Map)
     }
 
     /// The address of an interval inside of the map.
     fn at(&self, offset: u64, length: usize) -> *mut u8 {
         let offset = offset as usize;
         assert!(
-            offset + length <= self.bytes,
+            offset + length <= self.0.len(),
             "a request goes over the end of its file"
         );
-        // SAFETY: just compared with the length of the mapping.
-        unsafe { self.start.as_ptr().cast::<u8>().add(offset) }
+        self.0.as_mut_ptr().wrapping_add(offset)
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) {
@@ -236,14 +219,6 @@ impl Map {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // SAFETY: start and length are those of the mapping.
-        Ok(unsafe { msync(self.start, self.bytes, MsFlags::MS_SYNC) }?)
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // SAFETY: start and length are those of the mapping, and nothing points into it.
-        let _ = unsafe { munmap(self.start, self.bytes) };
+        self.0.flush()
     }
 }

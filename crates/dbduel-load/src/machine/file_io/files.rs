@@ -153,7 +153,7 @@ fn open_one(set: &FileSet, file: u32, is_created: bool) -> Result<(PathBuf, File
 }
 
 /// Makes the files, fills them and syncs them. What is there already is kept and only made longer, as sysbench does.
-/// `on_file` is told each file's name before it is made, and what is done with it.
+/// `on_file` gets each file's name before it is made, and what is done with it.
 ///
 /// # Errors
 /// [`FileError`]; files may then exist in part, and [`remove`] takes them away.

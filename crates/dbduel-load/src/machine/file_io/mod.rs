@@ -26,7 +26,7 @@ use plan::{Order, Plan};
 /// In which order blocks are accessed, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Files are written anew, one block after the other.
+    /// Files are written again from the start, one block after the other.
     SequentialWrite,
     /// Files are overwritten, one block after the other.
     SequentialRewrite,
