@@ -156,7 +156,7 @@ fn serve(
         Role::Scripted(_) => Executor::polling(AWAKE)?,
     };
     let reactor = Rc::clone(executor.reactor());
-    // A task cannot add tasks, so the listener's only says that somebody is at the door.
+    // A task cannot add tasks, so the listener's only says that a client connects.
     let knocked = Rc::new(Cell::new(false));
     let door = executor.insert(|_| watch_door(Rc::clone(&knocked)));
     executor.poll(door);

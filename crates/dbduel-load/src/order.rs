@@ -1,4 +1,4 @@
-//! What the load process is told and what it answers: one JSON object per line.
+//! Orders to the load process and its answers: one JSON object per line.
 //!
 //! The load process obeys and never chooses: every number that shapes the load is in the order.
 //! Passwords travel here, on a pipe that only the two processes hold, and nowhere else.

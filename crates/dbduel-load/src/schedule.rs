@@ -62,7 +62,7 @@ pub struct Schedule {
 enum Rule {
     /// Due when the client's previous transaction is done, plus the think time.
     Closed { think_ns: u64 },
-    /// Due at instants of their own; whoever is free takes the earliest.
+    /// Due at instants of their own; a free client takes the earliest.
     Open {
         arrivals: Arrivals,
         share: Share,
@@ -174,7 +174,7 @@ impl Schedule {
         loop {
             let number = arrivals.count;
             *next_ns = arrivals.next();
-            // Beyond the end ownership does not matter: nobody takes it.
+            // Beyond the end ownership does not matter: no client takes it.
             if *next_ns >= self.end_ns || share.owns(number) {
                 return;
             }

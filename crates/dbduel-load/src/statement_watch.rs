@@ -179,7 +179,7 @@ impl Drop for WatchedConnection {
     }
 }
 
-/// Looks again and again, until nobody uses the watch any more.
+/// Looks again and again, until the watch is dropped.
 fn keep_looking(shared: &Weak<Shared>, pause: Duration) {
     loop {
         std::thread::sleep(pause);

@@ -100,7 +100,7 @@ async fn live(
         };
         let flag = match event {
             Event::Ready => {
-                // Before it says so the gate does not open, so nobody is held up.
+                // Before it says so the gate does not open, so no client is delayed.
                 if run.unready.fetch_sub(1, Ordering::AcqRel) == 1 {
                     gather_states();
                 }

@@ -13,7 +13,7 @@ use crate::run::{Counts, Gate, RunMetrics, Ticket};
 /// How often a sleeping worker looks whether it is still wanted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the workers, which wait until the gate opens. They end by themselves; nobody joins them, because a worker may
+/// Starts the workers, which wait until the gate opens. They end by themselves and are not joined, because a worker may
 /// be inside an event for as long as it likes and a run may be forced to end before.
 ///
 /// # Errors

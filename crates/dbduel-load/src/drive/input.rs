@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells [`a_process_that_takes_its_standard_input`] that there are orders.
+    /// Signals [`a_process_that_takes_its_standard_input`] that there are orders.
     const ORDERS: &str = "DBDUEL_TEST_ORDERS";
 
     #[test]

@@ -100,7 +100,7 @@ pub fn drive(
         .map(|number| {
             let sender = sender.clone();
             LoadThread::start(number as usize, busy_poll, move |report| {
-                // Nobody listens any more when the process is ending.
+                // No receiver is left when the process is ending.
                 let _ = sender.send(Input::Report(report));
             })
         })

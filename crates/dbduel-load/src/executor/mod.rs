@@ -36,7 +36,7 @@ pub type Task<T> = Pin<Box<dyn Future<Output = T>>>;
 /// The tasks of one thread.
 pub struct Executor<T> {
     tasks: Vec<Option<Task<T>>>,
-    /// Tokens of the tasks that have ended since the last turn. Whoever owned them may not have heard of it yet, and would
+    /// Tokens of the tasks that have ended since the last turn. Their owners may not know of it yet, and would
     /// take another task for theirs, so no other task gets them meanwhile.
     resting: Vec<Token>,
     reactor: Rc<Reactor>,

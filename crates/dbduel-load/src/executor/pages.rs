@@ -112,7 +112,7 @@ mod tests {
         }
 
         fn bytes(&mut self) -> &mut [u8] {
-            // SAFETY: so many bytes are mapped, and nobody else knows of them.
+            // SAFETY: so many bytes are mapped, and no other pointer to them exists.
             unsafe { std::slice::from_raw_parts_mut(self.begin, LARGE_PAGES * LARGE) }
         }
 
@@ -137,7 +137,7 @@ mod tests {
 
     impl Drop for Mapping {
         fn drop(&mut self) {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: no pointer into it is left.
             unsafe { libc::munmap(self.whole, WHOLE) };
         }
     }
@@ -155,7 +155,7 @@ mod tests {
         if is_large {
             return;
         }
-        // A machine that refuses is told apart from a fault by asking it for the same without looking at anything else.
+        // A machine that refuses is distinguished from a fault by asking it for the same without looking at anything else.
         let refusal = mapping.refusal();
         assert!(
             refusal.is_some(),

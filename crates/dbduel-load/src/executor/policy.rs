@@ -50,7 +50,7 @@ const FILL_TWO_PROCESSORS: u32 = 32;
 ///
 /// While processors are idle now and then, a single thread wakes half of the server's threads on the processor that it is
 /// not on itself, which costs both of them more. `busy_clients` are those of which each always has a transaction under way
-/// on a server that is presumably here. Where these keep two processors busy, nobody has to be woken up there, and one thread
+/// on a server that is presumably here. Where these keep two processors busy, no processor has to be woken up, and one thread
 /// finds more replies at a time than each of two (figures in `docs/load-path.md`).
 #[must_use]
 pub fn threads_beside_a_server(processors: u32, busy_clients: u32) -> u32 {

@@ -233,7 +233,7 @@ impl Reactor {
         let used_before = processor_time();
         let until = began + self.busy_poll;
         let (has_come, ended) = loop {
-            // Whoever is ready to run on this processor goes first, above all a server that has just been sent something.
+            // Threads that are ready to run on this processor go first, above all a server that has just been sent something.
             std::thread::yield_now();
             // Leaves more of the core to its other thread.
             std::hint::spin_loop();

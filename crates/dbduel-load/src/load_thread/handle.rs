@@ -1,4 +1,4 @@
-//! A load thread as the rest of the process sees it: started, told, ended.
+//! A load thread as the rest of the process sees it: started, given commands, ended.
 
 use std::io;
 use std::sync::mpsc::Sender;

@@ -24,7 +24,7 @@ pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::{SliceReport, Used};
 
-/// What a load thread is told.
+/// A command to a load thread.
 pub enum Command {
     /// Connect those clients of a contender that are this thread's.
     Open {

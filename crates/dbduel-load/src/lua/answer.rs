@@ -34,7 +34,7 @@ pub(super) enum Op {
     ExecuteCommand,
     Class,
     WhyFailed,
-    /// Nothing: nobody waits for the script any more.
+    /// Nothing: no caller waits for the script any more.
     Over,
 }
 
@@ -150,7 +150,7 @@ fn number(value: Option<&Value>) -> Option<f64> {
     }
 }
 
-/// What the script is told.
+/// What is passed to the script.
 pub(super) enum Answer {
     /// Yes or no; also: done, and there are no rows.
     Flag(bool),
@@ -160,7 +160,7 @@ pub(super) enum Answer {
     Skipped {
         /// How many.
         rows: u64,
-        /// Tells the result from earlier ones.
+        /// Distinguishes the result from earlier ones.
         generation: u32,
     },
     /// A statement failed.
@@ -184,7 +184,7 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    /// As the prelude is told.
+    /// In the prelude's form.
     pub(super) fn words(self, lua: &Lua) -> mlua::Result<MultiValue> {
         match self {
             Failed::Misuse(why) => (Value::Nil, why).into_lua_multi(lua),

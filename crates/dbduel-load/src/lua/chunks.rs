@@ -16,7 +16,7 @@ struct Chunk {
     code: Arc<[u8]>,
 }
 
-/// By the name that errors tell.
+/// By the name that errors report.
 static CHUNKS: Mutex<BTreeMap<String, Chunk>> = Mutex::new(BTreeMap::new());
 
 fn chunks() -> MutexGuard<'static, BTreeMap<String, Chunk>> {
@@ -37,7 +37,7 @@ pub(super) fn function(lua: &Lua, name: &str, text: &[u8]) -> mlua::Result<Funct
     let function = chunk.set_mode(ChunkMode::Text).into_function()?;
     let chunk = Chunk {
         text: text.into(),
-        // With the lines, which errors are told by.
+        // With the lines, which errors report.
         code: function.dump(false).into(),
     };
     let mut chunks = chunks();

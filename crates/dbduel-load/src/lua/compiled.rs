@@ -52,7 +52,7 @@ fn probe() -> mlua::Result<bool> {
     );
     // The hook is an error, if only after the loop.
     let outcome = lua.load(text).set_name("=probe").call::<()>(words);
-    // SAFETY: nobody else writes it, now that the loop is over.
+    // SAFETY: no other code writes it, now that the loop is over.
     let calls = unsafe { (*place.cast::<Probe>()).calls };
     // An interpreted loop ends as well, and says nothing of compiled ones.
     let is_compiled = "return require('jit.util').traceinfo(1) ~= nil";

@@ -24,7 +24,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 /// Values of most statements.
 const FEW_VALUES: usize = 4;
 
-/// A connection that belongs to whoever drives the client, which the first connection of the script takes.
+/// A connection that belongs to the client's driver, which the first connection of the script takes.
 pub(super) type Lent<'a> = Option<&'a mut ClientConnection>;
 
 enum Slot {
@@ -107,7 +107,7 @@ impl Connections {
         Ok(put(&mut self.slots, &mut self.free_slots, slot))
     }
 
-    /// True when whoever drives the client does not wait for its connections any more.
+    /// True when the client's driver does not wait for its connections any more.
     pub(super) fn is_over(&self) -> bool {
         self.retry_deadline.is_over()
     }
@@ -276,7 +276,7 @@ impl Connections {
         }
     }
 
-    /// Executes a prepared statement and skips its rows. The connection that did it is told as well.
+    /// Executes a prepared statement and skips its rows. The connection that did it is notified as well.
     #[inline]
     pub(super) async fn execute(
         &mut self,

@@ -11,7 +11,7 @@ use super::answer::{Answer, Asked, Failed, Op, Words};
 use super::error::ScriptError;
 use super::fiber::{CallStatus, Fiber, FiberContext, SuspendReason};
 
-/// What a script is told that asks why nothing failed, which the prelude does not do.
+/// The answer to a script that asks why nothing failed, which the prelude does not do.
 const NOTHING_FAILED: &str = "no statement has failed";
 
 /// One coroutine of a state.
@@ -27,7 +27,7 @@ pub(super) struct Coroutine {
 impl Coroutine {
     /// One that will run the thread's function.
     pub(super) fn new(thread: Thread, edge: &Rc<FiberContext>) -> io::Result<Self> {
-        // SAFETY: the edge and the thread are kept here, and nobody else knows the thread.
+        // SAFETY: the edge and the thread are kept here, and no other code has the thread.
         let fiber = unsafe { Fiber::new(edge, thread.state()) }?;
         Ok(Coroutine {
             thread,
@@ -103,7 +103,7 @@ impl Coroutine {
         let state = self.thread.state();
         if status == ffi::LUA_YIELD {
             return Ok(mlua::Error::runtime(
-                "the script yields where nobody resumes it",
+                "the script yields where no caller resumes it",
             ));
         }
         // SAFETY: a coroutine that failed has its error on top of its stack.
@@ -171,6 +171,6 @@ unsafe fn read(lua: &Lua, state: *mut ffi::lua_State, count: c_int) -> Result<As
     };
     match op {
         Some(op) => Ok(Asked::InWords(op, Words::new(words))),
-        None => Err(mlua::Error::runtime("the script asks for something that nobody knows").into()),
+        None => Err(mlua::Error::runtime("the script asks for something unknown").into()),
     }
 }

@@ -65,14 +65,14 @@ pub enum ScriptError {
     /// A connection is of no use any more, where nothing else can be used.
     #[error(transparent)]
     Lost(#[from] LostError),
-    /// A connection was asked for when whoever drives the client did not wait for it any more.
+    /// A connection was asked for when the client's driver did not wait for it any more.
     #[error("the time is over and there is no connection: {why}")]
     Over {
         /// Why there is none.
         why: String,
     },
-    /// Nobody wants it any more.
-    #[error("the script was told to end")]
+    /// Its result is not wanted any more.
+    #[error("the script was asked to end")]
     Cancelled,
     /// The system gave no thread or event loop, or a thread broke.
     #[error("cannot run the script's clients: {0}")]
@@ -139,7 +139,7 @@ impl ScriptError {
 
     /// What went wrong, and below it the calls that led there.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         match self.trace() {
             Some(trace) => format!("{self}\n{trace}"),
             None => self.to_string(),

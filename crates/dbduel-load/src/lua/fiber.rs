@@ -32,13 +32,13 @@ pub(super) enum CallStatus {
     Rows,
     /// More than a number can say: it is to be asked for in words.
     Words,
-    /// Nobody waits for the script any more.
+    /// No caller waits for the script any more.
     Over,
-    /// There is nobody to ask, or the stack cannot be left here.
+    /// There is no caller to ask, or the stack cannot be left here.
     Refused,
 }
 
-const TOLD: [(CallStatus, &str); 6] = [
+const STATUS_NAMES: [(CallStatus, &str); 6] = [
     (CallStatus::No, "no"),
     (CallStatus::Yes, "yes"),
     (CallStatus::Rows, "rows"),
@@ -62,14 +62,14 @@ pub(super) enum SuspendReason {
     Returned(c_int, c_int),
 }
 
-/// What is said between a script and whoever drives it: between one stack and the other.
+/// What is said between a script and its driver: between one stack and the other.
 ///
 /// Lua reads and writes the first four fields where they lie.
 #[repr(C)]
 pub(super) struct FiberContext {
     /// How many rows a prepared statement had.
     rows: Cell<f64>,
-    /// Tells them from those of earlier statements.
+    /// Distinguishes them from those of earlier statements.
     generation: Cell<u32>,
     /// The prelude's: how many connections remember an error.
     _failed_connections: Cell<u32>,
@@ -77,7 +77,7 @@ pub(super) struct FiberContext {
     is_collector_stopped: Cell<u32>,
     /// The state in which no coroutine runs.
     main: Cell<*mut ffi::lua_State>,
-    told: Cell<CallStatus>,
+    status: Cell<CallStatus>,
     /// How many words of an answer are on the stack of the state that asked.
     words: Cell<c_int>,
     left: Cell<SuspendReason>,
@@ -97,7 +97,7 @@ impl FiberContext {
             _failed_connections: Cell::new(0),
             is_collector_stopped: Cell::new(0),
             main: Cell::new(ptr::null_mut()),
-            told: Cell::new(CallStatus::No),
+            status: Cell::new(CallStatus::No),
             words: Cell::new(0),
             left: Cell::new(SuspendReason::Returned(ffi::LUA_OK, 0)),
             way_out: Cell::new(ptr::null()),
@@ -116,8 +116,8 @@ impl FiberContext {
         ] {
             calls.set(name, LightUserData(function))?;
         }
-        for (told, name) in TOLD {
-            calls.set(name, told as i32)?;
+        for (status, name) in STATUS_NAMES {
+            calls.set(name, status as i32)?;
         }
         let given = lua.create_table()?;
         for (number, name) in GIVEN {
@@ -148,8 +148,8 @@ impl FiberContext {
 
     /// The answer to a function for compiled code.
     #[inline]
-    pub(super) fn answer(&self, told: CallStatus) {
-        self.told.set(told);
+    pub(super) fn answer(&self, status: CallStatus) {
+        self.status.set(status);
     }
 
     /// The answer to an execution with so many rows.
@@ -157,7 +157,7 @@ impl FiberContext {
     pub(super) fn answer_rows(&self, rows: u64, generation: u32) {
         self.rows.set(rows as f64);
         self.generation.set(generation);
-        self.told.set(CallStatus::Rows);
+        self.status.set(CallStatus::Rows);
     }
 
     /// True while the collector runs what the script wants to be run at an object's end.
@@ -168,14 +168,14 @@ impl FiberContext {
         stands && self.is_collector_stopped.get() == 0
     }
 
-    /// Leaves the script's stack until it is entered again; false when nobody has entered it, and where it cannot be left.
+    /// Leaves the script's stack until it is entered again; false when it has not been entered, and where it cannot be left.
     #[inline]
     fn leave(&self, left: SuspendReason) -> bool {
         if !self.is_inside.get() || self.is_collecting() {
             return false;
         }
         self.left.set(left);
-        // SAFETY: whoever entered the stack waits for this, and the way out lies on it as long as the script does.
+        // SAFETY: the code that entered the stack waits for this, and the way out lies on it as long as the script does.
         unsafe { &*self.way_out.get() }.suspend(());
         true
     }
@@ -184,7 +184,7 @@ impl FiberContext {
     #[inline]
     fn leave_compiled(&self, left: SuspendReason) -> i32 {
         match self.leave(left) {
-            true => self.told.get() as i32,
+            true => self.status.get() as i32,
             false => CallStatus::Refused as i32,
         }
     }
@@ -200,7 +200,7 @@ impl Fiber {
     /// When there is no address space for it.
     ///
     /// # Safety
-    /// The edge and the state outlive it; nobody else runs anything in the state.
+    /// The edge and the state outlive it; no other code runs in the state.
     pub(super) unsafe fn new(edge: &FiberContext, state: *mut ffi::lua_State) -> io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             let text = format!("no address space for the stack of a client's script: {error}");
@@ -268,7 +268,7 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
 /// # Safety
 /// The edge is that of the state that calls, and the statement is one of the prelude's.
 unsafe extern "C" fn execute(edge: *const FiberContext, statement: *const Statement) -> i32 {
-    // SAFETY: as above; whoever reads the statement does so before the script is told the outcome.
+    // SAFETY: as above; the statement is read before the script gets the outcome.
     unsafe { (&*edge).leave_compiled(SuspendReason::Execute(Execution::new(statement))) }
 }
 

@@ -90,7 +90,7 @@ impl Host {
     /// several wins, the others have their defaults. A script that declares none gets what is given as global texts.
     ///
     /// # Errors
-    /// An option that nobody knows, or a value that it does not take.
+    /// An unknown option, or a value that it does not take.
     pub fn set_options(&mut self, given: &[(String, Option<String>)]) -> Result<(), OptionError> {
         let declared = self.declared.as_deref().unwrap_or_default();
         let resolved = options::resolve(declared, given)?;

@@ -9,7 +9,7 @@
 //! stack of its own, which is left wherever it would wait, so a few threads carry all clients. The API that scripts see is the prelude, in
 //! Lua; Rust supplies what it cannot do: connections, random numbers, clocks, counters.
 //!
-//! Knows no command line and no load: whoever drives a session says when its next event may begin. Prints nothing
+//! Knows no command line and no load: the driver of a session says when its next event may begin. Prints nothing
 //! itself: what a script prints goes to a [`Sink`].
 
 use dbduel_luajit as _;

@@ -40,7 +40,7 @@ pub(super) struct Shared {
     /// By number of the connection.
     bulks: RefCell<Vec<Option<Bulk>>>,
     pub(super) unused: RefCell<Vec<Unused>>,
-    /// None when nobody looks at what is counted.
+    /// None when the counts are not used.
     meter: Option<Arc<Meter>>,
     pub(super) sink: Sink,
     pub(super) script: Script,
@@ -219,7 +219,7 @@ unsafe extern "C" fn draw(dice: *const RefCell<Dice>, which: u32, low: f64, high
 /// Makes a text of a template of so many bytes, in its place.
 ///
 /// # Safety
-/// As for [`draw`], and `text` has as many bytes, which nobody else uses meanwhile.
+/// As for [`draw`], and `text` has as many bytes, which no other code uses meanwhile.
 unsafe extern "C" fn fill(dice: *const RefCell<Dice>, text: *mut u8, length: usize) {
     // SAFETY: as above.
     let (dice, text) = unsafe { (&*dice, std::slice::from_raw_parts_mut(text, length)) };

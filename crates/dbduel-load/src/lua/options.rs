@@ -212,7 +212,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The error for an option that nobody declares.
+/// The error for an undeclared option.
 pub(super) fn unknown(name: &str, declared: &[DeclaredOption]) -> OptionError {
     let similarity = |option: &DeclaredOption| strsim::jaro_winkler(&key(name), &key(&option.name));
     let nearest = declared

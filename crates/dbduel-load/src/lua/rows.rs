@@ -5,7 +5,7 @@ use crate::driver::{Row, Sink};
 /// The result sets of one statement.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// Tells results of this statement from those of earlier ones.
+    /// Distinguishes results of this statement from those of earlier ones.
     generation: u32,
     sets: Vec<Set>,
     /// Which set is being read.

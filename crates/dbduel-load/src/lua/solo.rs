@@ -17,7 +17,7 @@ const COMMAND_SEED: u64 = 1;
 /// What a call leaves: the session, and what came of it.
 type Called<T> = (Box<Session>, Result<T, ScriptError>);
 
-/// One session on an event loop of its own, driven by whoever calls.
+/// One session on an event loop of its own, driven by its caller.
 pub(super) struct Solo {
     executor: Executor<Called<MultiValue>>,
     session: Option<Box<Session>>,

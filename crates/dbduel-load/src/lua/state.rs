@@ -48,8 +48,8 @@ const MANY: u32 = 4;
 /// States that all threads have made since they were last gathered.
 static FRESH: AtomicU32 = AtomicU32::new(0);
 
-/// Puts what the process has allocated onto large pages, if it has made many states since the last call. Holds up whoever
-/// calls, and touches the memory of all threads: for a moment at which all states are made and nobody waits.
+/// Puts what the process has allocated onto large pages, if it has made many states since the last call. Delays its
+/// caller, and touches the memory of all threads: for a moment at which all states are made and no client waits.
 pub(crate) fn gather_states() {
     if FRESH.swap(0, Ordering::Relaxed) >= MANY {
         pages::gather();
@@ -63,7 +63,7 @@ pub(crate) struct Context {
     pub(super) opt: BTreeMap<String, OptionValue>,
     /// Options that a script which declares none gets as global texts.
     pub(super) globals: BTreeMap<String, String>,
-    /// Options as they were written, when nobody has loaded the script yet to learn their types.
+    /// Options as they were written, when the script is not loaded yet to learn their types.
     pub(super) written: Vec<(String, Option<String>)>,
     /// What the script declares; empty until it was loaded once.
     pub(super) declared: Vec<DeclaredOption>,
@@ -349,7 +349,7 @@ impl Drop for State {
     fn drop(&mut self) {
         self.give_up();
         if let Ok(close) = self.host.get::<Function>("close") {
-            // Nobody is left to be told.
+            // No receiver is left.
             let _ = self.bounded(|| close.call::<()>(()));
         }
     }

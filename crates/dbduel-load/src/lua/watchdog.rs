@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Instructions from the signal to the error: enough for the script's error handler to say where it was.
 const INSTRUCTIONS: c_int = 1 << 14;
 
-/// Whoever does not expect it ignores it.
+/// A thread that does not expect it ignores it.
 const SIGNAL: Signal = Signal::SIGURG;
 
 /// A thread that runs scripts.
@@ -42,7 +42,7 @@ struct Post {
 struct Seen {
     post: Weak<Post>,
     turn: u64,
-    /// Looks at which the same turn went on. Not a time: while the whole process stands still nobody is late.
+    /// Looks at which the same turn continued. Not a time: while the whole process stands still no turn is late.
     looks: u32,
 }
 
@@ -174,7 +174,7 @@ impl Seen {
         let lasted = PAUSE * self.looks;
         if lasted.as_nanos() > u128::from(post.bound_ns.load(Relaxed)) {
             post.overdue.store(turn, Relaxed);
-            // A thread that ended meanwhile is not there to be told, and one that got its number ignores it.
+            // A thread that ended meanwhile is not there to be signalled, and one that got its number ignores it.
             // SAFETY: numbers go in and a number comes out.
             unsafe {
                 libc::syscall(

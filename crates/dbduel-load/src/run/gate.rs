@@ -180,7 +180,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// A worker cannot go on, so nobody does. The first reason is kept.
+    /// A worker cannot continue, so none does. The first reason is kept.
     pub fn fail(&self, why: String) {
         self.close();
         self.state().failure.get_or_insert(why);

@@ -3,7 +3,7 @@
 use crate::driver::sqlstate_code;
 
 /// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
-/// libmysqlclient gives to connections that broke. Whoever ignores one of them wants to be connected again.
+/// libmysqlclient gives to connections that broke. A user who ignores one of them wants to be connected again.
 const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
 
 /// Errors after which an event is tried again.

@@ -1,6 +1,6 @@
 //! What the workers of a run count, readable while they run.
 //!
-//! A meter per worker and a page of latencies per thread, so that two threads never wait for each other; whoever reports
+//! A meter per worker and a page of latencies per thread, so that two threads never wait for each other; the reporter
 //! takes what is new and adds it up itself. Knows no clock and no text.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,7 +113,7 @@ impl RunMetrics {
         shares
     }
 
-    /// Begins the shares anew.
+    /// Resets the shares.
     pub fn reset_shares(&self) {
         for page in &self.pages {
             let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);

@@ -64,7 +64,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 #[cfg(test)]
 impl Limits {
-    /// Of a run that ends when it is told to.
+    /// Of a run that ends on request.
     pub(crate) const ENDLESS: Limits = Limits {
         events: None,
         time: None,

@@ -31,7 +31,7 @@ impl Gatherer {
         self.histogram.saturating_record(latency_ns);
     }
 
-    /// What was gathered; begins anew. One allocation per tick, none when it is empty.
+    /// Returns what was gathered and resets it. One allocation per tick, none when it is empty.
     pub(super) fn take(&mut self) -> TickLatencies {
         if self.histogram.is_empty() {
             return TickLatencies::default();

@@ -1,6 +1,6 @@
 //! What a slice brings: counters that obey an identity, latencies, ticks and errors.
 //!
-//! Knows no sockets, no SQL and no clock: it is told instants, in nanoseconds since the start of the
+//! Knows no sockets, no SQL and no clock: it is given instants, in nanoseconds since the start of the
 //! slice, that never go back. Recording neither fails nor allocates, except at the end of a tick and for
 //! the first error of a code; a tally is used again for the next slice.
 //!
@@ -183,7 +183,7 @@ impl Tally {
     }
 
     /// How long the server took for the transaction that just ended well, nanoseconds from sent to done. Where due is
-    /// sent, as in closed loops, that is the latency and need not be told.
+    /// sent, as in closed loops, that is the latency and need not be given.
     #[inline]
     pub fn served(&mut self, service_ns: u64) {
         if self.phase == Phase::Measured {
@@ -348,7 +348,7 @@ impl Tally {
         &self.errors
     }
 
-    /// Service times that were told, of all classes together, nanoseconds.
+    /// Service times that were given, of all classes together, nanoseconds.
     #[must_use]
     pub fn services(&self) -> &Histogram<u64> {
         &self.services

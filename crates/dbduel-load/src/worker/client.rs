@@ -68,7 +68,7 @@ pub enum Trace {
     RolledBack,
 }
 
-/// What a client is told at the beginning of a slice.
+/// What a client gets at the beginning of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begin {
     /// Root of the client's random stream.

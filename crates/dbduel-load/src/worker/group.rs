@@ -107,7 +107,7 @@ impl Group {
         self.ended.set(Some(Instant::now()));
     }
 
-    /// From when on nobody waits for a transaction that a slice has begun; none before the first slice, when clients may be
+    /// From when on a transaction that a slice has begun is not waited for; none before the first slice, when clients may be
     /// busy with their connections alone.
     #[must_use]
     pub fn over_at(&self) -> Option<Instant> {

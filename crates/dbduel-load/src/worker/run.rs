@@ -45,7 +45,7 @@ pub struct WorkloadRun {
     pub clients: u32,
     /// Errors after which an event is begun again; any other ends the run.
     pub ignored: IgnoredErrors,
-    /// Events of a client after which it connects anew; 0 for never.
+    /// Events of a client after which it reconnects; 0 for never.
     pub reconnect_every: u64,
     /// Time in which a connection must be made again.
     pub reconnecting: Duration,

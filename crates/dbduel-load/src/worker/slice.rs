@@ -75,7 +75,7 @@ impl Slice {
         now_ns >= self.end_ns.get()
     }
 
-    /// What a client is told when it begins with the slice.
+    /// What a client gets when it begins with the slice.
     pub(super) fn begin(&self, client: u32) -> Begin {
         let SliceSpec { seed, share, .. } = self.spec;
         Begin {
@@ -112,7 +112,7 @@ impl Slice {
         Some(look(tally))
     }
 
-    /// The final tally, once: what nobody sent is counted as skipped.
+    /// The final tally, once: what was not sent is counted as skipped.
     pub fn finish(&self) -> Option<Tally> {
         let mut tally = self.tally.borrow_mut().take()?;
         tally.close(self.end_ns.get());

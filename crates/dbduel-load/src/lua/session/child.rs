@@ -1,4 +1,4 @@
-//! A shell command as a child process: what it prints, how it ends, and its end when nobody waits for it any more.
+//! A shell command as a child process: what it prints, how it ends, and its end when it is not waited for any more.
 //!
 //! It has a session of its own, so that no terminal can stop it, and all that stays in its group of processes can be ended with
 //! it. Knows no script.
@@ -24,7 +24,7 @@ const READ_BYTES: usize = 64 << 10;
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
 /// A running command. Dropping it ends it and all that is in its group. So does the end of this process, however that comes,
-/// unless somebody has ended the reaper since the command began.
+/// unless the reaper was ended since the command began.
 pub(super) struct ShellCommand {
     shell: Child,
     has_ended: bool,
@@ -36,7 +36,7 @@ impl ShellCommand {
     /// Starts a text, which ends before its first zero byte, as C has it.
     ///
     /// # Errors
-    /// When the shell cannot be started, or nobody to watch over it.
+    /// When the shell or its watcher cannot be started.
     pub(super) fn start(command: &[u8]) -> io::Result<Self> {
         Self::start_watched(command, ProcessGroupReaper::current()?)
     }
@@ -59,7 +59,7 @@ impl ShellCommand {
         let shell = match shell.stdout(Stdio::piped()).spawn() {
             Ok(shell) => shell,
             Err(error) => {
-                // The reaper may have been told before the shell could not be executed.
+                // The reaper may have been notified before the shell could not be executed.
                 group_reaper.forget(serial);
                 return Err(error);
             }
@@ -112,7 +112,7 @@ impl ShellCommand {
         Ok(status)
     }
 
-    /// From now on nobody ends what is left of it.
+    /// From now on its remaining processes are not ended.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.has_ended, true) {
             self.group_reaper.forget(self.serial);
@@ -146,7 +146,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Tells the process in [`a_process_that_is_killed`] where to write.
+    /// Gives the process in [`a_process_that_is_killed`] the file to write to.
     const FOLDER: &str = "DBDUEL_TEST_CHILD_FOLDER";
 
     /// Commands of which a part is no process that the shell turns into; `PLACE` is a file that gets the part's number.
@@ -179,7 +179,7 @@ mod tests {
         (0..COMPOUND.len()).map(read).collect()
     }
 
-    /// Waits until these processes do nothing any more; whoever has to may not have waited for them yet.
+    /// Waits until these processes do nothing any more; their parent may not have waited for them yet.
     fn wait_until_dead(processes: &[i32]) {
         let is_alive = |process: &i32| {
             let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -262,7 +262,7 @@ mod tests {
         let parts = parts(folder.path());
         drop(commands);
         wait_until_dead(&parts);
-        // Somebody waits for the shells, so they are not even known any more.
+        // The shells have been waited for, so they are not even known any more.
         let began = Instant::now();
         while shells.iter().any(|shell| kill(*shell, None).is_ok()) {
             assert!(began.elapsed() < TIMEOUT, "of {shells:?} some are left");
@@ -273,20 +273,20 @@ mod tests {
     #[test]
     fn a_command_that_cannot_be_executed_is_not_watched() {
         let folder = tempfile::tempdir().unwrap();
-        let told = folder.path().join("told");
+        let messages = folder.path().join("messages");
         let group_reaper =
-            ProcessGroupReaper::start(&format!("exec cat > '{}'", told.display())).unwrap();
+            ProcessGroupReaper::start(&format!("exec cat > '{}'", messages.display())).unwrap();
         // Longer than one argument can be.
         let error = ShellCommand::start_watched(&[b' '; 1 << 20], Arc::new(group_reaper)).err();
         assert_eq!(error.unwrap().kind(), ErrorKind::ArgumentListTooLong);
         let began = Instant::now();
         let (watched, forgotten) = loop {
-            let text = fs::read_to_string(&told).unwrap_or_default();
+            let text = fs::read_to_string(&messages).unwrap_or_default();
             let mut lines = text.split_inclusive('\n').map(str::trim_end);
             if let (Some(watched), Some(forgotten)) = (lines.next(), lines.next()) {
                 break (watched.to_owned(), forgotten.to_owned());
             }
-            assert!(began.elapsed() < TIMEOUT, "told was only {text:?}");
+            assert!(began.elapsed() < TIMEOUT, "only {text:?} was written");
             std::thread::sleep(Duration::from_millis(2));
         };
         let serial = watched.strip_prefix("watch ").unwrap().split(' ').next();
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_prints_on_in_the_background_is_left_alone() {
-        // It ends when nobody reads any more.
+        // It ends when its reader is gone.
         let (_, status) = run("cat /dev/zero & exit 4");
         assert_eq!(status.code(), Some(4));
     }
@@ -324,7 +324,7 @@ mod tests {
             .trim()
             .parse()
             .unwrap();
-        // It is still there: nobody has ended it.
+        // It is still there: it was not ended.
         kill(Pid::from_raw(sleeper), Signal::SIGKILL).unwrap();
     }
 }

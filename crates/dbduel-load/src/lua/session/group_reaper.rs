@@ -1,9 +1,8 @@
-//! Ends what shell commands have started when this process is gone, however it went: nobody runs after `kill -9`.
+//! Ends what shell commands have started when this process is gone, however it ended: no code of its own runs after `kill -9`.
 //!
 //! A process of its own, one for all commands: a shell that reads which groups of processes are running. The end of what it
 //! reads is the end of this process, and then it kills the groups that have not ended. Whatever moves to another group
-//! escapes it. When somebody ends it, another one is started for the next command; the ones that ran then are watched by
-//! nobody.
+//! escapes it. When it is ended, another one is started for the next command; those that ran then are not watched.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -36,7 +35,7 @@ for pair in $running; do
 done
 "#;
 
-/// Longest wait for it to take a message. It does nothing but read, so only one that somebody has stopped needs so long.
+/// Longest wait for it to take a message. It does nothing but read, so only a stopped one needs so long.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Room for a word, a serial number and the number of a group.
@@ -107,12 +106,12 @@ impl ProcessGroupReaper {
 
     fn is_alive(&self) -> bool {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that was given up is somebody else's to wait for.
+        // One that was given up is waited for elsewhere.
         !self.is_given_up.load(Ordering::Relaxed) && matches!(process.try_wait(), Ok(None))
     }
 
     /// The group is to be ended with this process. Said by its first process before it turns into anything, so that there
-    /// is no moment at which nobody knows of it. Allocates nothing and locks nothing, as is required there.
+    /// is no moment at which it is unknown. Allocates nothing and locks nothing, as is required there.
     ///
     /// # Errors
     /// When the message is not taken.

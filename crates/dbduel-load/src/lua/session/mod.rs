@@ -23,7 +23,7 @@ use crate::driver::{ClientConnection, LostError, ServerError};
 use crate::executor::{Reactor, Token, sleep_until};
 use crate::run::Meter;
 
-/// What a script asks of whoever drives the client.
+/// What a script asks of the client's driver.
 pub(crate) enum Event {
     /// The client is ready for its loop of events.
     Ready,
@@ -282,7 +282,7 @@ impl Session {
                 Answer::Flag(true)
             }
             Op::ExecuteCommand => self.execute_command(&mut words).await?,
-            // Neither gets as far as here: the coroutine answers the one, and nobody waits for the other.
+            // Neither gets as far as here: the coroutine answers the one, and the other is not waited for.
             Op::WhyFailed | Op::Over => Answer::Flag(false),
             Op::Failed => return Err(self.raised(&mut words)),
             Op::Restart => {
@@ -355,13 +355,13 @@ impl Session {
     }
 }
 
-/// What comes of what a script asks for: it goes on, or somebody else is to say.
+/// What comes of what a script asks for: it continues, or its driver has to answer.
 enum Outcome {
     Answer(Answer),
     Event(Event),
 }
 
-/// What a client's script is told next.
+/// What a client's script gets next.
 pub(crate) struct Resume(Answer);
 
 impl Resume {

@@ -1,4 +1,4 @@
-//! Waits for killed processes, so that the kernel can forget them; nobody else waits for that.
+//! Waits for killed processes, so that the kernel can forget them; no other code does.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Says so, because what comes of it is up to the script; but not when nobody waits for the client any more.
+    /// Says so, because what comes of it is up to the script; but not when the client is not waited for any more.
     fn unreachable(&self, address: &Address, error: &ServerError) -> Result<(), ScriptError> {
         if self.connections.is_over() {
             let why = error.message.clone();

@@ -184,7 +184,10 @@ async fn open(
 }
 
 fn script(error: &ScriptError) -> StatementError {
-    LostError::Script { why: error.told() }.into()
+    LostError::Script {
+        why: error.message(),
+    }
+    .into()
 }
 
 fn ended(what: &str) -> StatementError {

@@ -58,7 +58,7 @@ fn run(
 ) -> Result<(), FillError> {
     let failed = |error: &ScriptError| FillError::Script {
         command,
-        why: error.told(),
+        why: error.message(),
     };
     let script = find(parameters).map_err(|error| failed(&error))?;
     let server = Server {
