@@ -198,6 +198,14 @@ impl Bounded for Stamped {
             | Event::ServerRecovered {
                 seconds: length_s, ..
             } => check_time("seconds", *length_s),
+            Event::Settled {
+                statements_s,
+                seconds: length_s,
+                ..
+            } => {
+                check_time("statements_s", *statements_s)?;
+                check_time("seconds", *length_s)
+            }
             _ => Ok(()),
         }
     }
@@ -298,6 +306,9 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
         )?;
         check_time("schedule.pilot.turn_s_min", pilot.turn_s_min)?;
         check_time("schedule.pilot.steady_s", pilot.steady_s)?;
+    }
+    if let Some(suite) = &plan.suite {
+        check_time("suite.settle_s", suite.settle_s)?;
     }
     if let Some(injection) = &plan.injection {
         check_time("injection.period_s", injection.period_s)?;

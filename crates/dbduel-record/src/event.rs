@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::FileSizes;
-use crate::plan::{Block, LoadLevel, TurnChoice};
+use crate::plan::{Block, LoadLevel, SuitePhase, TurnChoice};
 
 /// An event with the moment it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,6 +125,24 @@ pub enum Event {
         /// Committed transactions per second in equal steps of it; empty in records that do not keep it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         steps_per_s: Vec<f64>,
+        /// Index into `Plan::levels`; absent for the level with the most clients, which stands for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<usize>,
+    },
+    /// Another phase of a suite begins.
+    PhaseStarted {
+        /// Which.
+        phase: SuitePhase,
+    },
+    /// A server had time without load before the reads of a suite: statistics of the tables were gathered, then it was
+    /// left alone.
+    Settled {
+        /// Name of the contender.
+        contender: String,
+        /// Seconds that the statements took.
+        statements_s: f64,
+        /// Seconds without load after them.
+        seconds: f64,
     },
     /// A slice begins.
     SliceStarted {

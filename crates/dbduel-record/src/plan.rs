@@ -18,8 +18,9 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 0 };
+    /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight;
+    /// version 2 had no suites, and its readers would take their workloads for load levels of one.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 0 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]
@@ -51,10 +52,13 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// Index into `contenders`: whom the others are compared with.
     pub baseline: usize,
-    /// What the clients do.
+    /// What the clients do. In a suite, the workload whose tables all its workloads share.
     pub workload: Workload,
-    /// The load levels; each is a duel of its own.
+    /// The load levels; each is a duel of its own. In a suite, one for each of its workloads.
     pub levels: Vec<LoadLevel>,
+    /// How the workloads of a suite are conducted; absent when there is one workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
     /// The latency that every load level is held against; absent when none was asked for.
     #[serde(default)]
     pub objective: Option<Objective>,
@@ -79,7 +83,7 @@ pub struct Plan {
     /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
     #[serde(default)]
     pub waivers: BTreeMap<String, String>,
-    /// Every mirrored block that the budget could allow, in the order of each level. A level that
+    /// Every block that the budget could allow, in the order of each level. A level that
     /// is decided earlier leaves the rest of its blocks unused.
     pub blocks: Vec<Block>,
     /// What pilots chose, by level. Never in the plan's own file: readers take it from the journal, with the blocks that
@@ -141,15 +145,35 @@ impl Plan {
         weights.iter().sum::<f64>() + f64::from(promised) - weights.len() as f64
     }
 
-    /// The workload as a contender has it: its own parameters stand before those of all.
+    /// The workload that fills the tables as a contender has it: its own parameters stand before those of all.
     #[must_use]
     pub fn workload_of(&self, contender: &Contender) -> Workload {
-        let mut workload = self.workload.clone();
-        let own = contender.tables.iter();
-        workload
-            .parameters
-            .extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        workload
+        self.workload.with_tables_of(contender)
+    }
+
+    /// The workload of a level as a contender has it.
+    #[must_use]
+    pub fn workload_at(&self, level: usize, contender: &Contender) -> Workload {
+        let own = self.levels.get(level).and_then(|level| level.cell.as_ref());
+        let workload = own.map_or(&self.workload, |cell| &cell.workload);
+        workload.with_tables_of(contender)
+    }
+
+    /// Connections that the clients of a level have to each server. Levels of one workload share theirs.
+    #[must_use]
+    pub fn connections_at(&self, level: usize) -> u32 {
+        let of_all = || self.levels.iter().map(|level| level.clients).max();
+        match self.suite {
+            Some(_) => self.levels.get(level).map_or(0, |level| level.clients),
+            None => of_all().unwrap_or(0),
+        }
+    }
+
+    /// Every workload that clients run: the one of all levels, or those of a suite.
+    pub fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        let cells = self.levels.iter().filter_map(|level| level.cell.as_ref());
+        let one = self.suite.is_none().then_some(&self.workload);
+        one.into_iter().chain(cells.map(|cell| &cell.workload))
     }
 }
 
@@ -189,6 +213,69 @@ pub struct Workload {
     pub parameters: Parameters,
 }
 
+impl Workload {
+    /// With those of its parameters that a contender has of its own.
+    fn with_tables_of(&self, contender: &Contender) -> Workload {
+        let mut workload = self.clone();
+        for (name, value) in &contender.tables {
+            if let Some(own) = workload.parameters.get_mut(name) {
+                own.clone_from(value);
+            }
+        }
+        workload
+    }
+}
+
+/// How the workloads of a suite are conducted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suite {
+    /// Why blocks are mirrored, or hold every contender once.
+    pub block_form: BlockForm,
+    /// Time without load that each server gets before the reads that follow writes, seconds.
+    pub settle_s: f64,
+}
+
+/// Why blocks are mirrored, or hold every contender once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockForm {
+    /// The experiment says so.
+    AsWritten,
+    /// Mirrored: linear drift cancels within a block, and the budget holds enough of them for a verdict in each workload.
+    Affordable,
+    /// Each once: the budget holds too few mirrored blocks for a verdict in each workload.
+    TooFewMirrored,
+}
+
+/// One workload of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteWorkload {
+    /// Unique name within the suite.
+    pub name: String,
+    /// Workloads of one group are summarised together.
+    pub group: String,
+    /// When it runs.
+    pub phase: SuitePhase,
+    /// What its clients do.
+    pub workload: Workload,
+}
+
+/// Part of a suite, in the order in which they run.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuitePhase {
+    /// Reads of tables that were not changed since they were filled.
+    Fresh,
+    /// Changes that leave the number of rows as it is.
+    Write,
+    /// Reads after the changes, when the servers had time to settle.
+    Read,
+    /// Changes of the number of rows.
+    Last,
+}
+
 /// How many clients, and how their transactions fall due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLevel {
@@ -196,6 +283,9 @@ pub struct LoadLevel {
     pub clients: u32,
     /// When transactions fall due.
     pub arrival: Arrival,
+    /// The workload of a suite that the clients run; absent when all levels have the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<SuiteWorkload>,
 }
 
 impl LoadLevel {
@@ -209,9 +299,12 @@ impl LoadLevel {
         }
     }
 
-    /// How people call the level: `16 clients`.
+    /// How people call the level: `16 clients`, or a workload of a suite by its name.
     #[must_use]
     pub fn label(&self) -> String {
+        if let Some(cell) = &self.cell {
+            return cell.name.clone();
+        }
         let clients = match self.clients {
             1 => "1 client".to_owned(),
             count => format!("{count} clients"),
@@ -336,6 +429,29 @@ pub struct Schedule {
     /// chosen. Absent when all slices are as long as `slice_s` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
+    /// Whether a block is a permutation of the contenders and its reverse. Else it holds every contender once.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub mirrored: bool,
+}
+
+impl Schedule {
+    /// Slices of each contender in a block.
+    #[must_use]
+    pub fn slices_each(&self) -> usize {
+        if self.mirrored { 2 } else { 1 }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// Bounds of a pilot: a short measurement of each contender by itself, from which the length of turns is chosen.
@@ -446,7 +562,7 @@ pub struct Limits {
     pub free_disk_bytes_min: u64,
 }
 
-/// One mirrored block: a permutation of the contenders and its reverse, one slice each.
+/// One block: a permutation of the contenders, and its reverse unless the schedule says otherwise, one slice each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Position in `Plan::blocks`.
@@ -455,7 +571,7 @@ pub struct Block {
     pub level: usize,
     /// Number of the block within its level, from 0.
     pub round: u32,
-    /// Contenders in running order, mirrored, so twice as long as there are contenders.
+    /// Contenders in running order.
     pub order: Vec<usize>,
     /// Measured seconds of each slice of this block, in one turn.
     pub slice_s: f64,
@@ -489,6 +605,15 @@ impl Block {
         let positions = self.order.len();
         (0..self.repeats)
             .flat_map(move |repeat| (0..positions).map(move |position| (repeat, position)))
+    }
+
+    /// How many slices of the contender at `position` ran before it in the order.
+    #[must_use]
+    pub fn slices_before(&self, position: usize) -> usize {
+        let before = self.order.iter().take(position);
+        before
+            .filter(|contender| **contender == self.order[position])
+            .count()
     }
 
     /// True when the slice at `position` starts with the contender that ran just before it.

@@ -44,7 +44,9 @@ fn plan() -> Plan {
         levels: vec![LoadLevel {
             clients: 4,
             arrival: Arrival::Closed { think_ms: 0.0 },
+            cell: None,
         }],
+        suite: None,
         load: LoadProcess {
             busy_poll_us: 0,
             threads: 1,
@@ -63,6 +65,7 @@ fn plan() -> Plan {
             warm_up_hold_s: 3.0,
             epochs: None,
             pilot: None,
+            mirrored: true,
         },
         decision: DecisionRule {
             confidence: 0.95,

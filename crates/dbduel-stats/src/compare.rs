@@ -1,7 +1,9 @@
-//! From mirrored blocks to paired differences, and plain summaries of those differences.
+//! From blocks to paired differences, and plain summaries of those differences.
 //!
 //! A mirrored block is a random permutation of the contenders and its reverse, one slice each, so drift, neighbours and
-//! heat fall on all contenders alike and cancel in the difference of logarithms within the block.
+//! heat fall on all contenders alike and cancel in the difference of logarithms within the block. A block of a random
+//! permutation alone takes half the time. Linear drift does not cancel in it, but it gives each contender of a pair the
+//! better place with equal probability, so the sign of a difference is as fair a coin as that of a mirrored block.
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
@@ -19,17 +21,18 @@ pub struct SliceValue {
     pub value: f64,
 }
 
-/// The slices of one mirrored block in the order they ran, two per contender.
+/// The slices of one block in the order they ran, two per contender in a mirrored one, otherwise one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MirroredBlock {
+pub struct BlockSlices {
     /// Measured length of each slice; one length holds for the whole block.
     pub length: f64,
     /// The slices in running order.
     pub slices: Vec<SliceValue>,
 }
 
-impl MirroredBlock {
-    /// Checks the mirrored shape for `contenders` contenders and that every value has a logarithm.
+impl BlockSlices {
+    /// Checks that the slices are a permutation of `contenders`, alone or followed by its reverse, and that every value has
+    /// a logarithm.
     ///
     /// # Errors
     /// [`StatsError::Shape`] when a contender is missing, repeated or not mirrored;
@@ -38,29 +41,20 @@ impl MirroredBlock {
     pub fn check(&self, contenders: usize) -> Result<(), StatsError> {
         let wrong = |problem: String| {
             Err(StatsError::Shape {
-                what: "mirrored block",
+                what: "block",
                 problem,
             })
         };
-        if self.slices.len() != contenders.saturating_mul(2) || contenders < 2 {
-            return wrong(format!(
-                "{} slices for {contenders} contenders",
-                self.slices.len()
-            ));
+        let count = self.slices.len();
+        let is_mirrored = count == contenders.saturating_mul(2);
+        if contenders < 2 || !(is_mirrored || count == contenders) {
+            return wrong(format!("{count} slices for {contenders} contenders"));
         }
         if all_positive("slice length", &[self.length]).is_err() {
             return wrong(format!("slice length {}", self.length));
         }
         let mut seen = vec![false; contenders];
-        for (slice, mirror) in self
-            .slices
-            .iter()
-            .take(contenders)
-            .zip(self.slices.iter().rev())
-        {
-            if slice.contender != mirror.contender {
-                return wrong("the second half is not the reverse of the first".to_owned());
-            }
+        for slice in self.slices.iter().take(contenders) {
             match seen.get_mut(slice.contender) {
                 Some(seen) if !*seen => *seen = true,
                 _ => {
@@ -71,17 +65,24 @@ impl MirroredBlock {
                 }
             }
         }
+        let mut mirror = self.slices.iter().zip(self.slices.iter().rev());
+        if is_mirrored && mirror.any(|(slice, mirror)| slice.contender != mirror.contender) {
+            return wrong("the second half is not the reverse of the first".to_owned());
+        }
         let values: Vec<f64> = self.slices.iter().map(|slice| slice.value).collect();
-        all_positive("mirrored block", &values)
+        all_positive("block", &values)
     }
 
-    /// Mean logarithm of the contender's two slices.
+    /// Mean logarithm of the contender's slices.
     fn level(&self, contender: usize) -> f64 {
         let own = self
             .slices
             .iter()
             .filter(|slice| slice.contender == contender);
-        0.5 * own.map(|slice| slice.value.ln()).sum::<f64>()
+        let (sum, count) = own.fold((0.0, 0.0), |(sum, count), slice| {
+            (sum + slice.value.ln(), count + 1.0)
+        });
+        sum / count
     }
 }
 
@@ -89,9 +90,9 @@ impl MirroredBlock {
 /// baseline's own row is all zeros.
 ///
 /// # Errors
-/// An unknown baseline, or a block that [`MirroredBlock::check`] refuses.
+/// An unknown baseline, or a block that [`BlockSlices::check`] refuses.
 pub fn block_differences(
-    blocks: &[MirroredBlock],
+    blocks: &[BlockSlices],
     contenders: usize,
     baseline: usize,
 ) -> Result<Vec<Vec<f64>>, StatsError> {
@@ -106,7 +107,7 @@ pub fn block_differences(
         block.check(contenders)?;
     }
     let difference =
-        |block: &MirroredBlock, contender| block.level(contender) - block.level(baseline);
+        |block: &BlockSlices, contender| block.level(contender) - block.level(baseline);
     Ok((0..contenders)
         .map(|contender| {
             blocks
@@ -121,14 +122,14 @@ pub fn block_differences(
 /// block differences it weights long and fast blocks more; the two should agree within their error.
 ///
 /// # Errors
-/// No block, or a block that [`MirroredBlock::check`] refuses; an unknown contender.
+/// No block, or a block that [`BlockSlices::check`] refuses; an unknown contender.
 pub fn log_ratio_of_totals(
-    blocks: &[MirroredBlock],
+    blocks: &[BlockSlices],
     contenders: usize,
     baseline: usize,
     contender: usize,
 ) -> Result<f64, StatsError> {
-    at_least("mirrored blocks", 1, blocks.len())?;
+    at_least("blocks", 1, blocks.len())?;
     if baseline.max(contender) >= contenders {
         return Err(StatsError::Parameter {
             name: "contender",
@@ -269,9 +270,9 @@ pub fn minimum_detectable_effect(unit_deviation: f64, blocks: usize, alpha: f64)
 mod tests {
     use super::*;
 
-    fn block(order: &[usize], values: &[f64]) -> MirroredBlock {
+    fn block(order: &[usize], values: &[f64]) -> BlockSlices {
         let slices = order.iter().zip(values);
-        MirroredBlock {
+        BlockSlices {
             length: 10.0,
             slices: slices
                 .map(|(contender, value)| SliceValue {
@@ -297,12 +298,26 @@ mod tests {
     }
 
     #[test]
+    fn a_block_may_hold_every_contender_once() {
+        let blocks = [
+            block(&[2, 0, 1], &[4.0, 1.0, 2.0]),
+            block(&[0, 1, 2], &[1.0; 3]),
+        ];
+        let differences = block_differences(&blocks, 3, 0).unwrap();
+        assert_eq!(differences[1], [2_f64.ln(), 0.0]);
+        assert_eq!(differences[2], [4_f64.ln(), 0.0]);
+        assert!(block_differences(&[block(&[0, 1], &[1.0, 2.0])], 3, 0).is_err());
+    }
+
+    #[test]
     fn blocks_of_the_wrong_shape_are_refused() {
         for order in [
             &[0, 1, 0, 1][..],
             &[0, 0, 0, 0],
             &[0, 2, 2, 0],
-            &[0, 1],
+            &[0],
+            &[0, 0],
+            &[0, 2],
             &[0, 1, 1],
         ] {
             let result = block_differences(&[block(order, &[1.0; 4])], 2, 0);

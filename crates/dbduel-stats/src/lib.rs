@@ -19,19 +19,19 @@
 //! * [`simulate`]: machines and contenders whose truth is known, to check a method on.
 //!
 //! ```
-//! use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
+//! use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
 //! use dbduel_stats::sequential::{SequentialPlan, Unit, Verdict, decide};
 //!
 //! # fn main() -> Result<(), dbduel_stats::StatsError> {
 //! // Twelve blocks, A B B A or B A A B, while the machine slows down; B is 5 % faster.
-//! let blocks: Vec<MirroredBlock> = (0..12_u32)
+//! let blocks: Vec<BlockSlices> = (0..12_u32)
 //!     .map(|block| {
 //!         let order = if block % 3 == 0 { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
 //!         let slices = (0_u32..).zip(order).map(|(position, contender)| SliceValue {
 //!             contender,
 //!             value: 1000.0 * 1.05_f64.powi(contender as i32) - f64::from(4 * block + position),
 //!         });
-//!         MirroredBlock { length: 15.0, slices: slices.collect() }
+//!         BlockSlices { length: 15.0, slices: slices.collect() }
 //!     })
 //!     .collect();
 //! let differences = block_differences(&blocks, 2, 0)?;

@@ -1,7 +1,7 @@
 //! Diagnosis of the running order: does a slice remember who ran before it? It informs and never
 //! excludes a block; it does not know what a switch does to a contender.
 
-use crate::compare::MirroredBlock;
+use crate::compare::BlockSlices;
 use crate::error::{StatsError, open_fraction};
 use crate::estimate::Estimate;
 use crate::moments::{mean, t_half_width, variance};
@@ -12,9 +12,9 @@ use crate::moments::{mean, t_half_width, variance};
 /// two slices of either kind. Entries overlap over contenders; `alpha` is per contender.
 ///
 /// # Errors
-/// A block that [`MirroredBlock::check`] refuses, or `alpha` outside (0, 1).
+/// A block that [`BlockSlices::check`] refuses, or `alpha` outside (0, 1).
 pub fn carry_over(
-    blocks: &[MirroredBlock],
+    blocks: &[BlockSlices],
     contenders: usize,
     alpha: f64,
 ) -> Result<Vec<Option<Estimate>>, StatsError> {
@@ -71,7 +71,7 @@ mod tests {
     use crate::random::RandomStream;
 
     /// Blocks in which every slice after another contender loses `cost`.
-    fn blocks(cost: f64) -> Vec<MirroredBlock> {
+    fn blocks(cost: f64) -> Vec<BlockSlices> {
         let mut random = RandomStream::new(8, 0);
         let mut previous = None;
         (0..60)
@@ -88,7 +88,7 @@ mod tests {
                         value: log.exp(),
                     }
                 });
-                MirroredBlock {
+                BlockSlices {
                     length: 15.0,
                     slices: slices.collect(),
                 }

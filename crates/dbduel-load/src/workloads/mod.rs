@@ -102,6 +102,12 @@ pub trait Workload: Sync {
         None
     }
 
+    /// What its transactions do to its tables, for resolved parameters.
+    fn effect(&self, parameters: &Parameters) -> Effect {
+        let _ = parameters;
+        Effect::Unknown
+    }
+
     /// True when it has statements for servers that speak this.
     fn speaks(&self, dialect: Dialect) -> bool {
         dialect == Dialect::MySql
@@ -192,6 +198,19 @@ pub trait Workload: Sync {
 
     /// One client as a task, for resolved parameters.
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask;
+}
+
+/// What transactions do to tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// They read.
+    Reads,
+    /// They change rows, and as many remain.
+    Changes,
+    /// They add rows or take rows away.
+    ChangesRowCount,
+    /// The workload does not know.
+    Unknown,
 }
 
 /// A workload that makes its tables itself.

@@ -7,7 +7,7 @@ use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
-use super::{Table, Workload};
+use super::{Effect, Table, Workload};
 use crate::distributions::Distribution;
 use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use crate::random::Random;
@@ -60,6 +60,10 @@ impl Workload for SelectRandom {
 
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
         sbtest::check(parameters)
+    }
+
+    fn effect(&self, _parameters: &Parameters) -> Effect {
+        Effect::Reads
     }
 
     fn speaks(&self, _dialect: Dialect) -> bool {

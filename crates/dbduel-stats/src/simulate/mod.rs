@@ -343,6 +343,32 @@ pub fn mirrored_blocks(
         .collect()
 }
 
+/// Log ratios of the second of the contenders ÷ the first in the next blocks of a contest that goes on, each block with every
+/// contender once, in an order drawn anew.
+pub fn single_blocks(
+    machine: &mut Machine,
+    contenders: &mut [Contender],
+    design: Design,
+    blocks: usize,
+) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    let block = |_| {
+        let length = design.draw_length(&mut machine.random);
+        for last in (1..order.len()).rev() {
+            order.swap(last, machine.random.below(last + 1));
+        }
+        let mut levels = [0.0; 2];
+        for &contender in &order {
+            let seconds = contenders[contender].seconds(machine, design.guard, length);
+            if let Some(level) = levels.get_mut(contender) {
+                *level = (seconds.iter().sum::<f64>() / seconds.len() as f64).ln();
+            }
+        }
+        levels[1] - levels[0]
+    };
+    (0..blocks).map(block).collect()
+}
+
 /// The slices of the next mirrored blocks of a duel that goes on, four to a block: the contender of each and its
 /// throughput by the second.
 pub fn mirrored_seconds(

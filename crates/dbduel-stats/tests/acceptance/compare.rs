@@ -1,7 +1,7 @@
 //! Designs of the running order: why random mirrored blocks, and what weaker orders do.
 
 use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
-use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences, paired_mean};
+use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences, paired_mean};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Unit};
@@ -97,7 +97,7 @@ fn four_equal_contenders_yield_no_claim() {
             let mut contenders: Vec<Contender> = (0..4)
                 .map(|_| Contender::new(&TYPICAL, 0.0, &mut machine.random))
                 .collect();
-            let blocks: Vec<MirroredBlock> = (0..40)
+            let blocks: Vec<BlockSlices> = (0..40)
                 .map(|_| {
                     let mut order = vec![0, 1, 2, 3];
                     machine.random.shuffle(&mut order);
@@ -108,7 +108,7 @@ fn four_equal_contenders_yield_no_claim() {
                         contender,
                         value: contenders[contender].slice(&mut machine, 2, length),
                     });
-                    MirroredBlock {
+                    BlockSlices {
                         length: length as f64,
                         slices: slices.collect(),
                     }

@@ -2,7 +2,7 @@
 //! queue with shared noise and shared stalls.
 
 use crate::queue::{Latencies, Stalls, draw_stalls, serve};
-use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
+use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{SequentialPlan, Side, Unit, flip_spend};
 use dbduel_stats::simulate::autoregressive_series;
@@ -47,9 +47,9 @@ fn differences(slices: &[(usize, Latencies)], q: f64) -> Vec<f64> {
         contender: *contender,
         value: latencies.quantile(q),
     };
-    let blocks: Vec<MirroredBlock> = slices
+    let blocks: Vec<BlockSlices> = slices
         .chunks_exact(4)
-        .map(|block| MirroredBlock {
+        .map(|block| BlockSlices {
             length: SLICE,
             slices: block.iter().map(value).collect(),
         })

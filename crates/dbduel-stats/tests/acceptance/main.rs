@@ -24,6 +24,7 @@ mod sequential;
 mod series;
 mod short_duels;
 mod short_slices;
+mod single_blocks;
 mod slices;
 mod steady;
 mod weights;

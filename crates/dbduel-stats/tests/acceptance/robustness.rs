@@ -2,8 +2,8 @@
 //! library computes from measured numbers is called here with numbers that no measurement should give.
 
 use dbduel_stats::compare::{
-    MirroredBlock, SliceValue, block_differences, fewest_pairs, hodges_lehmann,
-    log_ratio_of_totals, minimum_detectable_effect, paired_mean,
+    BlockSlices, SliceValue, block_differences, fewest_pairs, hodges_lehmann, log_ratio_of_totals,
+    minimum_detectable_effect, paired_mean,
 };
 use dbduel_stats::crossover::{SizeDifferences, find_crossovers};
 use dbduel_stats::epochs::{EpochBoundaries, decide_epochs, restart_spread};
@@ -303,7 +303,7 @@ fn blocks_of_anything_are_compared_or_refused() {
         let random = &mut RandomStream::new(seed, 102);
         let alpha = ALPHAS[random.below(ALPHAS.len())];
         let orders = [[0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 1, 1], [0, 7, 7, 0]];
-        let blocks: Vec<MirroredBlock> = (0..random.below(5))
+        let blocks: Vec<BlockSlices> = (0..random.below(5))
             .map(|_| {
                 let wild = seed % 4 == 0;
                 let order = orders[if wild {
@@ -317,7 +317,7 @@ fn blocks_of_anything_are_compared_or_refused() {
                     .zip(values)
                     .map(|(contender, value)| SliceValue { contender, value });
                 let lengths = [15.0, 1e-300, 1e308, f64::NAN];
-                MirroredBlock {
+                BlockSlices {
                     length: lengths[if wild { random.below(4) } else { 0 }],
                     slices: slices.collect(),
                 }

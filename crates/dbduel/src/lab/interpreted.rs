@@ -8,7 +8,9 @@ use dbduel_record::event::{Finding, Severity};
 /// A finding where scripts are the load and LuaJIT cannot compile them.
 #[must_use]
 pub fn doubt(plan: &Plan) -> Option<Finding> {
-    let is_script = plan.workload.name == script::NAME;
+    let is_script = plan
+        .workloads()
+        .any(|workload| workload.name == script::NAME);
     let claim = is_script.then(claim).flatten()?;
     Some(Finding {
         rule: "load.interpreted".to_owned(),

@@ -14,7 +14,7 @@ use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
-use super::{Table, Workload};
+use super::{Effect, Table, Workload};
 use crate::driver::Dialect;
 use crate::worker::{ClientContext, ClientTask};
 use client::OltpClient;
@@ -98,6 +98,17 @@ impl Workload for Oltp {
 
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
         sbtest::check(parameters)
+    }
+
+    fn effect(&self, _parameters: &Parameters) -> Effect {
+        match self.script {
+            Script::PointSelect | Script::ReadOnly => Effect::Reads,
+            Script::ReadWrite
+            | Script::WriteOnly
+            | Script::UpdateIndex
+            | Script::UpdateNonIndex => Effect::Changes,
+            Script::Insert | Script::Delete => Effect::ChangesRowCount,
+        }
     }
 
     fn speaks(&self, _dialect: Dialect) -> bool {

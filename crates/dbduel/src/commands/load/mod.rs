@@ -158,7 +158,12 @@ impl Job {
         };
         let clients = arguments.clients;
         let busy_clients = match address.place.is_on_this_machine() {
-            true => LoadLevel { clients, arrival }.busy_clients(),
+            true => LoadLevel {
+                clients,
+                arrival,
+                cell: None,
+            }
+            .busy_clients(),
             false => 0,
         };
         let threads = arguments

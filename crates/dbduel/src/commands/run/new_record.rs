@@ -91,14 +91,26 @@ pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<
     Ok(())
 }
 
-/// Keeps the text of a script that is the workload, and of all that it requires, each under its digest.
+/// Keeps the text of scripts that are workloads, and of all that they require, each under its digest.
 fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
-    if plan.workload.name != script::NAME {
+    let mut files = Vec::new();
+    for workload in plan
+        .workloads()
+        .chain([&plan.workload])
+        .filter(|workload| workload.name == script::NAME)
+    {
+        for file in script::files(&workload.parameters)? {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    if files.is_empty() {
         return Ok(());
     }
     writer.create_dir(Path::new(SCRIPTS))?;
     let mut list = Vec::new();
-    for file in script::files(&plan.workload.parameters)? {
+    for file in files {
         let digest = blake3::hash(&file.text).to_hex().to_string();
         writer.replace(
             &Path::new(SCRIPTS).join(format!("{digest}.lua")),

@@ -79,14 +79,15 @@ pub struct ErrorCode {
     pub example: String,
 }
 
-/// One entry per load level and contender; empty for a workload of one class.
+/// One entry per load level and contender; empty for a workload of one class, and for a suite.
 #[must_use]
 pub fn of(evidence: &Evidence<'_>) -> Vec<ClassCell> {
     let names = names(evidence);
-    if names.len() < 2 {
+    let plan = evidence.plan();
+    // The workloads of a suite have classes of their own.
+    if names.len() < 2 || plan.suite.is_some() {
         return Vec::new();
     }
-    let plan = evidence.plan();
     let levels = 0..plan.levels.len();
     let cells = levels
         .flat_map(|level| (0..plan.contenders.len()).map(move |contender| (level, contender)));

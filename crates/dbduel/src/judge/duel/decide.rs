@@ -9,7 +9,7 @@ use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::{
-    MirroredBlock, hodges_lehmann, log_ratio_of_totals, minimum_detectable_effect,
+    BlockSlices, hodges_lehmann, log_ratio_of_totals, minimum_detectable_effect,
 };
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan, Unit};
 
@@ -252,7 +252,7 @@ impl<'a> Question<'a> {
         &self,
         blocks: &[CompleteBlock<'_>],
         value: impl Fn(&SliceRow) -> f64,
-    ) -> Vec<MirroredBlock> {
+    ) -> Vec<BlockSlices> {
         let pairs = blocks
             .iter()
             .map(|block| log_ratios::pair(block, self.contender, self.reference, &value));

@@ -4,7 +4,7 @@
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
-use dbduel_stats::compare::{MirroredBlock, SliceValue, block_differences};
+use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
 
 use crate::judge::evidence::blocks::CompleteBlock;
 
@@ -23,7 +23,7 @@ pub(super) fn pair(
     contender: usize,
     reference: usize,
     value: impl Fn(&SliceRow) -> f64,
-) -> MirroredBlock {
+) -> BlockSlices {
     let slices = block
         .block
         .order
@@ -40,14 +40,14 @@ pub(super) fn pair(
                 value: value(row),
             })
         });
-    MirroredBlock {
+    BlockSlices {
         length: block.block.slice_s * block.block.weight(),
         slices: slices.collect(),
     }
 }
 
 /// Log ratios of the blocks of a pair.
-pub(in crate::judge) fn differences(pairs: &[MirroredBlock]) -> Result<Vec<f64>, StatsError> {
+pub(in crate::judge) fn differences(pairs: &[BlockSlices]) -> Result<Vec<f64>, StatsError> {
     let mut differences = block_differences(pairs, 2, REFERENCE)?;
     Ok(differences.swap_remove(CONTENDER))
 }

@@ -30,7 +30,7 @@ fn over_clients(plan: &Plan) -> Vec<usize> {
     let ascends = levels
         .windows(2)
         .all(|pair| plan.levels[pair[0]].clients < plan.levels[pair[1]].clients);
-    match is_closed && ascends && levels.len() >= 2 {
+    match plan.suite.is_none() && is_closed && ascends && levels.len() >= 2 {
         true => levels,
         false => Vec::new(),
     }

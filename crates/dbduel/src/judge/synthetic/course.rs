@@ -102,6 +102,7 @@ impl Course<'_> {
                 steps_per_s: (1..=28)
                     .map(|step| 6000.0 * (1.0 - (-f64::from(step) / 5.0).exp()))
                     .collect(),
+                level: None,
             });
         }
         events.extend(self.scenario.noticed.iter().map(|finding| Event::Noticed {

@@ -218,8 +218,10 @@ impl Scenario {
                 .map(|&clients| LoadLevel {
                     clients,
                     arrival: Arrival::Closed { think_ms: 0.0 },
+                    cell: None,
                 })
                 .collect(),
+            suite: None,
             load: LoadProcess {
                 threads: 2,
                 busy_poll_us: 0,
@@ -238,6 +240,7 @@ impl Scenario {
                 warm_up_hold_s: 60.0,
                 epochs: None,
                 pilot: None,
+                mirrored: true,
             },
             decision: DecisionRule {
                 confidence: 0.95,

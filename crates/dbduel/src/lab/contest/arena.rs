@@ -160,6 +160,8 @@ impl ContenderServer {
 pub struct Arena {
     residents: Vec<ContenderServer>,
     awake: Option<usize>,
+    /// The level of the plan whose clients each contender has, by index. Levels of one workload share their clients.
+    connected_at: Vec<usize>,
 }
 
 impl Arena {
@@ -168,6 +170,7 @@ impl Arena {
         Self {
             residents: Vec::new(),
             awake: None,
+            connected_at: Vec::new(),
         }
     }
 
@@ -178,6 +181,7 @@ impl Arena {
     pub fn add(&mut self, mut resident: ContenderServer) -> Result<()> {
         resident.freeze()?;
         self.residents.push(resident);
+        self.connected_at.push(0);
         Ok(())
     }
 
@@ -292,6 +296,25 @@ impl Arena {
         self.residents[contender].connect(statement)
     }
 
+    /// Connects the clients of a level to an awake contender, in a suite where it has those of another. Each contender's
+    /// first turn of a block follows that.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in.
+    pub fn connect_at(
+        &mut self,
+        plan: &Plan,
+        load: &mut LoadProcess,
+        contender: usize,
+        level: usize,
+    ) -> Result<()> {
+        if plan.suite.is_none() || self.connected_at[contender] == level {
+            return Ok(());
+        }
+        self.connected_at[contender] = level;
+        self.reconnect_clients(plan, load, contender)
+    }
+
     /// Reconnects the clients of an awake contender.
     ///
     /// # Errors
@@ -312,6 +335,7 @@ impl Arena {
         load: &mut LoadProcess,
         contender: usize,
     ) -> Result<(Address, Session)> {
+        let level = self.connected_at[contender];
         let resident = &mut self.residents[contender];
         let (address, credentials) = resident.endpoint()?;
         let session = load.open(OpenOrder {
@@ -322,13 +346,8 @@ impl Arena {
             password: credentials.password.clone(),
             tls: TlsMode::Off,
             database: resident.database.clone(),
-            workload: plan.workload_of(&plan.contenders[contender]),
-            clients: plan
-                .levels
-                .iter()
-                .map(|level| level.clients)
-                .max()
-                .unwrap_or(0),
+            workload: plan.workload_at(level, &plan.contenders[contender]),
+            clients: plan.connections_at(level),
             retries: plan.limits.transaction_retries,
             connect_s: plan.limits.server_start_s,
         })?;

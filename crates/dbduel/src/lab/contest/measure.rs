@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
-use dbduel_record::plan::Block;
+use dbduel_record::plan::{Block, SuitePhase};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
 use super::board::Phase;
+use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
 use super::{Contest, ContestConfig};
@@ -39,6 +40,10 @@ pub struct Progress {
     pub(super) late: LateShares,
     /// Attempts to bring a contender back in this run.
     pub(super) restarts: u32,
+    /// Levels at which a contender is warmed up whose server has lost its caches.
+    pub(super) warmed: Vec<usize>,
+    /// The phase of a suite that an earlier run had reached.
+    reached: Option<SuitePhase>,
 }
 
 impl Progress {
@@ -53,6 +58,8 @@ impl Progress {
             rows: past.slices.clone(),
             late: late_shares(past),
             restarts: 0,
+            warmed: phases::heaviest(&past.plan.levels).into_iter().collect(),
+            reached: phases::reached(past),
         }
     }
 }
@@ -71,27 +78,44 @@ impl Contest<'_> {
             self.config.board.decision(decision);
         }
         self.config.board.enter(Phase::Measuring);
+        for part in phases::parts(plan, self.progress.reached) {
+            if !self.has_work(&part, &decisions) && plan.suite.is_some() {
+                continue;
+            }
+            self.begin_part(&part, &decisions)?;
+            if !self.measure_part(&part, &mut decisions)? {
+                return Ok(EndReason::Interrupted);
+            }
+        }
+        let mut all = decisions.iter().enumerate();
+        match all.all(|(level, decision)| self.is_settled(level, decision)) {
+            true => Ok(EndReason::Decided),
+            false => Ok(EndReason::BudgetSpent),
+        }
+    }
+
+    /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
+    fn measure_part(&mut self, part: &Part, decisions: &mut [LevelDecision]) -> Result<bool> {
+        let plan = self.config.plan;
         loop {
             let mut has_run = false;
-            for (level, decision) in decisions.iter_mut().enumerate() {
+            for &level in &part.levels {
+                let decision = &mut decisions[level];
                 if self.is_settled(level, decision) {
                     continue;
                 }
                 if interrupt::urgency() != Urgency::None {
-                    return Ok(EndReason::Interrupted);
+                    return Ok(false);
                 }
-                if self.is_epoch_full(level) {
+                if self.is_epoch_full(level) || !self.has_time(part, level) {
                     continue;
                 }
                 let Some(block) = next_block(plan, &self.progress.begun, level) else {
                     continue;
                 };
-                if self.progress.used_s + load_s(plan, block) > plan.schedule.budget_s {
-                    continue;
-                }
                 has_run = true;
                 if !self.run_block(block, decision)? {
-                    return Ok(EndReason::Interrupted);
+                    return Ok(false);
                 }
                 *decision = decide_level(plan, &self.progress.rows, level);
                 self.config.board.decision(decision);
@@ -99,22 +123,30 @@ impl Contest<'_> {
                     self.announce(level, decision)?;
                 }
             }
-            let mut all = decisions.iter().enumerate();
-            if all.all(|(level, decision)| self.is_settled(level, decision)) {
-                return Ok(EndReason::Decided);
+            let mut all = part.levels.iter();
+            if all.all(|&level| self.is_settled(level, &decisions[level])) {
+                return Ok(true);
             }
             if !has_run {
                 if self.has_time_for_an_epoch() {
                     self.begin_epoch()?;
                     continue;
                 }
-                return Ok(EndReason::BudgetSpent);
+                return Ok(true);
             }
         }
     }
 
+    /// Whether the budget has time for the next block of a level, beside what is kept for later phases.
+    pub(super) fn has_time(&self, part: &Part, level: usize) -> bool {
+        let plan = self.config.plan;
+        let block = next_block(plan, &self.progress.begun, level);
+        let left_s = plan.schedule.budget_s - part.reserved_s - self.progress.used_s;
+        block.is_some_and(|block| load_s(plan, block) <= left_s)
+    }
+
     /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
-    fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
+    pub(super) fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
         let plan = self.config.plan;
         match &plan.search {
             None => decision.is_settled(),
@@ -189,7 +221,13 @@ impl Contest<'_> {
             };
             let begun = Instant::now();
             self.arena.activate(contender)?;
-            let outcome = self.run_turn(block, place, decision)?;
+            let outcome = match self
+                .arena
+                .connect_at(plan, &mut self.load, contender, block.level)
+            {
+                Ok(()) => self.run_turn(block, place, decision)?,
+                Err(error) => Outcome::Lost(format!("{error:#}")),
+            };
             // What is written and computed between turns takes time that no server may use for its own work.
             self.arena.freeze_active()?;
             self.journal.commits(name, self.load.take_commits())?;

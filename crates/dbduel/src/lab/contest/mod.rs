@@ -1,4 +1,4 @@
-//! The contest: resident servers, one active at a time, slices in mirrored blocks.
+//! The contest: resident servers, one active at a time, slices in blocks.
 //!
 //! Reads as its own summary: prepare the arena, warm up, measure block by block until every duel is
 //! decided or the budget is spent, close. Whatever happens is in the journal before anything else
@@ -14,6 +14,7 @@ mod injector;
 mod journal;
 mod measure;
 mod observers;
+mod phases;
 mod pilot;
 mod prepare;
 mod recover;

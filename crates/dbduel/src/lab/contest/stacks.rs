@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_load::order::SliceOrder;
 use dbduel_record::event::{Finding, Severity};
-use dbduel_record::plan::{Arrival, LoadLevel};
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::STACKS;
 
 use super::Contest;
 use super::measure::finding;
+use super::phases::heaviest;
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::{Missing, stacks};
@@ -42,18 +42,6 @@ impl Drop for Samples {
         let _ = std::fs::remove_file(&self.0);
         let _ = std::fs::remove_file(self.0.with_extension("data.old"));
     }
-}
-
-/// The level with most clients; of several the one at the highest rate.
-fn heaviest(levels: &[LoadLevel]) -> Option<&LoadLevel> {
-    let rate = |level: &LoadLevel| match level.arrival {
-        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
-        Arrival::Closed { .. } => 0.0,
-    };
-    levels.iter().max_by(|one, other| {
-        let clients = one.clients.cmp(&other.clients);
-        clients.then(rate(one).total_cmp(&rate(other)))
-    })
 }
 
 /// What is said where there are no stacks.
@@ -111,9 +99,10 @@ impl Contest<'_> {
         let Some(pid) = self.arena.pid(contender) else {
             return Ok(Err(Missing("its process is not ours".to_owned())));
         };
-        let Some(level) = heaviest(&plan.levels) else {
+        let Some(index) = heaviest(&plan.levels) else {
             return Ok(Err(Missing("there is no load".to_owned())));
         };
+        let level = &plan.levels[index];
         let order = SliceOrder {
             contender: name.clone(),
             clients: level.clients,
@@ -125,6 +114,8 @@ impl Contest<'_> {
             seed: named_seed(plan.seed, "stacks"),
         };
         self.arena.activate(contender)?;
+        self.arena
+            .connect_at(plan, &mut self.load, contender, index)?;
         let file = file.to_owned();
         let looking = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs_f64(GUARD_S));

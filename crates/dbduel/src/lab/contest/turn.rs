@@ -78,9 +78,9 @@ impl Contest<'_> {
             true => plan.guard_s(block.level),
             false => 0.0,
         };
-        // Both halves of a repeat have keys of their own, so that no contender meets its own keys again;
+        // Both halves of a mirrored order have keys of their own, so that no contender meets its own keys again;
         // within a half every contender gets the same.
-        let half = position * 2 / block.order.len() + 2 * repeat as usize;
+        let half = block.slices_before(position) + 2 * repeat as usize;
         let order = SliceOrder {
             contender: name.clone(),
             clients: level.clients,

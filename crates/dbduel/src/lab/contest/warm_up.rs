@@ -1,7 +1,7 @@
 //! Warm-up: each contender under full load until its throughput is steady, or the cap ends it.
 //!
-//! Only the heaviest load level is warmed up. That the others settle in their own slices, or do not, is
-//! told by the judge, which looks at the course of every cell.
+//! Of the levels of one workload only the heaviest is warmed up. That the others settle in their own slices, or do not, is
+//! told by the judge, which looks at the course of every cell. The workloads of a suite are warmed up phase by phase.
 
 use std::ops::ControlFlow;
 
@@ -15,6 +15,7 @@ use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
 use super::Contest;
 use super::board::Phase;
+use super::phases::warm_up_s;
 use super::pilot::{self, SteadySeries};
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
@@ -23,11 +24,22 @@ use crate::lab::drive::SliceEnd;
 const STEPS_MAX: usize = 120;
 
 impl Contest<'_> {
-    /// Warms up every contender in turn.
+    /// Warms up every contender in turn, unless the phases of a suite do.
     ///
     /// # Errors
     /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub fn warm_up(&mut self) -> Result<()> {
+        match self.config.plan.suite {
+            Some(_) => Ok(()),
+            None => self.warm_up_all(),
+        }
+    }
+
+    /// Warms up every contender in turn.
+    ///
+    /// # Errors
+    /// When a contender cannot be brought back from a failure, or the user interrupts.
+    pub fn warm_up_all(&mut self) -> Result<()> {
         for contender in 0..self.config.plan.contenders.len() {
             if let Err(error) = self.warm_up_one(contender) {
                 self.allow_failure(contender, error)?;
@@ -37,22 +49,33 @@ impl Contest<'_> {
         self.arena.freeze_active()
     }
 
-    /// Loads one contender until it is steady or the plan's cap is reached.
+    /// Warms up one contender.
     ///
     /// # Errors
     /// When it cannot be loaded at all, or the user interrupts; an interrupted warm-up leaves no trace.
     pub fn warm_up_one(&mut self, contender: usize) -> Result<()> {
+        let levels = self.progress.warmed.clone();
+        levels
+            .into_iter()
+            .try_for_each(|level| self.warm_up_at(contender, level))
+    }
+
+    /// Loads one contender at a level until it is steady or the cap is reached.
+    fn warm_up_at(&mut self, contender: usize, index: usize) -> Result<()> {
         let (plan, console, board, used_s) = (
             self.config.plan,
             self.config.console,
             self.config.board,
             self.progress.used_s,
         );
-        let heaviest = plan.levels.iter().enumerate();
-        let Some((index, level)) = heaviest.max_by_key(|(_, level)| level.clients) else {
-            return Ok(());
-        };
+        let level = &plan.levels[index];
+        let is_suite = plan.suite.is_some();
         let name = plan.contenders[contender].name.clone();
+        let epoch = self.progress.epoch;
+        let stream = match is_suite {
+            true => format!("warm-up/{epoch}/level/{index}"),
+            false => format!("warm-up/{epoch}"),
+        };
         let order = SliceOrder {
             contender: name.clone(),
             clients: level.clients,
@@ -62,21 +85,27 @@ impl Contest<'_> {
                 None => level.arrival,
             },
             guard_s: 0.0,
-            measured_s: plan.schedule.warm_up_cap_s,
+            measured_s: warm_up_s(plan),
             tick_s: match plan.schedule.pilot {
                 Some(_) => pilot::TICK_S,
                 None => plan.schedule.tick_s,
             },
             drain_s: plan.schedule.drain_s,
-            seed: named_seed(plan.seed, &format!("warm-up/{}", self.progress.epoch)),
+            seed: named_seed(plan.seed, &stream),
         };
         let mut detector =
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
         let mut ticks_per_s = Vec::new();
         let mut step = Tick::default();
         let mut transient = 0;
+        let at = match is_suite {
+            true => format!(", {}", level.label()),
+            false => String::new(),
+        };
         interrupt::check()?;
         self.arena.activate(contender)?;
+        self.arena
+            .connect_at(plan, &mut self.load, contender, index)?;
         board.enter(Phase::WarmingUp);
         let end = self.load.slice(
             order,
@@ -92,7 +121,7 @@ impl Contest<'_> {
                 console.measuring(
                     done_s,
                     plan.schedule.budget_s,
-                    &format!("warming up {name}: {}", rate(&whole)),
+                    &format!("warming up {name}{at}: {}", rate(&whole)),
                 );
                 board.tick(contender, index, &whole, done_s);
                 let per_s = whole.ok as f64 / whole.length_s.max(f64::EPSILON);
@@ -128,6 +157,7 @@ impl Contest<'_> {
             seconds,
             steady,
             steps_per_s: in_steps(&ticks_per_s),
+            level: is_suite.then_some(index),
         })?;
         self.progress.used_s += seconds;
         Ok(())
@@ -159,7 +189,7 @@ impl Contest<'_> {
 fn rule(plan: &Plan) -> SteadyRule {
     let ticks = |seconds: f64| (seconds / plan.schedule.tick_s).round().max(1.0) as usize;
     let defaults = SteadyRule::default();
-    let hold = ticks(plan.schedule.warm_up_hold_s);
+    let hold = ticks(plan.schedule.warm_up_hold_s).min(ticks(0.6 * warm_up_s(plan)));
     SteadyRule {
         first_look: ticks(defaults.first_look as f64).min(hold),
         look_every: ticks(plan.schedule.tick_s * 5.0),
@@ -168,7 +198,7 @@ fn rule(plan: &Plan) -> SteadyRule {
         period_fallback: ticks(defaults.period_fallback as f64)
             .min(hold / defaults.hold_cycles.max(1))
             .max(1),
-        limit: ticks(plan.schedule.warm_up_cap_s),
+        limit: ticks(warm_up_s(plan)),
         ..defaults
     }
 }

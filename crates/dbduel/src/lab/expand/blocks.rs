@@ -1,4 +1,4 @@
-//! Drawing the mirrored blocks: who runs when, decided by coins from the plan's seed.
+//! Drawing the blocks: who runs when, decided by coins from the plan's seed.
 //!
 //! These draws are the statistical guarantee of every verdict: the test is exact because the order
 //! within each block is a fair coin, independent of any noise.
@@ -27,6 +27,8 @@ pub(super) struct Cut {
     step_s: f64,
     /// Whether later blocks have more turns.
     grows: bool,
+    /// Whether the reverse of the order follows it.
+    mirrored: bool,
 }
 
 impl Cut {
@@ -41,6 +43,7 @@ impl Cut {
             once_s: block_load_s(schedule, contenders),
             step_s: 0.01,
             grows: false,
+            mirrored: schedule.mirrored,
         }
     }
 
@@ -96,8 +99,10 @@ impl Cut {
         );
         let mut random = Xoshiro256PlusPlus::seed_from_u64(stream);
         let mut order = permutation(self.contenders, &mut random);
-        let mirrored: Vec<usize> = order.iter().rev().copied().collect();
-        order.extend(mirrored);
+        if self.mirrored {
+            let reverse: Vec<usize> = order.iter().rev().copied().collect();
+            order.extend(reverse);
+        }
         let factor = 1.0 + self.jitter * (2.0 * unit(&mut random) - 1.0);
         let steps_per_s = 1.0 / self.step_s;
         Block {
@@ -171,6 +176,7 @@ mod tests {
             warm_up_hold_s: 36.0,
             epochs: None,
             pilot: None,
+            mirrored: true,
         }
     }
 
@@ -183,6 +189,27 @@ mod tests {
             assert_eq!(sorted, [0, 1, 2, 3]);
             assert!(first.iter().eq(second.iter().rev()));
             assert!((10.5..=19.5).contains(&block.slice_s));
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_not_mirrored_is_a_permutation_and_every_place_equally_likely() {
+        let once = Schedule {
+            mirrored: false,
+            ..schedule()
+        };
+        let blocks = draw(7, 4, 1, 8_000, &once);
+        for block in &blocks {
+            let mut sorted = block.order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+        }
+        for (one, other) in [(0, 1), (0, 3), (2, 1)] {
+            let place = |block: &Block, who| block.order.iter().position(|&at| at == who);
+            let before = blocks
+                .iter()
+                .filter(|block| place(block, one) < place(block, other));
+            assert!((3_800..=4_200).contains(&before.count()), "{one} {other}");
         }
     }
 

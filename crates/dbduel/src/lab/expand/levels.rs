@@ -7,7 +7,7 @@ use super::super::experiment::{self, ArrivalKind, Rates};
 use super::workload::Asked;
 
 /// Most load levels of one contest.
-const LEVELS_MAX: usize = 100;
+pub(super) const LEVELS_MAX: usize = 100;
 
 /// Clients unless the experiment says how many.
 pub(super) const CLIENTS: u32 = 16;
@@ -24,10 +24,7 @@ pub(super) fn complete_levels(
         Some(Rates::These(rates)) => rates.clone(),
         Some(Rates::Searched) => vec![first_rate],
     };
-    let think_ms = load
-        .think_time
-        .as_ref()
-        .map_or(0.0, |think| think.value.as_secs_f64() * 1e3);
+    let think_ms = think_ms(load);
     let arrival = |per_second: f64| match load.arrival.as_ref().map(|arrival| arrival.value) {
         None | Some(ArrivalKind::Closed) => Arrival::Closed { think_ms },
         Some(ArrivalKind::Constant) => Arrival::Constant { per_second },
@@ -45,6 +42,7 @@ pub(super) fn complete_levels(
             },
             _ => arrival(rate),
         },
+        cell: None,
     };
     let count = clients.len().saturating_mul(rates.len());
     if count > LEVELS_MAX {
@@ -64,4 +62,10 @@ pub(super) fn complete_levels(
         .map(|(clients, rate)| level(clients, rate))
         .take(LEVELS_MAX)
         .collect()
+}
+
+/// Pause of a client between two transactions of a closed arrival, milliseconds.
+pub(super) fn think_ms(load: &experiment::Load) -> f64 {
+    let think_time = load.think_time.as_ref();
+    think_time.map_or(0.0, |think| think.value.as_secs_f64() * 1e3)
 }

@@ -10,27 +10,31 @@ mod extras;
 mod levels;
 mod schedule;
 mod search;
+mod suite;
 mod sweep;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
-use dbduel_record::plan::{Contender, LoadLevel, LoadProcess, Objective, Workload};
+use dbduel_record::plan::{Contender, LoadLevel, LoadProcess, Objective, Suite, Workload};
 use dbduel_record::{FormatVersion, Plan};
 
-use super::experiment::ExperimentFile;
 use super::experiment::document::{Report, Troubles};
+use super::experiment::{self, Experiment, ExperimentFile};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
 use extras::{
     check_confinement, check_objective, check_running_once, complete_injection, processors,
 };
-use levels::complete_levels;
-use schedule::{complete_schedule, rounds_within};
+use levels::{CLIENTS, complete_levels};
+use schedule::{block_form, complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
+use suite::complete_suite;
 use workload::{check_clients, complete_workload};
 
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
@@ -43,6 +47,8 @@ pub use sweep::{expand_cell, expand_sweep};
 pub const DATASET_SEED: u64 = 1;
 /// Most blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
+/// Time without load between writes and the reads that follow in a suite, unless the experiment says how long.
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// What the surroundings contribute to a plan.
 #[derive(Debug, Clone)]
@@ -83,15 +89,16 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
-    let (workload, asked) = complete_workload(&report, path, experiment, surroundings.scripts);
+    let (workload, levels) = match &experiment.suite {
+        Some(suite) => complete_suite(&report, path, experiment, suite, surroundings.scripts),
+        None => complete_duel(&report, path, experiment, surroundings.scripts),
+    };
     let contenders: Vec<Contender> = contenders
         .into_iter()
         .zip(&experiment.contenders)
         .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
         .collect();
     let search = complete_search(&report, experiment);
-    let levels = complete_levels(&report, &experiment.load, &asked, first_rate(experiment));
-    check_clients(&report, experiment, &workload, &levels);
     // All levels have the same threads, so the one with the fewest clients says how many.
     let busy_clients = levels.iter().map(LoadLevel::busy_clients).min();
     let load = LoadProcess {
@@ -108,7 +115,8 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
-    let schedule = complete_schedule(experiment, contenders.len(), &levels, shares);
+    let (mirrored, block_form) = block_form(experiment, contenders.len(), levels.len());
+    let schedule = complete_schedule(experiment, contenders.len(), &levels, shares, mirrored);
     check_objective(&report, experiment, &schedule);
     let decision = complete_decision(
         &report,
@@ -134,7 +142,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let question = experiment
         .question
         .clone()
-        .unwrap_or_else(|| default_question(&contenders, &workload));
+        .unwrap_or_else(|| default_question(&contenders, &workload, experiment.suite.as_ref()));
     report.finish(Plan {
         format: FormatVersion::CURRENT,
         dbduel: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,6 +154,10 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         baseline,
         workload,
         levels,
+        suite: experiment.suite.as_ref().map(|written| Suite {
+            block_form,
+            settle_s: written.settle.unwrap_or(SETTLE).as_secs_f64(),
+        }),
         load,
         schedule,
         decision,
@@ -171,11 +183,36 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     })
 }
 
-fn default_question(contenders: &[Contender], workload: &Workload) -> String {
+/// The one workload, and its load levels.
+fn complete_duel(
+    report: &Report<'_>,
+    path: &Path,
+    experiment: &Experiment,
+    access: ScriptAccess,
+) -> (Workload, Vec<LoadLevel>) {
+    let clients = experiment.load.clients.as_ref();
+    let most = clients.and_then(|clients| clients.value.iter().copied().max());
+    let most = most.unwrap_or(CLIENTS);
+    let written = &experiment.workload;
+    let (workload, asked) = complete_workload(report, path, written, most, access);
+    let levels = complete_levels(report, &experiment.load, &asked, first_rate(experiment));
+    let span = clients.map_or(0..0, |clients| clients.span.clone());
+    check_clients(report, &span, &workload, &levels);
+    (workload, levels)
+}
+
+fn default_question(
+    contenders: &[Contender],
+    workload: &Workload,
+    suite: Option<&experiment::Suite>,
+) -> String {
     let names: Vec<&str> = contenders
         .iter()
         .map(|contender| contender.name.as_str())
         .collect();
+    if suite.is_some() {
+        return format!("Which is faster on which workload: {}?", names.join(", "));
+    }
     let work = script::file_name(workload).unwrap_or(&workload.name);
     format!("Which is faster on {work}: {}?", names.join(", "))
 }

@@ -1,7 +1,7 @@
 //! How the budget is cut into warm-ups, slices and guards, and how many blocks fit into it.
 
 use dbduel_record::Plan;
-use dbduel_record::plan::{Arrival, Block, Epochs, LoadLevel, Pilot, Schedule};
+use dbduel_record::plan::{Arrival, Block, BlockForm, Epochs, LoadLevel, Pilot, Schedule};
 
 use dbduel_stats::sequential::unit_length_s;
 
@@ -47,6 +47,7 @@ pub(super) fn complete_schedule(
     contenders: usize,
     arrivals: &[LoadLevel],
     levels: usize,
+    mirrored: bool,
 ) -> Schedule {
     let seconds = |duration: &experiment::document::Located<std::time::Duration>| {
         duration.value.as_secs_f64()
@@ -56,12 +57,15 @@ pub(super) fn complete_schedule(
     let epochs = written.epochs.as_ref().map_or(1, |epochs| epochs.value);
     let warm_ups = contenders as f64 * f64::from(epochs);
     // A queue that begins empty in every turn, and its end that no turn measures, say little of a rate: only closed loops have
-    // short turns. Of the starts of servers there is no pilot yet.
+    // short turns. Of the starts of servers there is no pilot yet, and for a suite it would take longer than its blocks.
     let is_closed = arrivals
         .iter()
         .all(|level| matches!(level.arrival, Arrival::Closed { think_ms } if think_ms == 0.0));
-    let has_pilot =
-        written.slice.is_none() && epochs <= 1 && is_closed && experiment.load.objective.is_none();
+    let has_pilot = written.slice.is_none()
+        && epochs <= 1
+        && is_closed
+        && experiment.load.objective.is_none()
+        && experiment.suite.is_none();
     let pilot = has_pilot.then(|| {
         let cells = (contenders * levels).max(1) as f64;
         Pilot {
@@ -78,9 +82,9 @@ pub(super) fn complete_schedule(
         seconds,
     );
     let measuring_s = budget_s - warm_up_cap_s * warm_ups - pilot_s(pilot, contenders, levels);
-    let slices = 2.0 * contenders as f64;
+    let (slices, guards) = slices_and_guards(contenders, mirrored);
     let default_slice_s = {
-        let parts = slices + GUARD_SHARE * (slices - 1.0);
+        let parts = slices + GUARD_SHARE * guards;
         let fitting =
             (measuring_s / (BLOCKS_WANTED * levels.max(1) as f64) - slices * SWITCH_S) / parts;
         let shortest_s = match pilot {
@@ -113,6 +117,7 @@ pub(super) fn complete_schedule(
         .min(warm_up_cap_s * 0.6),
         epochs: None,
         pilot,
+        mirrored,
     };
     if epochs > 1 {
         schedule.epochs = Some(Epochs {
@@ -132,7 +137,7 @@ fn hundredths(seconds: f64) -> f64 {
     (seconds * 100.0).round() / 100.0
 }
 
-/// How many mirrored blocks per level fit into the budget when `levels` share it; of turns that are still to be chosen, as many
+/// How many blocks per level fit into the budget when `levels` share it; of turns that are still to be chosen, as many
 /// as units of the test.
 pub(super) fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
     let measuring_s = schedule.budget_s
@@ -165,18 +170,57 @@ pub(super) fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
     schedule.warm_up_cap_s * contenders as f64 * f64::from(epochs)
 }
 
-/// Seconds that a mirrored block takes on average; the first one, where turns are still to be chosen.
+/// Seconds that a block takes on average; the first one, where turns are still to be chosen.
 pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
     if schedule.pilot.is_some() {
         return unit_length_s(0.0);
     }
-    block_load_s(schedule, contenders) + 2.0 * contenders as f64 * SWITCH_S
+    let (slices, _) = slices_and_guards(contenders, schedule.mirrored);
+    block_load_s(schedule, contenders) + slices * SWITCH_S
 }
 
-/// Seconds of load that a mirrored block takes on average, as [`load_s`] counts them.
+/// Slices of a block, and how many of them have a guard: in the middle of a mirrored one no contender changes.
+fn slices_and_guards(contenders: usize, mirrored: bool) -> (f64, f64) {
+    let each = contenders as f64;
+    match mirrored {
+        true => (2.0 * each, 2.0 * each - 1.0),
+        false => (each, each),
+    }
+}
+
+/// Whether blocks are mirrored, and why. Without a word in the experiment they are, unless a suite's budget holds too few of
+/// them for its workloads.
+pub(super) fn block_form(
+    experiment: &Experiment,
+    contenders: usize,
+    levels: usize,
+) -> (bool, BlockForm) {
+    let Some(suite) = &experiment.suite else {
+        return (true, BlockForm::Affordable);
+    };
+    if let Some(mirrored) = suite.mirrored {
+        return (mirrored, BlockForm::AsWritten);
+    }
+    let seconds = |written: &Option<experiment::document::Located<std::time::Duration>>| {
+        let written = written.as_ref();
+        written.map(|duration| duration.value.as_secs_f64())
+    };
+    let budget_s = seconds(&experiment.budget).unwrap_or(BUDGET_S);
+    let slice_s = seconds(&experiment.schedule.slice).unwrap_or(SLICE_S_MIN);
+    let guard_s = seconds(&experiment.schedule.guard).unwrap_or(slice_s * GUARD_SHARE);
+    let (slices, guards) = slices_and_guards(contenders, true);
+    let block_s = slices * (slice_s + SWITCH_S) + guards * guard_s;
+    let blocks = budget_s * (1.0 - WARM_UP_SHARE) / (block_s * levels.max(1) as f64);
+    match blocks >= BLOCKS_WANTED {
+        true => (true, BlockForm::Affordable),
+        false => (false, BlockForm::TooFewMirrored),
+    }
+}
+
+/// Seconds of load that a block takes on average, as [`load_s`] counts them.
 pub(super) fn block_load_s(schedule: &Schedule, contenders: usize) -> f64 {
-    let slices = 2.0 * contenders as f64;
-    slices * schedule.slice_s + (slices - 1.0) * schedule.guard_s
+    let (slices, guards) = slices_and_guards(contenders, schedule.mirrored);
+    slices * schedule.slice_s + guards * schedule.guard_s
 }
 
 /// Seconds of load that a block takes.

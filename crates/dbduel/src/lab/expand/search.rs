@@ -52,6 +52,7 @@ pub fn blocks_at_rate(plan: &Plan, per_second: f64) -> (LoadLevel, Vec<Block>) {
     let mut level = LoadLevel {
         clients: 1,
         arrival: Arrival::Poisson { per_second },
+        cell: None,
     };
     if let Some(first) = plan.levels.first() {
         level.clients = first.clients;

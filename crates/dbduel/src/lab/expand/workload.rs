@@ -1,5 +1,6 @@
 //! The workload's parameters, and whether it has work for the clients that are asked for.
 
+use std::ops::Range;
 use std::path::Path;
 
 use dbduel_load::workloads::completion::{self, CompletionError};
@@ -8,9 +9,8 @@ use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 
 use super::super::experiment::document::Report;
-use super::super::experiment::{self, Experiment, normalised_name};
+use super::super::experiment::{self, normalised_name};
 use super::contenders::beside;
-use super::levels::CLIENTS;
 
 /// What a configuration of the workload's own asks for beside its parameters.
 #[derive(Default)]
@@ -19,13 +19,14 @@ pub(super) struct Asked {
     pub(super) rate_each: Option<f64>,
 }
 
+/// `clients` are the most that it runs with.
 pub(super) fn complete_workload(
     report: &Report<'_>,
     path: &Path,
-    experiment: &Experiment,
+    written: &experiment::Workload,
+    clients: u32,
     access: ScriptAccess,
 ) -> (Workload, Asked) {
-    let (written, load) = (&experiment.workload, &experiment.load);
     let name = written.name.value.clone();
     let workload = match workloads::find(&name) {
         Ok(workload) => workload,
@@ -44,7 +45,7 @@ pub(super) fn complete_workload(
         .map(|(key, value)| (key.value.clone(), value.value.clone()))
         .collect();
     if workload.name() == script::NAME {
-        complete_script(path, load, &mut given);
+        complete_script(path, clients, &mut given);
     }
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let (parameters, asked) = match completion::complete(workload, &given, directory, access) {
@@ -79,26 +80,22 @@ pub(super) fn complete_workload(
 
 /// A script is a file beside the experiment, unless it is one that is installed; its tables are made for the largest
 /// number of clients.
-fn complete_script(path: &Path, load: &experiment::Load, given: &mut Parameters) {
+fn complete_script(path: &Path, clients: u32, given: &mut Parameters) {
     if let Some(serde_json::Value::String(script)) = given.get_mut("script") {
         let file = beside(path, script);
         if Path::new(&file).is_file() {
             *script = file;
         }
     }
-    let clients = load.clients.as_ref();
-    let most = clients
-        .and_then(|clients| clients.value.iter().copied().max())
-        .unwrap_or(CLIENTS);
     given
         .entry("threads".to_owned())
-        .or_insert_with(|| most.into());
+        .or_insert_with(|| clients.into());
 }
 
-/// Refuses more clients than the workload's data have work for.
+/// Refuses more clients, which are written at `span`, than the workload's data have work for.
 pub(super) fn check_clients(
     report: &Report<'_>,
-    experiment: &Experiment,
+    span: &Range<usize>,
     workload: &Workload,
     levels: &[LoadLevel],
 ) {
@@ -117,15 +114,10 @@ pub(super) fn check_clients(
     if let Some(limit) = known.clients_max(&workload.parameters)
         && most > limit
     {
-        let span = experiment
-            .load
-            .clients
-            .as_ref()
-            .map_or(0..0, |clients| clients.span.clone());
         let message = format!(
             "`{}` has work for at most {limit} clients with these parameters, found {most}",
             workload.name
         );
-        report.add(&span, message);
+        report.add(span, message);
     }
 }

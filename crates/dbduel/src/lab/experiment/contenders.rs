@@ -116,7 +116,7 @@ fn read_contender(
         .unwrap_or_default();
     let tables = section
         .section("tables")
-        .map(|tables| read_parameters(report, "tables", tables.entries()))
+        .map(|tables| read_parameters(report, "[tables]", tables.entries()))
         .unwrap_or_default();
     let is_nowhere = section.value("like").is_none() && section.value("server").is_none();
     // A misspelt key was reported already and is probably the one that is missing.

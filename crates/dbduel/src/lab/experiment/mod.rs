@@ -10,6 +10,7 @@ pub mod document;
 mod file;
 mod load;
 pub mod quantity;
+mod suite;
 pub mod sweep;
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,11 @@ use std::time::Duration;
 
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
-use dbduel_record::plan::IoLimit;
+use dbduel_record::plan::{IoLimit, SuitePhase};
 use document::{Located, Report, Section, Troubles, integer, string};
 pub use file::ExperimentFile;
 use load::{read_load, read_search};
+use suite::read_suite;
 use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
@@ -49,8 +51,10 @@ pub struct Experiment {
     pub baseline: Option<Located<String>>,
     /// In the order of the file.
     pub contenders: Vec<Contender>,
-    /// What the clients do.
+    /// What the clients do; in a suite, what its workloads have in common.
     pub workload: Workload,
+    /// Several workloads on the same running servers.
+    pub suite: Option<Suite>,
     /// How many clients, and how fast.
     pub load: Load,
     /// How time is cut.
@@ -67,6 +71,34 @@ pub struct Experiment {
     pub search: Search,
     /// Factors beside the contenders and the load, in the order of the file.
     pub sweep: Vec<SweptFactor>,
+}
+
+/// `[suite]`.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// Where it begins.
+    pub span: std::ops::Range<usize>,
+    /// Whether blocks are mirrored.
+    pub mirrored: Option<bool>,
+    /// Time without load between writes and the reads that follow.
+    pub settle: Option<Duration>,
+    /// In the order of the file.
+    pub workloads: Vec<SuiteWorkload>,
+}
+
+/// One `[[suite.workload]]`.
+#[derive(Debug, Clone)]
+pub struct SuiteWorkload {
+    /// What reports call it.
+    pub name: Located<String>,
+    /// What its clients do, beside the parameters that all share.
+    pub workload: Workload,
+    /// Workloads of one group are summarised together.
+    pub group: Option<String>,
+    /// When it runs.
+    pub phase: Option<SuitePhase>,
+    /// Clients, where it has a number of its own.
+    pub clients: Option<u32>,
 }
 
 /// One factor of `[sweep]`.
@@ -264,11 +296,13 @@ impl Experiment {
         let about = read_about(&report, &root);
         let contenders = read_contenders(&report, &root);
         check_contender_names(&report, &contenders, baseline.as_ref());
-        let workload = read_workload(&report, &root);
+        let suite = root.section("suite");
+        let workload = read_workload(&report, &root, suite.is_some());
         let load = root
             .section("load")
             .map(|section| read_load(&report, &section))
             .unwrap_or_default();
+        let suite = suite.map(|section| read_suite(&report, &section, &load));
         let schedule = root
             .section("schedule")
             .map(|section| read_schedule(&section))
@@ -299,6 +333,12 @@ impl Experiment {
                            the rates, or leave [sweep] out";
             report.add(&rate.span, message);
         }
+        if let Some(suite) = &suite
+            && (!sweep.is_empty() || schedule.epochs.is_some())
+        {
+            let message = "a suite has no [sweep] and no `epochs`: its workloads share one start of the servers";
+            report.add(&suite.span, message);
+        }
         root.refuse_unknown_keys();
 
         report.finish(Self {
@@ -310,6 +350,7 @@ impl Experiment {
             baseline,
             contenders,
             workload,
+            suite,
             load,
             schedule,
             limits,

@@ -7,59 +7,68 @@ use super::document::{Located, Report, Section, describe, integer, number, strin
 use super::{Workload, WrittenParameter};
 use dbduel_load::workloads::script::{NAME, OPTION};
 
-pub(super) fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Workload {
-    let nowhere = || Located {
+/// `[workload]`. In a suite it needs no name: its parameters are those that the suite's workloads share.
+pub(super) fn read_workload(
+    report: &Report<'_>,
+    root: &Section<'_, '_>,
+    is_suite: bool,
+) -> Workload {
+    match root.section("workload") {
+        Some(section) if is_suite && !has_name(&section, "name") => Workload {
+            name: nowhere(),
+            parameters: parameters(report, &section, "[workload]", &[], true),
+        },
+        Some(section) => read_any(report, &section, "name", "[workload]", &["name"]),
+        None => {
+            if !is_suite {
+                report.add(
+                    &(0..0),
+                    "there is no [workload]; see `dbduel workloads` for what there is",
+                );
+            }
+            Workload {
+                name: nowhere(),
+                parameters: Vec::new(),
+            }
+        }
+    }
+}
+
+fn nowhere() -> Located<String> {
+    Located {
         value: String::new(),
         span: 0..0,
-    };
-    let Some(section) = root.section("workload") else {
-        report.add(
-            &(0..0),
-            "there is no [workload]; see `dbduel workloads` for what there is",
-        );
-        return Workload {
-            name: nowhere(),
-            parameters: Vec::new(),
-        };
-    };
+    }
+}
+
+fn has_name(section: &Section<'_, '_>, name_key: &'static str) -> bool {
+    section.value(name_key).is_some() || section.value("script").is_some()
+}
+
+/// A table with a workload's name under `name_key`, or its script; `own_keys` are not parameters.
+pub(super) fn read_any(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+    name_key: &'static str,
+    title: &str,
+    own_keys: &[&str],
+) -> Workload {
     let script = section.get("script", string);
-    let name = section.get("name", string);
+    let name = section.get(name_key, string);
     match (&name, &script) {
         (Some(_), Some(script)) => report.add(
             &script.span,
-            "[workload] has a `name` and a `script`; it can only be one of them",
+            format!("{title} has a `{name_key}` and a `script`; it can only be one of them"),
         ),
-        (None, None) if section.value("name").is_none() && section.value("script").is_none() => {
+        (None, None) if !has_name(section, name_key) => {
             report.add(
                 &section.span(),
-                "[workload] has neither `name` nor `script`; see `dbduel workloads` for what there is",
+                format!("{title} has neither `{name_key}` nor `script`; see `dbduel workloads` for what there is"),
             );
         }
         _ => {}
     }
-    // A workload may take a line of options; those of a script are a table.
-    let options = section
-        .value("options")
-        .filter(|options| options.get_ref().is_table());
-    let written = section
-        .entries()
-        .filter(|(key, _)| key.value != "name" && !(key.value == "options" && options.is_some()));
-    let mut parameters = read_parameters(report, "workload", written);
-    if options.is_some()
-        && let Some(options) = section.section("options")
-    {
-        if script.is_none() {
-            report.add(
-                &options.span(),
-                "a table of `options` in [workload] goes with `script`",
-            );
-        }
-        let named = options.entries().map(|(mut key, value)| {
-            key.value = format!("{OPTION}{}", key.value);
-            (key, value)
-        });
-        parameters.extend(read_parameters(report, "workload", named));
-    }
+    let parameters = parameters(report, section, title, own_keys, script.is_some());
     let by_script = script.map(|script| Located {
         value: NAME.to_owned(),
         span: script.span,
@@ -70,7 +79,41 @@ pub(super) fn read_workload(report: &Report<'_>, root: &Section<'_, '_>) -> Work
     }
 }
 
-/// Parameters of a workload under `[title]`.
+/// All keys that are parameters, with the options of scripts.
+fn parameters(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+    title: &str,
+    own_keys: &[&str],
+    may_have_options: bool,
+) -> Vec<WrittenParameter> {
+    // A workload may take a line of options; those of a script are a table.
+    let options = section
+        .value("options")
+        .filter(|options| options.get_ref().is_table());
+    let written = section.entries().filter(|(key, _)| {
+        !own_keys.contains(&key.value.as_str()) && !(key.value == "options" && options.is_some())
+    });
+    let mut parameters = read_parameters(report, title, written);
+    if options.is_some()
+        && let Some(options) = section.section("options")
+    {
+        if !may_have_options {
+            report.add(
+                &options.span(),
+                format!("a table of `options` in {title} goes with `script`"),
+            );
+        }
+        let named = options.entries().map(|(mut key, value)| {
+            key.value = format!("{OPTION}{}", key.value);
+            (key, value)
+        });
+        parameters.extend(read_parameters(report, title, named));
+    }
+    parameters
+}
+
+/// Parameters of a workload in the table that messages call `title`.
 pub(super) fn read_parameters<'d, 't: 'd>(
     report: &Report<'_>,
     title: &str,
@@ -88,7 +131,7 @@ pub(super) fn read_parameters<'d, 't: 'd>(
             )),
             Err(message) => report.add(
                 &value.span(),
-                format!("`{}` in [{title}]: {message}", key.value),
+                format!("`{}` in {title}: {message}", key.value),
             ),
         }
     }

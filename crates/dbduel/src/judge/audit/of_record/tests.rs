@@ -43,6 +43,7 @@ fn plan() -> Plan {
         levels: vec![LoadLevel {
             clients: 8,
             arrival: Arrival::Closed { think_ms: 0.0 },
+            cell: None,
         }],
         about: Vec::new(),
         waivers: Default::default(),
@@ -208,6 +209,7 @@ fn warmed_up(seconds: f64) -> Event {
         seconds,
         steady: true,
         steps_per_s: Vec::new(),
+        level: None,
     }
 }
 

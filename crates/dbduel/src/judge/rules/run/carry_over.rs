@@ -1,7 +1,7 @@
 //! Rules about traces of the running order: does a slice remember who ran before it?
 
 use dbduel_record::event::Severity;
-use dbduel_stats::compare::{MirroredBlock, SliceValue};
+use dbduel_stats::compare::{BlockSlices, SliceValue};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::order::carry_over;
 
@@ -25,7 +25,7 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
         let blocks = run.evidence.levels[duel.level].complete.iter();
         // Where the order is repeated, all but the first of its turns follow a switch of their own.
         let once = blocks.filter(|block| block.block.repeats == 1);
-        let blocks: Vec<MirroredBlock> = once.map(mirrored).collect();
+        let blocks: Vec<BlockSlices> = once.map(mirrored).collect();
         let guard_s = run.evidence.plan().guard_s(duel.level);
         // A level whose blocks cannot be compared has a finding that says so.
         let carried =
@@ -80,9 +80,9 @@ fn transient_s(run: &RunEvidence<'_>, level: usize, contender: usize) -> Option<
     Some(ticks as f64 * run.evidence.plan().tick_s(level))
 }
 
-fn mirrored(block: &CompleteBlock<'_>) -> MirroredBlock {
+fn mirrored(block: &CompleteBlock<'_>) -> BlockSlices {
     let slices = block.block.order.iter().zip(&block.rows);
-    MirroredBlock {
+    BlockSlices {
         length: block.block.slice_s,
         slices: slices
             .map(|(&contender, row)| SliceValue {

@@ -27,6 +27,7 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
             contender,
             seconds,
             steady,
+            level: None,
             ..
         } = event
         {

@@ -241,6 +241,7 @@ fn warm_ups(evidence: &Evidence<'_>) -> Vec<(u64, WarmUp)> {
             seconds,
             steady,
             steps_per_s,
+            level: own,
         } = &event.what
         else {
             return None;
@@ -253,7 +254,7 @@ fn warm_ups(evidence: &Evidence<'_>) -> Vec<(u64, WarmUp)> {
         is_length.then(|| {
             let warm_up = WarmUp {
                 contender,
-                level,
+                level: own.filter(|own| *own < plan.levels.len()).unwrap_or(level),
                 start_s: 0.0,
                 length_s: *seconds,
                 steady: *steady,

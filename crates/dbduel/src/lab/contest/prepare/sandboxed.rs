@@ -76,12 +76,23 @@ pub fn create(
 /// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it.
 fn check_workload(plan: &Plan, contender: &Contender, product: &dyn Product) -> Result<()> {
     let dialect = product.dialect();
-    let workload = workloads::find(&plan.workload.name)?;
-    if workload.speaks(dialect) {
-        let parameters = plan.workload_of(contender).parameters;
-        return parameters::check_dialect(workload, dialect, &parameters)
-            .with_context(|| format!("contender `{}`", contender.name));
+    let mut all = vec![plan.workload_of(contender)];
+    if plan.suite.is_some() {
+        all.extend((0..plan.levels.len()).map(|level| plan.workload_at(level, contender)));
     }
+    let mut silent = None;
+    for one in &all {
+        let workload = workloads::find(&one.name)?;
+        if workload.speaks(dialect) {
+            parameters::check_dialect(workload, dialect, &one.parameters)
+                .with_context(|| format!("contender `{}`", contender.name))?;
+        } else {
+            silent = Some(workload);
+        }
+    }
+    let Some(workload) = silent else {
+        return Ok(());
+    };
     let others = workloads::WORKLOADS.iter();
     let others: Vec<&str> = others
         .filter(|workload| workload.speaks(dialect))

@@ -1,0 +1,217 @@
+//! The phases of a suite: which workloads may run when, and what happens to the servers between them.
+//!
+//! Reads of fresh tables come first, then changes, then reads of what those left. Where all reads are decided before the
+//! budget is spent, changes that are undecided run again. What changes the number of rows comes last, with the time that
+//! was reserved for it. A contest of one workload has one part with all its levels.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use dbduel_load::driver::Dialect;
+use dbduel_load::workloads;
+use dbduel_record::event::{EndReason, Event};
+use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase};
+use dbduel_record::{Plan, Record};
+
+use super::Contest;
+use super::board::Phase;
+use crate::interrupt;
+use crate::judge::LevelDecision;
+use crate::lab::dataset;
+use crate::lab::expand::load_s;
+use crate::lab::server::Progress as _;
+
+/// The phases as they follow each other.
+const ORDER: [SuitePhase; 5] = [
+    SuitePhase::Fresh,
+    SuitePhase::Write,
+    SuitePhase::Read,
+    SuitePhase::Write,
+    SuitePhase::Last,
+];
+/// How often a wait looks for an interrupt.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A part of the contest: the levels that take turns in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    /// Its phase; absent where there is one workload.
+    phase: Option<SuitePhase>,
+    /// Indices into `Plan::levels`.
+    pub levels: Vec<usize>,
+    /// Load that is kept for the levels of later phases, seconds.
+    pub reserved_s: f64,
+}
+
+/// The parts of a contest in their order, from the one that an earlier run had reached.
+pub(super) fn parts(plan: &Plan, reached: Option<SuitePhase>) -> Vec<Part> {
+    if plan.suite.is_none() {
+        return vec![Part {
+            phase: None,
+            levels: (0..plan.levels.len()).collect(),
+            reserved_s: 0.0,
+        }];
+    }
+    let phase_of = |level: usize| Some(plan.levels[level].cell.as_ref()?.phase);
+    let part = |phase: SuitePhase| {
+        let levels = 0..plan.levels.len();
+        let later = levels
+            .clone()
+            .filter(|&level| phase_of(level) > Some(phase));
+        Part {
+            phase: Some(phase),
+            levels: levels
+                .filter(|&level| phase_of(level) == Some(phase))
+                .collect(),
+            reserved_s: later.map(|level| share_s(plan, level)).sum(),
+        }
+    };
+    let mut parts: Vec<Part> = ORDER.map(part).into();
+    // The second time all but the last phase have had their time.
+    let last_s = parts[2].reserved_s;
+    parts[3].reserved_s = last_s;
+    let first = ORDER.iter().position(|phase| Some(*phase) == reached);
+    parts.drain(..first.unwrap_or(0));
+    parts.retain(|part| !part.levels.is_empty());
+    parts
+}
+
+/// What the plan gives a level: its blocks, and its warm-ups, seconds.
+fn share_s(plan: &Plan, level: usize) -> f64 {
+    let own = plan.blocks.iter().filter(|block| block.level == level);
+    let planned = own.take(plan.blocks_max(level) as usize);
+    let blocks_s: f64 = planned.map(|block| load_s(plan, block)).sum();
+    blocks_s + warm_up_s(plan) * plan.contenders.len() as f64
+}
+
+/// Longest warm-up of a contender at one level, seconds.
+pub(super) fn warm_up_s(plan: &Plan) -> f64 {
+    let levels = match plan.suite {
+        Some(_) => plan.levels.len().max(1),
+        None => 1,
+    };
+    plan.schedule.warm_up_cap_s / levels as f64
+}
+
+/// The level with most clients; of several the one at the highest rate.
+pub(super) fn heaviest(levels: &[LoadLevel]) -> Option<usize> {
+    let rate = |level: &LoadLevel| match level.arrival {
+        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
+        Arrival::Closed { .. } => 0.0,
+    };
+    (0..levels.len()).max_by(|&one, &other| {
+        let (one, other) = (&levels[one], &levels[other]);
+        let clients = one.clients.cmp(&other.clients);
+        clients.then(rate(one).total_cmp(&rate(other)))
+    })
+}
+
+/// The phase that an interrupted run of this record had reached with the data that are in place. A contest that was over
+/// has removed them, so that its extension begins with the first phase.
+pub(super) fn reached(past: &Record) -> Option<SuitePhase> {
+    let over = past.events.iter().rposition(|event| {
+        let what = &event.what;
+        matches!(
+            what,
+            Event::Ended {
+                reason: EndReason::Decided | EndReason::BudgetSpent
+            }
+        )
+    });
+    let since = &past.events[over.map_or(0, |over| over + 1)..];
+    since.iter().rev().find_map(|event| match event.what {
+        Event::PhaseStarted { phase } => Some(phase),
+        _ => None,
+    })
+}
+
+impl Contest<'_> {
+    /// Whether a part has a level that is undecided and time for one of its blocks.
+    pub(super) fn has_work(&self, part: &Part, decisions: &[LevelDecision]) -> bool {
+        let mut open = part.levels.iter().filter(|&&level| {
+            !self.is_settled(level, &decisions[level]) && self.has_time(part, level)
+        });
+        open.next().is_some()
+    }
+
+    /// Brings the servers into the state that a part begins with: time to settle before reads that follow changes, then a
+    /// warm-up at each of its levels that is open. Nothing where there is one workload, which is warm.
+    ///
+    /// # Errors
+    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
+    pub(super) fn begin_part(&mut self, part: &Part, decisions: &[LevelDecision]) -> Result<()> {
+        let Some(phase) = part.phase else {
+            return Ok(());
+        };
+        self.journal.event(Event::PhaseStarted { phase })?;
+        let has_writes = || {
+            let mut cells = self
+                .config
+                .plan
+                .levels
+                .iter()
+                .filter_map(|level| level.cell.as_ref());
+            cells.any(|cell| cell.phase == SuitePhase::Write)
+        };
+        if phase == SuitePhase::Read && has_writes() {
+            for contender in 0..self.config.plan.contenders.len() {
+                if let Err(error) = self.settle(contender) {
+                    self.allow_failure(contender, error)?;
+                    self.recover(contender, false)?;
+                }
+            }
+        }
+        let open: BTreeSet<usize> = part
+            .levels
+            .iter()
+            .copied()
+            .filter(|&level| !self.is_settled(level, &decisions[level]))
+            .collect();
+        self.progress.warmed = open.into_iter().collect();
+        self.warm_up_all()?;
+        self.config.board.enter(Phase::Measuring);
+        Ok(())
+    }
+
+    /// Gives a server time without load: what changes have left behind is flushed and purged, and the statistics of its
+    /// tables are new. Every server gets the same time.
+    fn settle(&mut self, contender: usize) -> Result<()> {
+        let plan = self.config.plan;
+        let Some(suite) = plan.suite else {
+            return Ok(());
+        };
+        let name = &plan.contenders[contender].name;
+        interrupt::check()?;
+        self.config.console.stage(&format!("{name}: settling"));
+        self.arena.activate(contender)?;
+        let begun = Instant::now();
+        let mut connection = self
+            .arena
+            .connect(contender, Duration::from_secs_f64(plan.limits.dataset_s))?;
+        let workload = workloads::find(&plan.workload.name)?;
+        let verb = match connection.dialect() {
+            Dialect::MySql => "ANALYZE TABLE",
+            Dialect::PostgreSql => "VACUUM (ANALYZE)",
+        };
+        for table in dataset::tables(plan, workload, &mut connection)? {
+            connection
+                .query(&format!("{verb} {table}"))
+                .with_context(|| format!("`{name}` could not gather statistics of `{table}`"))?;
+        }
+        drop(connection);
+        let statements_s = begun.elapsed().as_secs_f64();
+        let until = Instant::now() + Duration::from_secs_f64(suite.settle_s);
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            interrupt::check()?;
+            std::thread::sleep(left.min(LOOK));
+        }
+        self.arena.freeze_active()?;
+        self.journal.event(Event::Settled {
+            contender: name.clone(),
+            statements_s,
+            seconds: suite.settle_s,
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! The workloads of a suite: their parameters, the tables that they share, and when each runs.
+
+use std::path::Path;
+
+use dbduel_load::driver::Dialect;
+use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_load::workloads::{self, Effect, script};
+use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workload};
+
+use super::super::experiment::document::{Located, Report};
+use super::super::experiment::{self, Experiment, normalised_name};
+use super::levels::{CLIENTS, LEVELS_MAX, think_ms};
+use super::workload::{check_clients, complete_workload};
+
+/// The workload that fills the tables, and a load level for each workload of the suite.
+pub(super) fn complete_suite(
+    report: &Report<'_>,
+    path: &Path,
+    experiment: &Experiment,
+    suite: &experiment::Suite,
+    access: ScriptAccess,
+) -> (Workload, Vec<LoadLevel>) {
+    let filling = filling(experiment, suite);
+    let most = suite.workloads.iter().map(|one| clients(experiment, one));
+    let most = most.max().unwrap_or(CLIENTS);
+    let (data, _) = complete_workload(report, path, &filling, most, access);
+    check_shared(report, experiment, suite);
+    if suite.workloads.len() > LEVELS_MAX {
+        let message = format!(
+            "the suite has {} workloads, at most {LEVELS_MAX} can be in one contest",
+            suite.workloads.len()
+        );
+        report.add(&suite.span, message);
+    }
+    let complete = |written: &experiment::SuiteWorkload| {
+        let clients = clients(experiment, written);
+        let whole = with_shared(&experiment.workload, &written.workload);
+        let (workload, _) = complete_workload(report, path, &whole, clients, access);
+        check_tables(report, written, &workload, &data);
+        let level = LoadLevel {
+            clients,
+            arrival: Arrival::Closed {
+                think_ms: think_ms(&experiment.load),
+            },
+            cell: None,
+        };
+        check_clients(report, &written.name.span, &workload, &[level.clone()]);
+        let phase = phase(report, written, &workload);
+        let by_phase = match phase {
+            SuitePhase::Fresh | SuitePhase::Read => "read",
+            SuitePhase::Write | SuitePhase::Last => "write",
+        };
+        LoadLevel {
+            cell: Some(SuiteWorkload {
+                name: written.name.value.clone(),
+                group: written.group.clone().unwrap_or_else(|| by_phase.to_owned()),
+                phase,
+                workload,
+            }),
+            ..level
+        }
+    };
+    let written = suite.workloads.iter().take(LEVELS_MAX);
+    let levels = written.map(complete).collect();
+    (data, levels)
+}
+
+fn clients(experiment: &Experiment, written: &experiment::SuiteWorkload) -> u32 {
+    let of_all = experiment.load.clients.as_ref();
+    let of_all = of_all.and_then(|clients| clients.value.first().copied());
+    written.clients.or(of_all).unwrap_or(CLIENTS)
+}
+
+/// The workload that fills the tables: the one of `[workload]`, or the first of the suite with nothing but what all share.
+/// A script fills them as its first workload asks for.
+fn filling(experiment: &Experiment, suite: &experiment::Suite) -> experiment::Workload {
+    let shared = &experiment.workload;
+    if !shared.name.value.is_empty() {
+        return shared.clone();
+    }
+    let mut all = suite.workloads.iter().map(|written| &written.workload);
+    let native = all.clone().find(|one| one.name.value != script::NAME);
+    match (native, all.next()) {
+        (Some(native), _) => {
+            let without_own = experiment::Workload {
+                name: native.name.clone(),
+                parameters: Vec::new(),
+            };
+            with_shared(shared, &without_own)
+        }
+        (None, Some(script)) => with_shared(shared, script),
+        (None, None) => shared.clone(),
+    }
+}
+
+/// A workload with those of the shared parameters that it knows and does not give itself.
+fn with_shared(shared: &experiment::Workload, own: &experiment::Workload) -> experiment::Workload {
+    let mut whole = own.clone();
+    for (key, value) in &shared.parameters {
+        let name = normalised_name(&key.value);
+        let is_own = |(own, _): &experiment::WrittenParameter| normalised_name(&own.value) == name;
+        if knows(&own.name.value, key) && !own.parameters.iter().any(is_own) {
+            whole.parameters.push((key.clone(), value.clone()));
+        }
+    }
+    whole
+}
+
+/// Whether a workload has such a parameter.
+fn knows(workload: &str, key: &Located<String>) -> bool {
+    let Ok(workload) = workloads::find(workload) else {
+        return false;
+    };
+    let name = normalised_name(&key.value);
+    let is_option = workload.name() == script::NAME && key.value.starts_with(script::OPTION);
+    is_option || workload.parameters().iter().any(|spec| spec.name == name)
+}
+
+/// Refuses shared parameters that no workload has.
+fn check_shared(report: &Report<'_>, experiment: &Experiment, suite: &experiment::Suite) {
+    for (key, _) in &experiment.workload.parameters {
+        let mut names = suite.workloads.iter().map(|one| &one.workload.name.value);
+        // What the workload in [workload] has, it says itself.
+        let is_named = !experiment.workload.name.value.is_empty();
+        if !is_named && !names.any(|name| knows(name, key)) {
+            let message = format!(
+                "no workload of the suite has a parameter `{}`; `dbduel workloads NAME` lists what each takes",
+                key.value
+            );
+            report.add(&key.span, message);
+        }
+    }
+}
+
+/// Refuses a workload whose tables are not among those that are filled, or have more rows.
+fn check_tables(
+    report: &Report<'_>,
+    written: &experiment::SuiteWorkload,
+    workload: &Workload,
+    data: &Workload,
+) {
+    let (Ok(known), Ok(filling)) = (workloads::find(&workload.name), workloads::find(&data.name))
+    else {
+        return;
+    };
+    // Which tables a script uses is unknown. Parameters that were refused say nothing of tables.
+    let is_unknown = known.own_data().is_some() || filling.own_data().is_some();
+    if is_unknown || workload.parameters.is_empty() || data.parameters.is_empty() {
+        return;
+    }
+    let filled = filling.tables(Dialect::MySql, &data.parameters);
+    for table in known.tables(Dialect::MySql, &workload.parameters) {
+        let message = match filled.iter().find(|one| one.name == table.name) {
+            None => format!("the tables that are filled have no `{}`", table.name),
+            Some(one) if one.create != table.create || one.finish != table.finish => {
+                format!("`{}` is filled in another form", table.name)
+            }
+            Some(one) if one.rows < table.rows => format!(
+                "`{}` is filled with {} rows and would need {}",
+                table.name, one.rows, table.rows
+            ),
+            Some(_) => continue,
+        };
+        report.add(
+            &written.name.span,
+            format!(
+                "`{}` cannot share tables: {message}; workloads of a suite use the tables of `{}` with the parameters in \
+                 [workload]",
+                written.name.value, data.name
+            ),
+        );
+        return;
+    }
+}
+
+/// When a workload runs: as written, or by what it does to the tables.
+fn phase(
+    report: &Report<'_>,
+    written: &experiment::SuiteWorkload,
+    workload: &Workload,
+) -> SuitePhase {
+    if let Some(phase) = written.phase {
+        return phase;
+    }
+    let known = workloads::find(&workload.name);
+    match known.map(|known| known.effect(&workload.parameters)) {
+        Ok(Effect::Reads) => SuitePhase::Read,
+        Ok(Effect::Changes) | Err(_) => SuitePhase::Write,
+        Ok(Effect::ChangesRowCount) => SuitePhase::Last,
+        Ok(Effect::Unknown) => {
+            let message = format!(
+                "what `{}` does to the tables is unknown; say `phase = \"read\"`, \"write\", \"fresh\" or \"last\"",
+                written.name.value
+            );
+            report.add(&written.name.span, message);
+            SuitePhase::Write
+        }
+    }
+}
