@@ -37,6 +37,26 @@ cost socket:
 gate:
     .ci/run
 
+# All packages into target/packages, each installed where nothing else is and used.
+packages:
+    packaging/all.sh
+
+# What every package holds: the binary, man pages, completions, licences.
+stage:
+    packaging/stage.sh
+
+# A tar.xz with its SHA-256, of what `just stage` made.
+tarball:
+    packaging/tarball.sh
+
+# A Debian package of what `just stage` made.
+deb:
+    packaging/deb.sh
+
+# A Python wheel that carries the binary.
+wheel:
+    packaging/wheel.sh
+
 # Regenerate the JSON schema of reports after a change of its types.
 schema:
     DBDUEL_WRITE_SCHEMA=1 cargo test --locked -p dbduel --bin dbduel published_schema

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a report follows from beside its record: the judge, the report, what both import, and the libraries' versions.
+/// What a report follows from beside its record: the judge, the report, and what both import.
 const SOURCES: &[&str] = &[
     "src/judge",
     "src/report",
@@ -13,10 +13,15 @@ const SOURCES: &[&str] = &[
     "src/percent.rs",
     "src/visible.rs",
     "data/audit",
+];
+/// The rest of it in a checkout: the crates below, and the libraries' versions.
+const IN_CHECKOUT: &[&str] = &[
     "../dbduel-stats/src",
     "../dbduel-record/src",
     "../../Cargo.lock",
 ];
+/// The rest of it in a published package: versions and checksums of all other packages, the crates below among them.
+const IN_PACKAGE: &[&str] = &["Cargo.lock"];
 /// How the names of sources end; editors and tests leave other files beside them.
 const ENDINGS: &[&str] = &["rs", "html", "css", "js", "toml", "tsv", "lock"];
 /// Characters of the digest that a report prints.
@@ -24,7 +29,9 @@ const CHARACTERS: usize = 8;
 
 fn main() -> io::Result<()> {
     let mut files = Vec::new();
-    for source in SOURCES {
+    let is_package = Path::new(IN_PACKAGE[0]).is_file();
+    let others = if is_package { IN_PACKAGE } else { IN_CHECKOUT };
+    for source in SOURCES.iter().chain(others) {
         println!("cargo::rerun-if-changed={source}");
         list(Path::new(source), &mut files)?;
     }

@@ -218,8 +218,8 @@ pub fn halves_ratio(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> 
     let error = |half: &[f64]| (long_run_variance_lugsail(half) / half.len() as f64).sqrt();
     let degrees = |half: &[f64]| (half.len() / root_length(half.len())) as f64 - 1.0;
     let value = mean(second) / mean(first);
-    // Delta method; `hypot` because squares of a large ratio have no place in a float.
-    let ratio_error = error(second).hypot(value * error(first)) / mean(first);
+    // Delta method.
+    let ratio_error = root_of_squares(error(second), value * error(first)) / mean(first);
     let margin = t_half_width(degrees(first) + degrees(second), alpha, ratio_error);
     Ok(Estimate {
         value,
@@ -227,6 +227,16 @@ pub fn halves_ratio(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> 
         high: value + margin,
         n: values.len(),
     })
+}
+
+/// √(a² + b²) of two numbers that are not negative, without their squares: those of a large ratio have no place in a float.
+/// Not `f64::hypot`, which asks for the C library of 2022 (glibc 2.35) and differs between C libraries.
+fn root_of_squares(a: f64, b: f64) -> f64 {
+    let (small, large) = (a.min(b), a.max(b));
+    if large == 0.0 {
+        return 0.0;
+    }
+    large * (1.0 + (small / large).powi(2)).sqrt()
 }
 
 /// The lag, in intervals, of the highest local maximum of the batches' autocorrelation between two

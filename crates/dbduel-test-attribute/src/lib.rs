@@ -1,6 +1,6 @@
 //! The attribute `#[test]` for a test program with its own harness, which the compiler would otherwise drop there.
 //!
-//! A test program imports it with `#[macro_use] extern crate dbduel_testkit`, which exports it, so that it replaces the
+//! A test program imports it with `#[macro_use] extern crate dbduel_test_attribute`, so that it replaces the
 //! built-in attribute in all modules and no test can be left out by a forgotten import.
 
 use proc_macro::{TokenStream, TokenTree};

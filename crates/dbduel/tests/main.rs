@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[macro_use]
-extern crate dbduel_testkit;
+extern crate dbduel_test_attribute;
 
 /// A load process inside the test, and scripts.
 #[path = "../../dbduel-load/tests/support/mod.rs"]
@@ -33,6 +33,7 @@ mod suite {
     pub mod observe;
     pub mod on_postgresql;
     pub mod on_server;
+    pub mod packaging;
     pub mod pilot;
     pub mod plans;
     pub mod prepare;

@@ -7,6 +7,7 @@ pub mod datasets;
 pub mod drive;
 pub mod export;
 pub mod fail_if;
+pub mod generate;
 pub mod history;
 pub mod http;
 pub mod load;
@@ -89,6 +90,9 @@ enum Verb {
     Datasets(datasets::Action),
     /// List workloads and their parameters.
     Workloads(workloads::Arguments),
+    /// Generate shell completions and man pages.
+    #[command(subcommand)]
+    Generate(generate::Action),
     /// The load process; `run` starts it and sends orders on standard input.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -117,6 +121,7 @@ impl CommandLine {
             Verb::Servers(action) => servers::servers(home, action),
             Verb::Datasets(action) => datasets::datasets(home, action),
             Verb::Workloads(arguments) => workloads::workloads(&arguments),
+            Verb::Generate(action) => generate::generate(&action),
             Verb::Drive(arguments) => drive::drive(&arguments),
         }
     }

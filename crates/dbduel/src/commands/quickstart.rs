@@ -22,7 +22,7 @@ pub struct Arguments {
 }
 
 /// The experiment that is run.
-const EXPERIMENT: &str = include_str!("../../../../experiments/quickstart.toml");
+const EXPERIMENT: &str = include_str!("../../data/quickstart.toml");
 /// The server that it names, fetched where none is installed.
 const FETCHED: &str = "mariadb-10.11";
 /// The installed servers that can take its place: those that have its settings.

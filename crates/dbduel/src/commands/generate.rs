@@ -1,0 +1,79 @@
+//! `dbduel generate`: files that packages and shells take from the definitions of the command line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{CommandFactory as _, Subcommand};
+use clap_complete::Shell;
+
+use super::CommandLine;
+use crate::console;
+use crate::exit::Exit;
+
+/// What `dbduel generate` makes.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Print the completions for a shell; for bash, put them into
+    /// ~/.local/share/bash-completion/completions/dbduel.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write man pages, one for each verb.
+    Man {
+        /// Folder for the pages; made where it is missing.
+        dir: PathBuf,
+    },
+}
+
+/// Prints or writes.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn generate(action: &Action) -> Result<Exit> {
+    let mut command = CommandLine::command();
+    match action {
+        Action::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command, "dbduel", &mut text);
+            console::print(&String::from_utf8_lossy(&text))?;
+        }
+        Action::Man { dir } => write_man_pages(command, dir)
+            .with_context(|| format!("could not write man pages into `{}`", dir.display()))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn write_man_pages(command: clap::Command, dir: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(command, dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_verb_has_a_man_page_and_is_completed() {
+        let dir = tempfile::tempdir().unwrap();
+        write_man_pages(CommandLine::command(), dir.path()).unwrap();
+        let mut text = Vec::new();
+        clap_complete::generate(
+            Shell::Bash,
+            &mut CommandLine::command(),
+            "dbduel",
+            &mut text,
+        );
+        let completions = String::from_utf8(text).unwrap();
+        let command = CommandLine::command();
+        let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        for verb in verbs.map(clap::Command::get_name) {
+            let page = fs::read_to_string(dir.path().join(format!("dbduel-{verb}.1"))).unwrap();
+            assert!(page.contains(".SH DESCRIPTION"), "{verb}: {page}");
+            assert!(completions.contains(&format!("dbduel,{verb})")), "{verb}");
+        }
+        let page = fs::read_to_string(dir.path().join("dbduel.1")).unwrap();
+        assert!(page.contains("Exit codes"), "{page}");
+    }
+}
