@@ -13,6 +13,7 @@ pub fn promise(case: &Case, index: usize) -> String {
         let fact = table().fact(name)?;
         reading::read(fact, case, index).value().cloned()
     };
+    let product = case.contenders[index].product;
     let level = fact("commit.level").and_then(|level| level.number());
     let survives = match level {
         Some(3.0..) => "a committed transaction survives a kill, an OS crash and a power cut",
@@ -25,16 +26,20 @@ pub fn promise(case: &Case, index: usize) -> String {
         Some(Value::Word(mechanism)) if mechanism == "none" => {
             "torn pages are not repaired".to_owned()
         }
-        Some(_) if case.contenders[index].product == Product::PostgreSql => {
+        Some(_) if product == Product::PostgreSql => {
             "torn pages are covered by full-page images in the WAL".to_owned()
+        }
+        Some(_) if product == Product::Sqlite => {
+            let is_wal = fact("journal_mode").is_some_and(|mode| mode.to_string() == "wal");
+            let journal = if is_wal { "WAL" } else { "rollback journal" };
+            format!("torn pages are covered by the {journal}")
         }
         Some(mechanism) => format!("torn pages are covered by {mechanism}"),
         None => "protection from torn pages cannot be read".to_owned(),
     };
     let log = match (fact("binlog.on"), fact("binlog.sync")) {
-        _ if case.contenders[index].product == Product::PostgreSql => {
-            return format!("{survives}; {pages}");
-        }
+        // These have one log, and no other that could be behind it.
+        _ if !product.has_innodb() => return format!("{survives}; {pages}"),
         (Some(Value::Switch(false)), _) => "no binary log".to_owned(),
         (Some(_), Some(Value::Number(1.0))) => {
             "the binary log is synced with every commit".to_owned()
@@ -75,6 +80,16 @@ mod tests {
                 ("innodb_doublewrite", "0"),
             ],
             "a committed transaction survives a kill, not an OS crash or a power cut; torn pages are not repaired; no binary log",
+        );
+        check(
+            "sqlite-3.54.1",
+            &[],
+            &format!("{safe}; torn pages are covered by the rollback journal"),
+        );
+        check(
+            "sqlite-3.54.1",
+            &[("journal_mode", "WAL"), ("synchronous", "NORMAL")],
+            "a committed transaction survives a kill, not an OS crash or a power cut; torn pages are covered by the WAL",
         );
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use dbduel_record::facts::Build;
 
 use super::defaults::{DefaultsBasis, version_variable};
-use super::postgresql;
+use super::forms;
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
 use crate::percent;
@@ -168,55 +168,36 @@ impl ServerEvidence {
 
     /// Evidence of variables, which say themselves which server it is.
     ///
-    /// `None` when they have no `version`.
+    /// `None` when they have no version.
     #[must_use]
-    pub fn of_variables(name: &str, variables: Texts) -> Option<Self> {
-        if let Some(version_text) = variables.get(version_variable(Product::PostgreSql)) {
-            let version_text = version_text.clone();
-            return Self::of_postgresql(name, version_text, variables);
-        }
-        let version_text = variables.get("version")?.clone();
-        let comment = variables.get("version_comment").map_or("", String::as_str);
-        let mut evidence = Self::new(
-            name,
-            Product::recognise(&version_text, comment),
-            Version::parse(&version_text)?,
-        );
+    pub fn of_variables(name: &str, mut variables: Texts) -> Option<Self> {
+        let (product, version_text) = version_among(&variables)?;
+        let version_text = version_text.to_owned();
+        let version = product.parse_version(version_text.split(' ').next()?)?;
+        let mut evidence = Self::new(name, product, version);
         evidence.version_text = version_text;
-        evidence.variables = variables;
-        Some(evidence)
-    }
-
-    /// Evidence of PostgreSQL's settings, in bytes and seconds. Flags of the compiler, which `pg_config` shows, are
-    /// no settings.
-    fn of_postgresql(name: &str, version_text: String, variables: Texts) -> Option<Self> {
-        let version = Product::PostgreSql.parse_version(version_text.split(' ').next()?)?;
-        let mut evidence = Self::new(name, Product::PostgreSql, version);
-        evidence.version_text = version_text;
-        evidence.variables = variables;
-        if let Some(flags) = evidence.variables.remove("cflags") {
-            evidence.probe.insert("cflags".to_owned(), flags);
+        // How it was built is no setting.
+        for of_the_build in ["cflags", "compile_options"] {
+            if let Some(value) = variables.remove(of_the_build) {
+                evidence.probe.insert(of_the_build.to_owned(), value);
+            }
         }
-        in_one_unit(&mut evidence.variables, version);
+        in_one_form(&mut variables, product, version);
+        evidence.variables = variables;
         Some(evidence)
     }
 
     /// Adds what the server showed after the run.
     pub fn show_after(&mut self, mut variables: Texts) {
-        if self.product == Product::PostgreSql {
-            in_one_unit(&mut variables, self.version);
-        }
+        in_one_form(&mut variables, self.product, self.version);
         self.variables_after = variables;
     }
 
     /// Keeps what was asked for, under the names and in the form that variables have.
     pub fn ask(&mut self, name: &str, value: &str) {
         let name = variable_name(name);
-        let value = match self.product {
-            Product::PostgreSql => postgresql::canonical(&name, value, self.version).ok(),
-            _ => None,
-        }
-        .unwrap_or_else(|| value.to_owned());
+        let value = forms::canonical(self.product, &name, value, self.version)
+            .unwrap_or_else(|_| value.to_owned());
         self.asked.insert(name, value);
     }
 
@@ -274,9 +255,9 @@ impl ServerEvidence {
             "probe" => text(&self.probe, key),
             "asked" => {
                 let raw = self.asked.get(key)?;
-                let value = match self.product {
-                    Product::PostgreSql => Value::read(raw),
-                    _ => Value::read(&option_value(raw)),
+                let value = match self.product.has_innodb() {
+                    true => Value::read(&option_value(raw)),
+                    false => Value::read(raw),
                 };
                 Some((raw.clone(), value))
             }
@@ -359,14 +340,28 @@ impl ServerEvidence {
     }
 }
 
-/// PostgreSQL's settings in bytes and seconds.
-fn in_one_unit(variables: &mut Texts, version: Version) {
+/// Which server variables are of, and its version as it writes it; `None` when they do not say.
+#[must_use]
+pub fn version_among(variables: &Texts) -> Option<(Product, &str)> {
+    let of = |product| variables.get(version_variable(product)).map(String::as_str);
+    for product in [Product::PostgreSql, Product::Sqlite] {
+        if let Some(version) = of(product) {
+            return Some((product, version));
+        }
+    }
+    let version = of(Product::MySql)?;
+    let comment = variables.get("version_comment").map_or("", String::as_str);
+    Some((Product::recognise(version, comment), version))
+}
+
+/// Settings in the form of evidence.
+fn in_one_form(variables: &mut Texts, product: Product, version: Version) {
     for (name, value) in variables {
-        // What the server shows has its unit, so a bare number is in bytes or seconds already.
+        // What a server shows has its unit, so a bare number is in that of evidence already.
         if value.parse::<f64>().is_ok() {
             continue;
         }
-        if let Ok(canonical) = postgresql::canonical(name, value, version) {
+        if let Ok(canonical) = forms::canonical(product, name, value, version) {
             *value = canonical;
         }
     }

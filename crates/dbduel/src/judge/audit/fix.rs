@@ -12,10 +12,9 @@ use super::case::{Case, Contest, Waiver};
 use super::defaults::{Machine, expected, is_of_the_build};
 use super::evidence::ServerEvidence;
 use super::expression;
-use super::postgresql;
+use super::forms;
 use super::predict::{Taken, predict};
 use super::remedy::equalising;
-use super::server::Product;
 use super::subject::Subject;
 use super::table::{Fact, table};
 use super::value::Value;
@@ -137,10 +136,7 @@ fn own_settings(contender: &ServerEvidence) -> Vec<(RemedySetting, Taken)> {
     if !contender.asked.is_empty() {
         let asked = contender.asked.iter();
         return asked
-            .map(|(name, value)| match contender.product {
-                Product::PostgreSql => postgresql::written(name, value, contender.version),
-                _ => value.clone(),
-            })
+            .map(|(name, value)| forms::written(contender.product, name, value, contender.version))
             .zip(contender.asked.keys())
             .map(|(value, name)| with_what_becomes_of_it((name, value)))
             .collect();
@@ -157,9 +153,12 @@ fn own_settings(contender: &ServerEvidence) -> Vec<(RemedySetting, Taken)> {
         .flat_map(|fact| &fact.rows)
         .flat_map(|row| expression::names(&row.value))
         .collect();
-    let as_option = |name, value: &str| match contender.product {
-        Product::PostgreSql => (name, postgresql::written(name, value, contender.version)),
-        _ => as_option(name, value),
+    let as_option = |name, value: &str| match contender.product.has_innodb() {
+        true => as_option(name, value),
+        false => {
+            let written = forms::written(contender.product, name, value, contender.version);
+            (name, written)
+        }
     };
     let own = contender.variables.iter().filter(|(name, value)| {
         let default = defaults.variables.get(*name);
@@ -211,7 +210,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
                 });
             let is_apart = compare::outcome_of(fact, &readings) == Outcome::Differs || is_open;
             // A product that cannot be otherwise is no model for one that is made otherwise.
-            let is_by_design = one.product.has_innodb() != two.product.has_innodb()
+            let is_by_design = !one.product.is_related_to(two.product)
                 && readings
                     .iter()
                     .any(|reading| reading.row.is_some_and(|row| row.is_architecture));

@@ -6,7 +6,7 @@
 use super::defaults::following;
 use super::evidence::ServerEvidence;
 use super::options::{OptionFate, OptionForm, option_fate};
-use super::server::{Product, Servers};
+use super::server::Servers;
 use super::table::table;
 use super::takes::check_value;
 use super::value::{Value, option_value, variable_name};
@@ -44,8 +44,8 @@ pub fn set_option(evidence: &mut ServerEvidence, name: &str, value: &str) -> Res
 
 /// Applies a setting to predicted variables, and keeps that it was asked for.
 pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
-    if evidence.product == Product::PostgreSql {
-        return predict_postgresql(evidence, written, value);
+    if !evidence.product.has_innodb() {
+        return predict_plain(evidence, written, value);
     }
     let mut name = variable_name(written);
     let mut value = option_value(value.trim().trim_matches(['"', '\'']));
@@ -95,8 +95,8 @@ pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Tak
     Taken::Yes
 }
 
-/// The same for PostgreSQL, whose settings have one name and no side effects.
-fn predict_postgresql(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
+/// The same for PostgreSQL and SQLite, whose settings have one name and no side effects.
+fn predict_plain(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
     evidence.ask(written, value);
     match option_fate(evidence.product, evidence.version, written) {
         OptionFate::Taken { name, .. } => {

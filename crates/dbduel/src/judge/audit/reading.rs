@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::case::Case;
 use super::evidence::ServerEvidence;
 use super::expression;
-use super::postgresql;
+use super::forms;
 use super::predict::has_option;
-use super::server::Product;
 use super::table::{Fact, Row, table};
 use super::value::Value;
 
@@ -134,10 +133,7 @@ pub fn settings_for(
             Value::Switch(on) => if on { "ON" } else { "OFF" }.to_owned(),
             other => other.to_string(),
         };
-        let written = match contender.product {
-            Product::PostgreSql => postgresql::written(name, &written, contender.version),
-            _ => written,
-        };
+        let written = forms::written(contender.product, name, &written, contender.version);
         Some((name.clone(), written))
     });
     settings.collect()

@@ -24,6 +24,9 @@ pub enum Product {
     /// PostgreSQL.
     #[serde(rename = "postgresql")]
     PostgreSql,
+    /// SQLite, which runs in the process of its client. Its settings are its PRAGMAs.
+    #[serde(rename = "sqlite")]
+    Sqlite,
 }
 
 impl Product {
@@ -33,15 +36,21 @@ impl Product {
         Product::MariaDb,
         Product::Percona,
         Product::PostgreSql,
+        Product::Sqlite,
     ];
 
     /// Recognises the product by `VERSION()` and `@@version_comment` or what a build calls itself. The comment alone does not do:
     /// distributions write what they like there.
     #[must_use]
     pub fn recognise(version: &str, comment: &str) -> Self {
-        let is_postgresql = |text: &str| text.to_ascii_lowercase().contains("postgres");
-        if is_postgresql(version) || is_postgresql(comment) {
+        let calls_itself = |word: &str| {
+            let texts = [version, comment].map(str::to_ascii_lowercase);
+            texts.iter().any(|text| text.contains(word))
+        };
+        if calls_itself("postgres") {
             Product::PostgreSql
+        } else if calls_itself("sqlite") {
+            Product::Sqlite
         } else if version.to_ascii_lowercase().contains("mariadb") {
             Product::MariaDb
         } else if comment.to_ascii_lowercase().contains("percona") {
@@ -59,6 +68,7 @@ impl Product {
             "mysql" => Some(Product::MySql),
             "percona" | "percona server" => Some(Product::Percona),
             "postgresql" | "postgres" => Some(Product::PostgreSql),
+            "sqlite" | "sqlite3" => Some(Product::Sqlite),
             _ => None,
         }
     }
@@ -66,7 +76,13 @@ impl Product {
     /// True for the products whose settings are those of MySQL and its InnoDB.
     #[must_use]
     pub fn has_innodb(self) -> bool {
-        self != Product::PostgreSql
+        matches!(self, Product::MySql | Product::MariaDb | Product::Percona)
+    }
+
+    /// True when the settings of both have one history: MySQL, Percona Server and MariaDB, or one product.
+    #[must_use]
+    pub fn is_related_to(self, other: Self) -> bool {
+        self == other || self.has_innodb() && other.has_innodb()
     }
 
     /// The product whose recorded servers stand for this one.
@@ -106,6 +122,7 @@ impl Product {
             Product::MySql => "mysql",
             Product::Percona => "percona",
             Product::PostgreSql => "postgresql",
+            Product::Sqlite => "sqlite",
         }
     }
 }
@@ -117,6 +134,7 @@ impl fmt::Display for Product {
             Product::MySql => "MySQL",
             Product::Percona => "Percona Server",
             Product::PostgreSql => "PostgreSQL",
+            Product::Sqlite => "SQLite",
         })
     }
 }
@@ -217,6 +235,7 @@ impl Servers {
             Some("mariadb") => &[Product::MariaDb],
             Some("percona") => &[Product::Percona],
             Some("postgresql") => &[Product::PostgreSql],
+            Some("sqlite") => &[Product::Sqlite],
             Some(name) => return Err(format!("`{name}` is not a product")),
             None => return Err("names no product".to_owned()),
         };
@@ -314,6 +333,7 @@ mod tests {
             Product::recognise("8.0.33-25", "Percona Server (GPL)"),
             Product::Percona
         );
+        assert_eq!(Product::recognise("3.54.1", "SQLite"), Product::Sqlite);
     }
 
     #[test]

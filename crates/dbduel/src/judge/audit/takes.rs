@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::defaults::Defaults;
 use super::evidence::ServerEvidence;
-use super::postgresql;
+use super::forms;
 use super::server::{Product, Servers, Version};
 use super::value::{Value, variable_name};
 
@@ -65,8 +65,8 @@ fn parse(text: &'static str) -> Result<Vec<Words>, String> {
 pub fn check_value(server: &ServerEvidence, name: &str, written: &str) -> Result<(), String> {
     let name = variable_name(name);
     let value = written.trim().trim_matches(['"', '\'']);
-    if server.product == Product::PostgreSql {
-        return postgresql::canonical(&name, value, server.version).map(|_| ());
+    if !server.product.has_innodb() {
+        return forms::canonical(server.product, &name, value, server.version).map(|_| ());
     }
     // What a server shows it also takes: an empty flush method of old versions, for example.
     if server

@@ -5,9 +5,9 @@
 use dbduel_record::tsv::unescape;
 use std::path::Path;
 
-use super::postgresql;
 use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
+use super::{postgresql, sqlite};
 use crate::judge::audit::Texts;
 
 /// Longest name of a variable or counter, bytes.
@@ -79,7 +79,10 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if let Some(texts) = postgresql::dump(&lines) {
         return Ok(Content::Variables(texts));
     }
-    if is_option_file(start) || postgresql::is_option_file(start) {
+    if let Some(texts) = sqlite::dump(&lines) {
+        return Ok(Content::Variables(texts));
+    }
+    if is_option_file(start) || postgresql::is_option_file(start) || sqlite::is_script(start) {
         return Ok(Content::OptionFile);
     }
     if has(&["CREATE TABLE"]) {

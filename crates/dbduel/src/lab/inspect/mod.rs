@@ -11,6 +11,7 @@ pub mod planned;
 mod postgresql;
 mod program_version;
 pub mod published;
+mod sqlite;
 pub mod text;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,9 @@ use dbduel_load::driver::{ConnectOptions, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;
-use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Stage, Version};
+use crate::judge::audit::{
+    Case, Machine, Product, ServerEvidence, Stage, Version, version_among, version_variable,
+};
 use crate::lab::host;
 use crate::lab::login::{self, PasswordSource};
 use dump::Content;
@@ -200,13 +203,19 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
         return published::contender(path, subject);
     }
     let mut evidence = match dump::read(path)? {
-        Content::Variables(variables) => ServerEvidence::of_variables(&subject.name, variables)
-            .with_context(|| {
+        Content::Variables(mut variables) => {
+            if let (Some(product), Some(version)) = (subject.product, subject.version)
+                && version_among(&variables).is_none()
+            {
+                variables.insert(version_variable(product).to_owned(), version.to_string());
+            }
+            ServerEvidence::of_variables(&subject.name, variables).with_context(|| {
                 format!(
-                    "`{}` has variables but no `version` (of PostgreSQL `server_version`), so which server it is remains unknown",
+                    "`{}` has variables but no `version` (of PostgreSQL `server_version`, of SQLite `sqlite_version`), so which server it is remains unknown; add the row, or name product and version, for example --product-a sqlite --version-a 3.46.1",
                     path.display()
                 )
-            })?,
+            })?
+        }
         Content::OptionFile => {
             let settings = option_file::read(path, subject.product, subject.version, None)?;
             let Subject {
@@ -219,7 +228,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             option_file::evidence(name, &settings, *product, *version, *machine)?
         }
         other => bail!(
-            "`{}` is {}; give SHOW GLOBAL VARIABLES, SHOW ALL, an option file, a directory or an address",
+            "`{}` is {}; give SHOW GLOBAL VARIABLES, SHOW ALL, PRAGMAs of SQLite, an option file, a directory or an address",
             path.display(),
             other.what()
         ),

@@ -17,7 +17,7 @@ use super::classes::Weight;
 use super::reading::{self, Reading, State};
 use super::remedy::{equalising, remedy_settings};
 use super::subject::Subject;
-use super::table::{Compare, Fact, Faster, table};
+use super::table::{Compare, Fact, Faster, Row, table};
 use super::value::Value;
 use crate::judge::finding::{Finding, FindingKind, RemedySetting, Side};
 pub use outcome::{Outcome, outcome_of};
@@ -127,6 +127,26 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// True when both contenders are of one product, or of related ones.
+    fn are_related(&self) -> bool {
+        let [one, two] = self
+            .indices
+            .map(|index| self.case.contenders[index].product);
+        one.is_related_to(two)
+    }
+
+    /// True when a side has its value by the design of its product.
+    fn is_by_design(&self) -> bool {
+        let mut rows = self.readings.iter().filter_map(|reading| reading.row);
+        rows.any(|row| row.is_by_design(self.are_related()))
+    }
+
+    /// True when a setting changes the value, but would not make it that of the other product.
+    fn is_apart(&self, reading: &Reading<'_>) -> bool {
+        let is = |row: &&Row| row.is_by_design(self.are_related()) && !row.set.is_empty();
+        reading.row.as_ref().is_some_and(is)
+    }
+
     /// True when a side rests on a default that is inferred from other versions.
     fn is_inferred(&self) -> bool {
         self.readings.iter().any(|reading| reading.is_inferred)
@@ -195,10 +215,7 @@ impl<'a> Pair<'a> {
 
     fn difference(&self, subject: &Subject) -> Finding {
         let weight = weight(self.fact, self.case, &self.indices, &self.readings);
-        let is_architecture = self
-            .readings
-            .iter()
-            .any(|reading| reading.row.is_some_and(|row| row.is_architecture));
+        let is_architecture = self.is_by_design();
         let is_listed_only = self.case.contest != Contest::Equalised;
         let named = subject.names(self.fact, &self.readings);
         let (kind, severity, remark) = match (weight, &named) {
@@ -324,6 +341,11 @@ impl<'a> Pair<'a> {
 
     /// What to set: both sides to the table's target, or the other to the baseline, or the reverse.
     fn remedy(&self) -> (String, Vec<RemedySetting>) {
+        let none = "No setting makes them equal; say so beside the result.";
+        let unsettled = self.fact.remedy.as_deref().unwrap_or(none).to_owned();
+        if self.readings.iter().any(|reading| self.is_apart(reading)) {
+            return (unsettled, Vec::new());
+        }
         let settings = equalising(self.fact, self.case, &self.indices, &self.readings);
         // Durability is never given up to be equal.
         let may_mirror = self.fact.weight < Weight::Durability || self.fact.target.is_none();
@@ -352,9 +374,7 @@ impl<'a> Pair<'a> {
             }
         }
         if ways.is_empty() {
-            let none = "No setting makes them equal; say so beside the result.";
-            let remedy = self.fact.remedy.as_deref().unwrap_or(none);
-            return (remedy.to_owned(), settings);
+            return (unsettled, settings);
         }
         (format!("Set {}.", ways.join(", or ")), settings)
     }

@@ -21,6 +21,7 @@ pub use documented::following;
 const RECORDED: &[&str] = &[
     include_str!("../../../../data/audit/defaults.tsv"),
     POSTGRESQL,
+    include_str!("../../../../data/audit/defaults-sqlite.tsv"),
 ];
 
 /// Those of PostgreSQL, in bytes and seconds, with the units of bare numbers.
@@ -120,6 +121,17 @@ impl Defaults {
         BY_SERIES.get(&Product::PostgreSql.series(version))
     }
 
+    /// The PRAGMAs of the newest recorded SQLite, in the form of evidence.
+    #[must_use]
+    pub fn sqlite() -> &'static Texts {
+        static NEWEST: LazyLock<Texts> = LazyLock::new(|| {
+            let newest = standing(Product::Sqlite).max_by_key(|(_, version)| *version);
+            let defaults = newest.and_then(|(server, _)| Defaults::of(server));
+            defaults.map_or_else(Texts::new, |defaults| defaults.variables)
+        });
+        &NEWEST
+    }
+
     /// Evidence of this very server, on the machine that it was recorded on, with nothing set.
     #[cfg(test)]
     #[must_use]
@@ -205,7 +217,13 @@ pub fn expected(
 /// True for what is decided when a server is built, which neither its version nor its settings say.
 #[must_use]
 pub fn is_of_the_build(variable: &str) -> bool {
-    const OTHERS: &[&str] = &["innodb_version", "license"];
+    const OTHERS: &[&str] = &[
+        "innodb_version",
+        "license",
+        // Distributions and bindings of SQLite compile these in as they like.
+        "foreign_keys",
+        "secure_delete",
+    ];
     variable.starts_with("version_") || variable.starts_with("have_") || OTHERS.contains(&variable)
 }
 
@@ -214,7 +232,8 @@ pub fn is_of_the_build(variable: &str) -> bool {
 pub fn version_variable(product: Product) -> &'static str {
     match product {
         Product::PostgreSql => "server_version",
-        _ => "version",
+        Product::Sqlite => "sqlite_version",
+        Product::MySql | Product::MariaDb | Product::Percona => "version",
     }
 }
 

@@ -6,8 +6,8 @@
 mod recorded;
 
 use super::codes::nearest;
-use super::postgresql;
 use super::server::{Product, Version};
+use super::{postgresql, sqlite};
 use recorded::{Known, is_recorded, known, takers, whole_name, whole_names};
 
 /// What a server does with an option in its option file.
@@ -47,8 +47,10 @@ pub enum OptionForm {
 /// MariaDB), may have prefixes, and is lower case (but for recent versions of MariaDB).
 #[must_use]
 pub fn option_fate(product: Product, version: Version, written: &str) -> OptionFate {
-    if product == Product::PostgreSql {
-        return postgresql::option_fate(version, written);
+    match product {
+        Product::PostgreSql => return postgresql::option_fate(version, written),
+        Product::Sqlite => return sqlite::option_fate(written),
+        Product::MySql | Product::MariaDb | Product::Percona => {}
     }
     let written = written.trim().trim_start_matches("--");
     let name = written.to_ascii_lowercase().replace('-', "_");

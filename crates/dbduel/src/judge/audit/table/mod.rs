@@ -21,6 +21,7 @@ const FILES: &[&str] = &[
     include_str!("../../../../data/audit/performance.toml"),
     include_str!("../../../../data/audit/information.toml"),
     include_str!("../../../../data/audit/postgresql.toml"),
+    include_str!("../../../../data/audit/sqlite.toml"),
 ];
 
 /// How two values of a fact are compared.
@@ -91,7 +92,7 @@ pub struct Row {
     pub value: Expression,
     /// Settings that bring it about; `target` is the value wanted.
     pub set: Vec<(String, Expression)>,
-    /// True when no setting changes it.
+    /// True when no setting changes it, or one only among servers of related products.
     pub is_architecture: bool,
     /// True when a fix may make the value larger and not smaller.
     pub is_raise_only: bool,
@@ -101,6 +102,14 @@ pub struct Row {
     pub labels: BTreeMap<String, String>,
     /// How we know.
     pub source: String,
+}
+
+impl Row {
+    /// True when the value is what it is by the product's design, beside a server of a related product or of another one.
+    #[must_use]
+    pub fn is_by_design(&self, is_beside_relative: bool) -> bool {
+        self.is_architecture && (self.set.is_empty() || !is_beside_relative)
+    }
 }
 
 impl Fact {

@@ -10,6 +10,7 @@ mod contest_a;
 mod described;
 mod objections;
 mod postgresql;
+mod sqlite;
 
 /// A server as its package sets it, read from the server itself.
 pub(in crate::judge) fn server(name: &str, recorded: &str) -> ServerEvidence {

@@ -14,8 +14,10 @@ pub fn missing_dumps(case: &Case) -> Vec<Finding> {
         return Vec::new();
     }
     let missing = |contender: &ServerEvidence| {
-        if contender.product == Product::PostgreSql {
-            return missing_of_postgresql(contender);
+        match contender.product {
+            Product::PostgreSql => return missing_of_postgresql(contender),
+            Product::Sqlite => return missing_of_sqlite(contender),
+            Product::MySql | Product::MariaDb | Product::Percona => {}
         }
         let mut missing = Vec::new();
         if contender.variables.is_empty() {
@@ -66,6 +68,17 @@ fn missing_of_postgresql(contender: &ServerEvidence) -> Vec<&'static str> {
         missing.push("pg_stat_database and the other statistics views after the run");
     } else if contender.status_before.is_empty() {
         missing.push("pg_stat_database and the other statistics views before the run");
+    }
+    missing
+}
+
+fn missing_of_sqlite(contender: &ServerEvidence) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    if contender.variables.is_empty() || contender.is_predicted {
+        missing.push("the PRAGMAs of the connections that were measured (journal_mode, synchronous, cache_size, busy_timeout and all others)");
+    }
+    if !contender.probe.contains_key("compile_options") {
+        missing.push("PRAGMA compile_options");
     }
     missing
 }
@@ -123,9 +136,10 @@ pub fn protocol_unknown(case: &Case) -> Vec<Finding> {
     let Some(first) = unknown.first() else {
         return Vec::new();
     };
-    // PostgreSQL does not count how statements came.
+    // PostgreSQL and SQLite do not count how statements came.
     let (reason, remedy) = match first.product {
         Product::PostgreSql => ("", "Say which protocol the client used."),
+        Product::Sqlite => ("", "Say whether the client kept its compiled statements."),
         _ => (
             ": no counters of Com_stmt_execute before and after the run",
             "Publish SHOW GLOBAL STATUS from before and after the run.",

@@ -67,7 +67,11 @@ pub fn unexplained(case: &Case) -> Vec<Finding> {
             return None;
         }
         let profiles = profile(baseline).zip(profile(server));
+        let is_uncounted = [baseline, server]
+            .iter()
+            .any(|one| counts_of(one) == Counts::None);
         let mut finding = match profiles {
+            None if is_uncounted => incomparable(baseline, server),
             None => without_counters(baseline, server),
             Some(_) if counts_of(baseline) != counts_of(server) => incomparable(baseline, server),
             Some((one, two)) => {
@@ -122,7 +126,9 @@ fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
         one.name, two.name
     );
     let remedy = match counts_of(one) {
-        Counts::OfMySql => "Publish SHOW GLOBAL STATUS from before and after the run.",
+        Counts::OfMySql | Counts::None => {
+            "Publish SHOW GLOBAL STATUS from before and after the run."
+        }
         Counts::OfPostgreSql => "Publish pg_stat_database from before and after the run.",
     };
     Finding::new(Severity::Doubt, &[], claim, remedy).of(FindingKind::Undisclosed)
@@ -133,19 +139,22 @@ fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
 enum Counts {
     OfMySql,
     OfPostgreSql,
+    /// SQLite has none.
+    None,
 }
 
 fn counts_of(server: &ServerEvidence) -> Counts {
     match server.product {
         Product::PostgreSql => Counts::OfPostgreSql,
-        _ => Counts::OfMySql,
+        Product::Sqlite => Counts::None,
+        Product::MySql | Product::MariaDb | Product::Percona => Counts::OfMySql,
     }
 }
 
-/// Counters of two products that do not count the same.
+/// Counters of two products that do not count the same, or of one that counts nothing.
 fn incomparable(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
     let claim = format!(
-        "Cause not compared: `{}` and `{}` count work per transaction in different units.",
+        "Cause not compared: `{}` and `{}` do not count work per transaction alike.",
         one.name, two.name
     );
     let remedy = "Compare CPU time, bytes written and syncs per transaction.";
@@ -214,6 +223,9 @@ fn side(server: &ServerEvidence, work: &Profile) -> Side {
 
 /// Work divided by committed transactions; by statements where nothing was committed explicitly.
 fn profile(server: &ServerEvidence) -> Option<Profile> {
+    if counts_of(server) == Counts::None {
+        return None;
+    }
     if counts_of(server) == Counts::OfPostgreSql {
         let total = |column: &str| server.delta_of_all("pg_stat_database/", column);
         let transactions = total("xact_commit").filter(|&commits| commits > 0.0)?;

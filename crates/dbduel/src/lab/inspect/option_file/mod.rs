@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::postgresql;
 use super::text::{self, TextError};
+use super::{postgresql, sqlite};
 use crate::judge::audit::{
     Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, expected,
     option_fate, set_option,
@@ -75,8 +75,10 @@ pub fn read(
     version: Option<Version>,
     archive: Option<&Path>,
 ) -> Result<Settings, TextError> {
-    if product == Some(Product::PostgreSql) {
-        return postgresql::option_file(path);
+    match product {
+        Some(Product::PostgreSql) => return postgresql::option_file(path),
+        Some(Product::Sqlite) => return sqlite::script(path),
+        _ => {}
     }
     let mut reader = Reader {
         product,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::names::{Moment, moment_of};
-use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version};
+use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 use crate::lab::inspect::dump::Content;
 use crate::lab::inspect::option_file::{self, Settings};
 
@@ -30,7 +30,7 @@ impl ServerFiles {
     pub fn add(&mut self, path: PathBuf, content: Content) {
         match content {
             // A part of the variables does not say whose they are.
-            Content::Variables(texts) if !texts.contains_key("version") => {}
+            Content::Variables(texts) if version_among(&texts).is_none() => {}
             Content::Variables(texts) => self.variables.push((path, texts)),
             Content::Status(texts) => self.status.push((path, texts)),
             Content::EngineStatus(text) => self.engine_status.push((path, text)),
@@ -89,10 +89,10 @@ impl ServerFiles {
     }
 
     fn refuse_two_servers(&self) -> Result<()> {
-        let versions: BTreeSet<&String> = self
+        let versions: BTreeSet<&str> = self
             .variables
             .iter()
-            .filter_map(|(_, texts)| texts.get("version"))
+            .filter_map(|(_, texts)| Some(version_among(texts)?.1))
             .collect();
         let mut versions = versions.into_iter();
         if let (Some(one), Some(other)) = (versions.next(), versions.next()) {
