@@ -14,6 +14,7 @@ mod sbtest;
 pub mod script;
 mod specs;
 mod sql;
+mod table;
 mod verification;
 
 use dbduel_record::commits::CommitRange;
@@ -21,11 +22,11 @@ use dbduel_record::plan::Parameters;
 
 use crate::driver::{Connection, Dialect};
 use crate::fill::{FillError, FillReport, FillWatch, Place};
-use crate::random::Random;
 use crate::worker::{ClientContext, ClientTask};
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
+pub use table::{RowContent, RowWriter, Table};
 pub use verification::{CommitCheck, Condition, Moment, Verification, VerifyError};
 
 /// A workload.
@@ -243,6 +244,8 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &oltp::Oltp::UPDATE_NON_INDEX,
     &oltp::Oltp::INSERT,
     &oltp::Oltp::DELETE,
+    &oltp::SingleStatement::SELECT,
+    &oltp::SingleStatement::UPDATE_INLIST,
     &random_points::SelectRandom::POINTS,
     &random_points::SelectRandom::RANGES,
     &order_entry::OrderEntry,
@@ -286,56 +289,10 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     })
 }
 
-/// A table to be created and filled.
-pub struct Table {
-    /// Its name, which needs no quoting.
-    pub name: String,
-    /// The statement that creates it.
-    pub create: String,
-    /// Columns that are filled, separated by commas.
-    pub columns: &'static str,
-    /// Rows to fill in.
-    pub rows: u64,
-    /// Writes the values of a row.
-    pub content: Box<dyn RowContent>,
-    /// Statements after the rows are in, such as those that create secondary indexes.
-    pub finish: Vec<String>,
-    /// Columns that the digest covers, separated by commas.
-    pub digest_columns: &'static str,
-}
-
-/// Appends the next row of a table with each call.
-pub type RowWriter<'a> = Box<dyn FnMut(&mut Random, &mut String) + 'a>;
-
-/// The content of a table.
-pub trait RowContent: Send + Sync {
-    /// The seed of the whole dataset, told before the first row; for content that several tables or
-    /// chunks must agree on.
-    fn seed(&mut self, seed: u64) {
-        let _ = seed;
-    }
-
-    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list, or as several with
-    /// commas between them. The same stream and row give the same text.
-    ///
-    /// A value is a number, `NULL`, a string of printable ASCII in single quotes without quote and
-    /// backslash in it, or bytes in hexadecimal (`x'c3a4'`): so LOAD DATA can read from the text what INSERT does.
-    fn write(&self, row: u64, random: &mut Random, sql: &mut String);
-
-    /// Writes the rows from `first` on, one with each call. For content that finds the next row more
-    /// cheaply than any row, or whose rows have something in common within a chunk.
-    fn writer(&self, first: u64) -> RowWriter<'_> {
-        let mut row = first;
-        Box::new(move |random, sql| {
-            self.write(row, random, sql);
-            row += 1;
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use std::collections::BTreeSet;
 
     #[test]

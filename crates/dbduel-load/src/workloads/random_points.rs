@@ -7,6 +7,7 @@ use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
+use super::specs::integer;
 use super::{Effect, Table, Workload};
 use crate::distributions::Distribution;
 use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
@@ -27,6 +28,15 @@ enum Query {
     Points,
     Ranges,
 }
+
+const NUMBER_OF_RANGES: ParameterSpec = integer(
+    "number_of_ranges",
+    1,
+    10_000,
+    10,
+    "Ranges joined by OR in a query.",
+);
+const DELTA: ParameterSpec = integer("delta", 1, 1_000_000, 5, "Width of each range.");
 
 impl SelectRandom {
     pub(super) const POINTS: Self = SelectRandom {
@@ -53,7 +63,7 @@ impl Workload for SelectRandom {
     fn parameters(&self) -> Vec<ParameterSpec> {
         let own: &[ParameterSpec] = match self.query {
             Query::Points => &[sbtest::RANDOM_POINTS],
-            Query::Ranges => &[sbtest::NUMBER_OF_RANGES, sbtest::DELTA],
+            Query::Ranges => &[NUMBER_OF_RANGES, DELTA],
         };
         [own, sbtest::COMMON].concat()
     }

@@ -127,15 +127,26 @@ pub(super) const COMMON: &[ParameterSpec] = &[
     ),
 ];
 
+pub(super) const TABLES: ParameterSpec =
+    integer("tables", 1, 10_000, 1, "Tables, each of `table_size` rows.");
+pub(super) const RANGE_SIZE: ParameterSpec = integer(
+    "range_size",
+    1,
+    TABLE_SIZE_MAX,
+    100,
+    "Ids that a range query spans.",
+);
+
 /// Parameters of the scripts that use several tables in transactions.
 pub(super) const OLTP: &[ParameterSpec] = &[
-    integer("tables", 1, 10_000, 1, "Tables, each of `table_size` rows."),
+    TABLES,
+    RANGE_SIZE,
     integer(
-        "range_size",
-        1,
+        "id_max",
+        0,
         TABLE_SIZE_MAX,
-        100,
-        "Ids that a range query spans.",
+        0,
+        "Largest id that clients draw; 0 stands for `table_size`.",
     ),
     integer(
         "point_selects",
@@ -206,17 +217,8 @@ pub(super) const RANDOM_POINTS: ParameterSpec = integer(
     1,
     10_000,
     10,
-    "Values in the IN list of a query.",
+    "Values in the IN list of a statement.",
 );
-pub(super) const NUMBER_OF_RANGES: ParameterSpec = integer(
-    "number_of_ranges",
-    1,
-    10_000,
-    10,
-    "Ranges joined by OR in a query.",
-);
-pub(super) const DELTA: ParameterSpec = integer("delta", 1, 1_000_000, 5, "Width of each range.");
-
 /// Refuses what head does not have.
 pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     let parameters = Resolved(parameters);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::per_table::PerTable;
 use super::{Options, Script};
 use crate::distributions::Distribution;
 use crate::driver::{
@@ -20,41 +21,6 @@ const ATTEMPTS_MAX: u32 = 64;
 /// same sequence from its beginning, so all clients leap ahead together, by half of what lies behind.
 fn beyond(place: u32) -> u32 {
     place.saturating_add(place / 2).saturating_add(1)
-}
-
-/// One kind of statement, for each table. Empty when transactions do not use it, so that no more
-/// statements are prepared than necessary: servers limit their number.
-#[derive(Debug, Default)]
-struct PerTable(Vec<Statement>);
-
-impl PerTable {
-    /// `#` in the statement stands for the number of the table.
-    async fn prepare(
-        conn: &mut ClientConnection,
-        options: &Options,
-        used: bool,
-        sql: &str,
-    ) -> Result<Self, StatementError> {
-        // The insert of oltp-insert is a text query in sysbench, whatever the mode.
-        let protocol = match options.script {
-            Script::Insert => Protocol::Text,
-            _ => options.sbtest.protocol,
-        };
-        let mut statements = Vec::new();
-        let tables = if used { options.tables } else { 0 };
-        for table in 1..=tables {
-            let sql = sql.replace('#', &table.to_string());
-            statements.push(conn.prepare(&sql, protocol).await?);
-        }
-        Ok(PerTable(statements))
-    }
-
-    /// The statement for a table chosen uniformly.
-    #[inline]
-    fn choose(&mut self, random: &mut Random) -> &mut Statement {
-        let index = random.below(self.0.len() as u64) as usize;
-        &mut self.0[index]
-    }
 }
 
 /// The statement that inserts a row. Where the server numbers the rows, MySQL wants a number of 0 and PostgreSQL none.
@@ -129,7 +95,7 @@ impl Client for OltpClient {
         for (count, sql) in ranges {
             prepared_ranges.push((
                 count,
-                PerTable::prepare(conn, options, count > 0, sql).await?,
+                Self::prepare_each(conn, options, count > 0, sql).await?,
             ));
         }
         let points = counts.point_selects > 0;
@@ -139,28 +105,28 @@ impl Client for OltpClient {
         Ok(OltpClient {
             begin: Self::prepare_frame(conn, options, "BEGIN").await?,
             commit: Self::prepare_frame(conn, options, "COMMIT").await?,
-            point: PerTable::prepare(conn, options, points, "SELECT c FROM sbtest# WHERE id=?")
+            point: Self::prepare_each(conn, options, points, "SELECT c FROM sbtest# WHERE id=?")
                 .await?,
             ranges: prepared_ranges,
-            index_update: PerTable::prepare(
+            index_update: Self::prepare_each(
                 conn,
                 options,
                 index,
                 "UPDATE sbtest# SET k=k+1 WHERE id=?",
             )
             .await?,
-            non_index_update: PerTable::prepare(
+            non_index_update: Self::prepare_each(
                 conn,
                 options,
                 non_index,
                 "UPDATE sbtest# SET c=? WHERE id=?",
             )
             .await?,
-            delete: PerTable::prepare(conn, options, deletes, "DELETE FROM sbtest# WHERE id=?")
+            delete: Self::prepare_each(conn, options, deletes, "DELETE FROM sbtest# WHERE id=?")
                 .await?,
-            insert: PerTable::prepare(conn, options, inserts, insert_sql(conn.dialect(), options))
+            insert: Self::prepare_each(conn, options, inserts, insert_sql(conn.dialect(), options))
                 .await?,
-            ids: options.sbtest.ids(),
+            ids: options.ids(),
             random: Random::new(0),
             sequence: Arc::clone(&context.config.sequence),
             options: options.clone(),
@@ -210,6 +176,22 @@ impl Client for OltpClient {
 }
 
 impl OltpClient {
+    /// One kind of statement; none when transactions do not use it, because servers limit the number of prepared statements.
+    async fn prepare_each(
+        conn: &mut ClientConnection,
+        options: &Options,
+        is_used: bool,
+        sql: &str,
+    ) -> Result<PerTable, StatementError> {
+        // The insert of oltp-insert is a text query in sysbench, whatever the mode.
+        let protocol = match options.script {
+            Script::Insert => Protocol::Text,
+            _ => options.sbtest.protocol,
+        };
+        let tables = if is_used { options.tables } else { 0 };
+        PerTable::prepare(conn, protocol, tables, sql).await
+    }
+
     async fn prepare_frame(
         conn: &mut ClientConnection,
         options: &Options,
@@ -319,7 +301,7 @@ impl OltpClient {
         for _ in 0..self.options.counts.delete_inserts {
             let id = self.ids.draw(&mut self.random);
             let k = self.ids.draw(&mut self.random);
-            conn.execute(&mut self.delete.0[table], &[Value::Signed(id)])
+            conn.execute(self.delete.of(table), &[Value::Signed(id)])
                 .await?;
             self.insert(conn, table, id, k)
                 .await
@@ -374,7 +356,7 @@ impl OltpClient {
             Value::Text(c),
             Value::Text(pad),
         ];
-        let statement = &mut self.insert.0[table];
+        let statement = self.insert.of(table);
         // The id goes first, and is left out where the statement has none.
         let first = values.len().saturating_sub(statement.parameters());
         conn.execute(statement, &values[first..]).await?;

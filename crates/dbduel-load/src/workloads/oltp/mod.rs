@@ -9,15 +9,19 @@
 //! pass over it.
 
 mod client;
+mod per_table;
+mod single_statement;
 
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Effect, Table, Workload};
+use crate::distributions::Distribution;
 use crate::driver::Dialect;
 use crate::worker::{ClientContext, ClientTask};
 use client::OltpClient;
+pub(super) use single_statement::SingleStatement;
 
 /// One of the OLTP workloads.
 #[derive(Debug)]
@@ -97,7 +101,19 @@ impl Workload for Oltp {
     }
 
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
-        sbtest::check(parameters)
+        sbtest::check(parameters)?;
+        let resolved = Resolved(parameters);
+        let (most, rows) = (resolved.integer("id_max"), resolved.integer("table_size"));
+        if most > rows {
+            return Err(ParameterError {
+                parameter: "id_max".to_owned(),
+                why: format!(
+                    "cannot be {most} in tables of {rows} rows; lower it, or raise `table_size`"
+                ),
+                nearest: None,
+            });
+        }
+        Ok(())
     }
 
     fn effect(&self, _parameters: &Parameters) -> Effect {
@@ -128,10 +144,7 @@ impl Workload for Oltp {
         } else {
             sbtest.table_size.unsigned_abs()
         };
-        let tables = Resolved(parameters).count("tables");
-        (1..=tables)
-            .map(|number| sbtest.table(dialect, parameters, number, rows))
-            .collect()
+        tables(&sbtest, dialect, parameters, rows)
     }
 
     fn size_parameters(&self) -> &'static [&'static str] {
@@ -141,6 +154,14 @@ impl Workload for Oltp {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<OltpClient>(Options::new(self.script, parameters))
     }
+}
+
+/// The tables of workloads that have several, each with `rows` rows.
+fn tables(sbtest: &Sbtest, dialect: Dialect, parameters: &Parameters, rows: u64) -> Vec<Table> {
+    let tables = Resolved(parameters).count("tables");
+    (1..=tables)
+        .map(|number| sbtest.table(dialect, parameters, number, rows))
+        .collect()
 }
 
 /// How many statements of each kind a transaction has.
@@ -162,6 +183,8 @@ pub(super) struct Options {
     script: Script,
     sbtest: Sbtest,
     tables: u64,
+    /// Largest id that is drawn.
+    id_max: i64,
     range_size: i64,
     transactional: bool,
     counts: Counts,
@@ -191,13 +214,24 @@ impl Options {
             ),
             delete_inserts: count_if(writes, "delete_inserts"),
         };
+        let sbtest = Sbtest::new(parameters);
+        let id_max = match resolved.integer("id_max") {
+            0 => sbtest.table_size,
+            most => most,
+        };
         Options {
             script,
-            sbtest: Sbtest::new(parameters),
+            id_max,
+            sbtest,
             tables: resolved.count("tables"),
             range_size: resolved.integer("range_size"),
             transactional: (reads || writes) && !resolved.switch("skip_trx"),
             counts,
         }
+    }
+
+    /// The distribution of ids, and of `k`.
+    fn ids(&self) -> Distribution {
+        Distribution::new(self.sbtest.shape, 1, self.id_max)
     }
 }

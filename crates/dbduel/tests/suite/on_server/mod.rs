@@ -4,6 +4,7 @@ mod connection;
 pub mod database;
 mod filling;
 pub mod linkbench;
+pub mod microbenchmarks;
 pub mod order_entry;
 pub mod script_server;
 mod scripts;

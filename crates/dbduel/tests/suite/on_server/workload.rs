@@ -147,8 +147,20 @@ impl Lab {
         verification
     }
 
-    /// Drives one slice; the answer is the last one.
+    /// Drives one slice after half a second of load; the answer is the last one.
     pub fn slice(&self, clients: u32, measured_s: f64) -> Answer {
+        self.slice_after(0.5, clients, measured_s)
+    }
+
+    /// Drives one slice, without load before it.
+    pub fn run_at_once(&self, clients: u32, measured_s: f64) -> SliceAnswer {
+        match self.slice_after(0.0, clients, measured_s) {
+            Answer::Slice(slice) => slice,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn slice_after(&self, guard_s: f64, clients: u32, measured_s: f64) -> Answer {
         let (order_reader, mut orders) = pipe().unwrap();
         let (answer_reader, answer_writer) = pipe().unwrap();
         let process =
@@ -174,7 +186,7 @@ impl Lab {
             contender: "only".to_owned(),
             clients,
             arrival: Arrival::Closed { think_ms: 0.0 },
-            guard_s: 0.5,
+            guard_s,
             measured_s,
             tick_s: 0.5,
             drain_s: 10.0,

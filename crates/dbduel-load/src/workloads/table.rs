@@ -1,0 +1,50 @@
+//! What a workload says of a table: how it is made, and what its rows are.
+
+use crate::random::Random;
+
+/// A table to be created and filled.
+pub struct Table {
+    /// Its name, which needs no quoting.
+    pub name: String,
+    /// The statement that creates it.
+    pub create: String,
+    /// Columns that are filled, separated by commas.
+    pub columns: &'static str,
+    /// Rows to fill in.
+    pub rows: u64,
+    /// Writes the values of a row.
+    pub content: Box<dyn RowContent>,
+    /// Statements after the rows are in, such as those that create secondary indexes.
+    pub finish: Vec<String>,
+    /// Columns that the digest covers, separated by commas.
+    pub digest_columns: &'static str,
+}
+
+/// Appends the next row of a table with each call.
+pub type RowWriter<'a> = Box<dyn FnMut(&mut Random, &mut String) + 'a>;
+
+/// The content of a table.
+pub trait RowContent: Send + Sync {
+    /// The seed of the whole dataset, told before the first row; for content that several tables or
+    /// chunks must agree on.
+    fn seed(&mut self, seed: u64) {
+        let _ = seed;
+    }
+
+    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list, or as several with
+    /// commas between them. The same stream and row give the same text.
+    ///
+    /// A value is a number, `NULL`, a string of printable ASCII in single quotes without quote and
+    /// backslash in it, or bytes in hexadecimal (`x'c3a4'`): so LOAD DATA can read from the text what INSERT does.
+    fn write(&self, row: u64, random: &mut Random, sql: &mut String);
+
+    /// Writes the rows from `first` on, one with each call. For content that finds the next row more
+    /// cheaply than any row, or whose rows have something in common within a chunk.
+    fn writer(&self, first: u64) -> RowWriter<'_> {
+        let mut row = first;
+        Box::new(move |random, sql| {
+            self.write(row, random, sql);
+            row += 1;
+        })
+    }
+}
