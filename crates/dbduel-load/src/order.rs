@@ -201,6 +201,9 @@ pub struct SliceAnswer {
     pub open_ns: u64,
     /// Real length of the measured part, seconds; shorter than ordered after a stop.
     pub measured_s: f64,
+    /// The slice ended because all clients had done the work that each has to do in one.
+    #[serde(default)]
+    pub is_finished: bool,
     /// Tally by transaction class.
     pub classes: Vec<ClassAnswer>,
     /// Every piece of the slice, guard included.
@@ -301,6 +304,7 @@ impl SliceAnswer {
         let SliceAnswer {
             open_ns,
             measured_s,
+            is_finished,
             classes,
             ticks,
             errors,
@@ -317,6 +321,7 @@ impl SliceAnswer {
         } = later;
         let after_s = open_ns.saturating_sub(self.open_ns) as f64 / 1e9;
         self.measured_s += measured_s;
+        self.is_finished &= is_finished;
         let ok = |classes: &[ClassAnswer]| -> f64 {
             classes.iter().map(|class| class.counts.ok as f64).sum()
         };
@@ -388,6 +393,7 @@ mod tests {
         SliceAnswer {
             open_ns,
             measured_s: 0.1,
+            is_finished: false,
             classes: vec![ClassAnswer {
                 class: "select".to_owned(),
                 counts: TransactionCounts {

@@ -40,6 +40,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
     SliceAnswer {
         open_ns,
         measured_s: (window.close_ns - window.open_ns) as f64 / NS_PER_S,
+        is_finished: false,
         classes: answers,
         ticks: tally
             .ticks()

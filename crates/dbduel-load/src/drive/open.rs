@@ -70,6 +70,7 @@ impl<O: Write> Desk<O> {
         let threads = self.threads.len() as u32;
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
         let classes = workload.classes(&order.workload.parameters);
+        let shared = workload.shared(&order.workload.parameters);
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
         let config = Arc::new(ClientConfig {
             dialect: order.dialect,
@@ -80,6 +81,7 @@ impl<O: Write> Desk<O> {
             workload,
             parameters: order.workload.parameters,
             sequence,
+            shared,
         });
         for (thread, number) in self.threads.iter().zip(0_u32..) {
             let clients = (0..clients)

@@ -15,6 +15,17 @@ use crate::worker::SliceSpec;
 /// From the order until the slice starts, so that all threads have heard of it.
 const LEAD: Duration = Duration::from_millis(1);
 
+/// What a slice brought until all threads had reported, or the contender's connections were lost.
+struct Gathered {
+    reports: Vec<SliceReport>,
+    /// Why the connections were lost.
+    lost: Option<String>,
+    /// All clients had done their work before the end of the measured part.
+    is_finished: bool,
+    /// The beats of the loop that gathered.
+    heartbeat: Heartbeat,
+}
+
 impl<O: Write> Desk<O> {
     pub(super) fn slice(&mut self, order: &SliceOrder) -> Result<Answer, Interruption> {
         let contender = &order.contender;
@@ -78,7 +89,12 @@ impl<O: Write> Desk<O> {
         self.answer(&Answer::Begun { open_ns })?;
         let deadline =
             start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
-        let (mut reports, lost, own) = self.gather(contender, start, deadline, stretches.window)?;
+        let Gathered {
+            mut reports,
+            lost,
+            is_finished,
+            heartbeat: own,
+        } = self.gather(contender, start, deadline, stretches.window)?;
         if lost.is_some() {
             reports.extend(self.close(contender)?);
         }
@@ -87,7 +103,11 @@ impl<O: Write> Desk<O> {
         let counted = self.merged(reports, stalled, &classes, open_ns);
         let commits = self.take_commits(contender);
         match (lost, counted) {
-            (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer { commits, ..answer })),
+            (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer {
+                is_finished,
+                commits,
+                ..answer
+            })),
             (None, None) => Err(DriveError::Thread("there is none".to_owned()).into()),
             (Some(why), counted) => Ok(Answer::Lost {
                 why,
@@ -169,18 +189,19 @@ impl<O: Write> Desk<O> {
     }
 
     /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
-    /// are lost, and then why; with the beats of this thread's own loop.
+    /// are lost. Ends the slice early when the clients of all threads have done their work.
     fn gather(
         &mut self,
         contender: &str,
         start: Instant,
         mut deadline: Instant,
         window: Window,
-    ) -> Result<(Vec<SliceReport>, Option<String>, Heartbeat), Interruption> {
+    ) -> Result<Gathered, Interruption> {
         let instant = |ns| start + Duration::from_nanos(ns);
         let measured = instant(window.open_ns)..instant(window.close_ns);
         let mut heartbeat = Heartbeat::new(Instant::now());
         let threads = self.threads.len();
+        let mut unfinished = threads;
         let mut reports = Vec::with_capacity(threads);
         let mut ticks: Vec<(TickTally, usize)> = Vec::new();
         while reports.len() < threads {
@@ -204,26 +225,45 @@ impl<O: Write> Desk<O> {
                         self.answer(&Answer::Tick(tick))?;
                     }
                 }
+                Event::Report(Report::Finished) => {
+                    unfinished = unfinished.saturating_sub(1);
+                    if unfinished == 0 {
+                        self.stop_threads();
+                    }
+                }
                 Event::Report(Report::Done(report)) => reports.push(*report),
                 Event::Report(Report::Lost {
                     contender: lost,
                     why,
                 }) if lost == contender => {
-                    return Ok((reports, Some(why.to_string()), heartbeat));
+                    return Ok(Gathered {
+                        reports,
+                        lost: Some(why.to_string()),
+                        is_finished: false,
+                        heartbeat,
+                    });
                 }
                 Event::Report(Report::Lost { contender, why }) => {
                     self.remember_loss(&contender, &why);
                 }
-                Event::Stop => self
-                    .threads
-                    .iter()
-                    .for_each(|thread| thread.command(Command::Stop)),
+                Event::Stop => self.stop_threads(),
                 Event::TimeUp if now >= deadline => {
                     return Err(DriveError::Thread("it does not end the slice".to_owned()).into());
                 }
                 Event::TimeUp | Event::Report(_) => {}
             }
         }
-        Ok((reports, None, heartbeat))
+        Ok(Gathered {
+            reports,
+            lost: None,
+            is_finished: unfinished == 0,
+            heartbeat,
+        })
+    }
+
+    /// Ends the running slice now.
+    fn stop_threads(&self) {
+        let threads = self.threads.iter();
+        threads.for_each(|thread| thread.command(Command::Stop));
     }
 }

@@ -86,6 +86,8 @@ pub enum Report {
         /// The numbers.
         commitments: Vec<Commitment>,
     },
+    /// All its clients have done their work in the running slice before the end of the measured part.
+    Finished,
     /// The slice is over.
     Done(Box<SliceReport>),
     /// A client's connection is of no use any more.
@@ -211,6 +213,11 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         // A guard of zero length ends before anything is sent.
         self.look_after_slice();
         self.executor.poll_all(&tokens, ended);
+        if tokens.is_empty()
+            && let Some(running) = &self.running
+        {
+            running.slice().left_by_all();
+        }
     }
 
     fn stop(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {

@@ -93,6 +93,7 @@ pub(super) struct RunningSlice {
     ticks_reported: usize,
     used_at_open: Option<Used>,
     used_at_close: Option<Used>,
+    is_finish_reported: bool,
 }
 
 impl RunningSlice {
@@ -113,6 +114,7 @@ impl RunningSlice {
             ticks_reported: 0,
             used_at_open: None,
             used_at_close: None,
+            is_finish_reported: false,
         }
     }
 
@@ -140,6 +142,7 @@ impl RunningSlice {
     #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.next_look.is_none_or(|at| now >= at)
+            || (self.slice.is_finished() && !self.is_finish_reported)
     }
 
     /// Passes the borders of ticks, guard and measured part, and reports when all is done, which is when
@@ -152,6 +155,10 @@ impl RunningSlice {
         polled: Polled,
         report: &impl Fn(Report),
     ) -> Option<Instant> {
+        if self.slice.is_finished() && !self.is_finish_reported {
+            self.is_finish_reported = true;
+            report(Report::Finished);
+        }
         let now_ns = self.slice.ns_of(now);
         let border_ns = self.pass_borders(now_ns, polled, report);
         let end_ns = self.slice.end_ns();

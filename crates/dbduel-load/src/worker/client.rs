@@ -24,10 +24,9 @@ pub trait Client: Sized + 'static {
     /// A slice begins. From here on everything that the client draws follows from the seed.
     fn begin(&mut self, begin: Begin);
 
-    /// How long the client waits, on top of the ordered think time, before its next transaction is due.
-    /// Asked in closed loops before each transaction.
-    fn pause(&mut self) -> Duration {
-        Duration::ZERO
+    /// Whether and when the client may begin its next transaction. Asked in closed loops before each transaction.
+    fn readiness(&mut self) -> Readiness {
+        Readiness::READY
     }
 
     /// Decides what the next transaction is, without sending anything.
@@ -54,6 +53,22 @@ pub trait Client: Sized + 'static {
         let _ = conn;
         async { Ok(()) }
     }
+}
+
+/// Whether and when a client may begin its next transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// So long after now, on top of the ordered think time.
+    After(Duration),
+    /// Not before another client has done something: it is to be asked again after this time, which counts towards no latency.
+    AskAgain(Duration),
+    /// Not in this slice: the client has done all that it has to do in one. When all clients have, the slice ends.
+    Finished,
+}
+
+impl Readiness {
+    /// At once.
+    pub const READY: Self = Readiness::After(Duration::ZERO);
 }
 
 /// What a transaction that ended well left behind.

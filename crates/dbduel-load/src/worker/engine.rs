@@ -5,7 +5,7 @@
 //! next one of a closed loop is due and sent.
 
 use super::pacing::{ClientWaits, Pacing};
-use super::{Client, Trace};
+use super::{Client, Readiness, Trace};
 use crate::driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
 use crate::tally::{Class, Ended, Outcome};
 
@@ -59,7 +59,18 @@ pub(super) async fn work<C: Client, R: Recording>(
         if waits.has_had_its_turn() {
             now_ns = waits.end_turn(pacing).await;
         }
-        let free_ns = now_ns.saturating_add(client.pause().as_nanos() as u64);
+        let pause = match client.readiness() {
+            Readiness::After(pause) => pause,
+            Readiness::AskAgain(after) => {
+                now_ns = waits.pause(pacing, after).await;
+                if pacing.is_over(now_ns) {
+                    return Ok(());
+                }
+                continue;
+            }
+            Readiness::Finished => return Ok(()),
+        };
+        let free_ns = now_ns.saturating_add(pause.as_nanos() as u64);
         let Some(due_ns) = pacing.take(free_ns) else {
             return Ok(());
         };

@@ -42,6 +42,9 @@ pub(super) async fn live<C: Client>(
         )
         .await?;
         group.leave();
+        if group.is_parked() {
+            slice.left_by_all();
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use dbduel_record::plan::Parameters;
 use crate::address::Address;
 use crate::driver::{ClientConnection, Credentials, Dialect, LostError, StatementError, Tls};
 use crate::executor::{Executor, Reactor, Task, Token};
-use crate::workloads::Workload;
-pub use client::{Begin, Client, Trace};
+use crate::workloads::{Shared, Workload};
+pub use client::{Begin, Client, Readiness, Trace};
 pub use group::Group;
 pub(crate) use pacing::{ClientWaits, Pacing};
 pub(crate) use run::RunContext;
@@ -46,6 +46,8 @@ pub struct ClientConfig {
     pub parameters: Parameters,
     /// Numbers that all clients of the contender or of the run draw from, each once.
     pub sequence: Arc<AtomicU32>,
+    /// What the workload's clients share beside it.
+    pub shared: Shared,
 }
 
 /// What a client takes part in.

@@ -18,6 +18,9 @@ pub(crate) trait Pacing {
     /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
     fn take(&self, free_ns: u64) -> Option<u64>;
 
+    /// True when nothing more is begun from `now_ns` on.
+    fn is_over(&self, now_ns: u64) -> bool;
+
     /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
     fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
 
@@ -78,6 +81,13 @@ impl<'a> ClientWaits<'a> {
     /// Lets the other clients of the thread have their turn; returns when that was over.
     pub(crate) async fn end_turn(&self, pacing: &impl Pacing) -> u64 {
         sleep_until(self.reactor, self.token, Instant::now()).await;
+        pacing.now_ns()
+    }
+
+    /// Waits for so long, and not on account of the server; returns when that was over.
+    #[cold]
+    pub(crate) async fn pause(&self, pacing: &impl Pacing, time: Duration) -> u64 {
+        sleep_until(self.reactor, self.token, Instant::now() + time).await;
         pacing.now_ns()
     }
 

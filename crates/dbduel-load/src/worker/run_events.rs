@@ -99,6 +99,11 @@ impl Pacing for RunEvents<'_> {
     }
 
     #[inline]
+    fn is_over(&self, _now_ns: u64) -> bool {
+        self.gate.is_closed()
+    }
+
+    #[inline]
     fn calls_off(&self, _due_ns: u64, _now_ns: u64) -> bool {
         self.gate.is_closed()
     }

@@ -39,6 +39,8 @@ pub struct Slice {
     returned: Cell<u64>,
     /// Ticks that were over at the last look.
     ticks_seen: Cell<usize>,
+    /// All clients of the thread have done all that they have to do in a slice.
+    is_finished: Cell<bool>,
 }
 
 impl Slice {
@@ -54,6 +56,7 @@ impl Slice {
             tally: RefCell::new(Some(tally)),
             returned: Cell::new(0),
             ticks_seen: Cell::new(0),
+            is_finished: Cell::new(false),
         }
     }
 
@@ -69,10 +72,16 @@ impl Slice {
         self.end_ns.get()
     }
 
-    /// True when nothing new is begun.
+    /// True when all clients of the thread have ended before the measured part has.
     #[inline]
-    fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.end_ns.get()
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.is_finished.get()
+    }
+
+    /// The last client of the thread has ended, or there is none; before the end of the measured part that finishes the slice.
+    pub(crate) fn left_by_all(&self) {
+        self.is_finished.set(!self.is_over(self.now_ns()));
     }
 
     /// What a client gets when it begins with the slice.
@@ -133,6 +142,11 @@ impl Pacing for Slice {
             return None;
         }
         self.schedule.borrow_mut().take(free_ns)
+    }
+
+    #[inline]
+    fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.end_ns.get()
     }
 
     /// What was taken and is not sent was due in the slice all the same, and counts as skipped.

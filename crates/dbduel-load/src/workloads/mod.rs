@@ -4,6 +4,7 @@
 //! print or know a histogram.
 
 pub mod completion;
+mod insert_benchmark;
 mod linkbench;
 mod oltp;
 pub mod order_entry;
@@ -17,16 +18,18 @@ mod sql;
 mod table;
 mod verification;
 
+use std::any::Any;
+use std::sync::Arc;
+
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
 use crate::driver::{Connection, Dialect};
-use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::worker::{ClientContext, ClientTask};
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
-pub use table::{RowContent, RowWriter, Table};
+pub use table::{OwnData, RowContent, RowWriter, Table};
 pub use verification::{CommitCheck, Condition, Moment, Verification, VerifyError};
 
 /// A workload.
@@ -107,6 +110,31 @@ pub trait Workload: Sync {
     fn effect(&self, parameters: &Parameters) -> Effect {
         let _ = parameters;
         Effect::Unknown
+    }
+
+    /// How many clients it must have, if there is one number.
+    fn clients_exactly(&self, parameters: &Parameters) -> Option<u64> {
+        let _ = parameters;
+        None
+    }
+
+    /// True when its clients do the same work in every slice and the slice ends when they have done it, or else at the time that
+    /// was ordered.
+    fn has_fixed_work(&self, parameters: &Parameters) -> bool {
+        let _ = parameters;
+        false
+    }
+
+    /// Committed transactions of a class per second that the load must reach to count, if there is such a demand.
+    fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
+        let _ = (parameters, class);
+        None
+    }
+
+    /// How many rows each transaction of a class inserts, deletes or indexes, if that is one number.
+    fn rows_per_transaction(&self, parameters: &Parameters, class: &str) -> Option<u64> {
+        let _ = (parameters, class);
+        None
     }
 
     /// True when it has statements for servers that speak this.
@@ -197,6 +225,12 @@ pub trait Workload: Sync {
         false
     }
 
+    /// What its clients of one server share.
+    fn shared(&self, parameters: &Parameters) -> Shared {
+        let _ = parameters;
+        Arc::new(())
+    }
+
     /// One client as a task, for resolved parameters.
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask;
 }
@@ -214,25 +248,8 @@ pub enum Effect {
     Unknown,
 }
 
-/// A workload that makes its tables itself.
-pub trait OwnData {
-    /// Makes the tables and fills them.
-    ///
-    /// # Errors
-    /// [`FillError`].
-    fn fill(
-        &self,
-        parameters: &Parameters,
-        place: &Place<'_>,
-        watch: &FillWatch,
-    ) -> Result<FillReport, FillError>;
-
-    /// Takes the tables away.
-    ///
-    /// # Errors
-    /// [`FillError`].
-    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError>;
-}
+/// What the clients of one server share; only their workload knows its type.
+pub type Shared = Arc<dyn Any + Send + Sync>;
 
 /// Every workload that needs nothing but its parameters.
 pub const WORKLOADS: &[&dyn Workload] = &[
@@ -250,6 +267,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &random_points::SelectRandom::RANGES,
     &order_entry::OrderEntry,
     &linkbench::LinkBench,
+    &insert_benchmark::InsertBenchmark,
 ];
 
 /// There is no workload of that name.

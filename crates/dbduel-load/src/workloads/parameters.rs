@@ -195,6 +195,37 @@ pub fn resolve_with(
     }
 }
 
+/// Refuses a number of clients for which the workload, with resolved parameters, has no work.
+///
+/// # Errors
+/// Says how many it has work for.
+pub fn check_clients(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    clients: u32,
+) -> Result<(), ParameterError> {
+    let limits = [
+        ("at most", workload.clients_max(parameters)),
+        ("exactly", workload.clients_exactly(parameters)),
+    ];
+    for (word, limit) in limits {
+        let Some(limit) = limit else { continue };
+        let is_exact = word == "exactly";
+        let clients = u64::from(clients);
+        if clients > limit || (is_exact && clients != limit) {
+            return Err(ParameterError {
+                parameter: "clients".to_owned(),
+                why: format!(
+                    "cannot be {clients}; with these parameters `{}` has work for {word} {limit}",
+                    workload.name()
+                ),
+                nearest: None,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Refuses resolved parameters that servers of this dialect have nothing for.
 ///
 /// # Errors

@@ -1,5 +1,8 @@
 //! What a workload says of a table: how it is made, and what its rows are.
 
+use dbduel_record::plan::Parameters;
+
+use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
 
 /// A table to be created and filled.
@@ -47,4 +50,24 @@ pub trait RowContent: Send + Sync {
             row += 1;
         })
     }
+}
+
+/// A workload that makes its tables itself.
+pub trait OwnData {
+    /// Makes the tables and fills them.
+    ///
+    /// # Errors
+    /// [`FillError`].
+    fn fill(
+        &self,
+        parameters: &Parameters,
+        place: &Place<'_>,
+        watch: &FillWatch,
+    ) -> Result<FillReport, FillError>;
+
+    /// Takes the tables away.
+    ///
+    /// # Errors
+    /// [`FillError`].
+    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError>;
 }

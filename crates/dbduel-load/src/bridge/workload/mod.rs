@@ -32,6 +32,7 @@ pub fn start(
             workload: run.workload,
             parameters: run.parameters.clone(),
             sequence: Arc::clone(&sequence),
+            shared: run.workload.shared(&run.parameters),
         })
     };
     let configs: Arc<[_]> = run.addresses.iter().map(config).collect();

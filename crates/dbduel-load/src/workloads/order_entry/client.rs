@@ -1,7 +1,5 @@
 //! One terminal: it draws transactions and their inputs, and runs them.
 
-use std::time::Duration;
-
 use super::delivery::Delivery;
 use super::home::Home;
 use super::mix::{Mix, first_wait, keying, think};
@@ -15,7 +13,7 @@ use super::stock_level::StockLevel;
 use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, Trace};
+use crate::worker::{Begin, Client, ClientContext, Readiness, Trace};
 use crate::workloads::rows::{each, unusable};
 use crate::workloads::sql::set_isolation;
 
@@ -83,16 +81,16 @@ impl Client for Terminal {
         self.previous = None;
     }
 
-    fn pause(&mut self) -> Duration {
+    fn readiness(&mut self) -> Readiness {
         if !self.settings.paced {
-            return Duration::ZERO;
+            return Readiness::READY;
         }
         let next = self.mix.draw(&mut self.random);
         self.next = Some(next);
-        match self.previous {
+        Readiness::After(match self.previous {
             Some(previous) => think(previous, &mut self.random) + keying(next),
             None => first_wait(&mut self.random),
-        }
+        })
     }
 
     fn draw(&mut self) -> Class {

@@ -33,12 +33,13 @@ pub struct Arguments {
     /// Pause of a client between two transactions, such as `5 ms`.
     #[arg(long, default_value = "0 s", value_name = "TIME", value_parser = duration, conflicts_with = "rate")]
     pub think_time: Duration,
-    /// How long to measure.
+    /// How long to measure. A step of fixed work (see `dbduel workloads insert-benchmark`) ends when the work is done, at
+    /// the latest after this time.
     #[arg(long, default_value = "30 s", value_name = "TIME", value_parser = positive_duration)]
     pub duration: Duration,
-    /// Load before the measurement, not counted.
-    #[arg(long, default_value = "5 s", value_name = "TIME", value_parser = duration)]
-    pub warm_up: Duration,
+    /// Load before the measurement, not counted [default: 5 s; none for a step of fixed work].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub warm_up: Option<Duration>,
     /// Database with the workload's tables.
     #[arg(long, default_value = "dbduel", value_name = "NAME")]
     pub database: String,

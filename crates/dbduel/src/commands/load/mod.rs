@@ -18,7 +18,7 @@ use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsM
 use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::workloads::parameters::{ParameterError, ScriptAccess};
+use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
@@ -54,6 +54,8 @@ const CONNECT_S: f64 = 60.0;
 const DRAIN_S: f64 = 30.0;
 /// Attempts after the first for a transaction that met a deadlock or a lock timeout.
 const RETRIES: u32 = 10;
+/// Load before the measured part, unless the user or the workload says otherwise.
+const WARM_UP: Duration = Duration::from_secs(5);
 /// Length of what a live line tells about, seconds.
 const TICK_S: f64 = 1.0;
 
@@ -136,19 +138,18 @@ impl Job {
         }
         let completed = completion::complete(workload, &given, Path::new(""), ScriptAccess::Full)?;
         let parameters = completed.parameters;
-        if let Some(most) = workload.clients_max(&parameters)
-            && u64::from(arguments.clients) > most
-        {
-            bail!(ParameterError {
-                parameter: "clients".to_owned(),
-                why: format!(
-                    "cannot be {}; with these parameters `{}` has work for at most {most}",
-                    arguments.clients,
-                    workload.name()
-                ),
-                nearest: None,
-            });
-        }
+        parameters::check_clients(workload, &parameters, arguments.clients)?;
+        let warm_up = match arguments.warm_up {
+            Some(warm_up) if !warm_up.is_zero() && workload.has_fixed_work(&parameters) => {
+                bail!(
+                    "the measured part of this step is all its work, so there is no warm-up; leave out --warm-up {}",
+                    duration(warm_up.as_secs_f64())
+                )
+            }
+            Some(warm_up) => warm_up,
+            None if workload.has_fixed_work(&parameters) => Duration::ZERO,
+            None => WARM_UP,
+        };
         let arrival = match (arguments.rate, arguments.arrival) {
             (None, _) => Arrival::Closed {
                 think_ms: arguments.think_time.as_secs_f64() * 1e3,
@@ -178,7 +179,7 @@ impl Job {
             parameters,
             clients,
             arrival,
-            warm_up_s: arguments.warm_up.as_secs_f64(),
+            warm_up_s: warm_up.as_secs_f64(),
             measured_s: arguments.duration.as_secs_f64(),
             threads,
             busy_poll: arguments.busy_poll,

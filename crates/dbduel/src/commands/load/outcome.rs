@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use dbduel_load::monotonic;
 use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
+use dbduel_load::workloads;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
@@ -72,6 +73,8 @@ pub struct Document {
     pub start_ms: u64,
     /// Length of the measured part, seconds.
     pub measured_s: f64,
+    /// Whether the clients did all the work of the step before the time was over; none where time alone is the limit.
+    pub work_done: Option<bool>,
     /// All classes together.
     pub total: Figures,
     /// Each class by itself.
@@ -98,8 +101,46 @@ pub struct Figures {
     pub counts: TransactionCounts,
     /// Committed per second.
     pub per_second: f64,
+    /// Rows that they inserted, deleted or indexed per second; none where the workload does not say how many one has.
+    pub rows_per_second: Option<f64>,
+    /// The rate at which the workload demands them; none where it demands none.
+    pub required: Option<RequiredRate>,
     /// Latencies of the committed ones; none when nothing was committed.
     pub latency_us: Option<Latency>,
+}
+
+/// A rate that a class of transactions must reach for the load to count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RequiredRate {
+    /// Committed transactions per second that were demanded.
+    pub per_second: f64,
+    /// Whether at least 95 % of them were reached.
+    pub kept: bool,
+}
+
+/// Share of a required rate that must be reached, as in the published Insert Benchmark.
+const KEPT_SHARE: f64 = 0.95;
+
+impl Figures {
+    /// Of one class, with what its workload says of it.
+    fn of_class(setup: &Setup, class: &str, counts: TransactionCounts, measured_s: f64) -> Self {
+        let per_second = per_second(counts.ok, measured_s);
+        let parameters = &setup.workload.parameters;
+        let workload = workloads::find(&setup.workload.name).ok();
+        let rows = workload.and_then(|known| known.rows_per_transaction(parameters, class));
+        let required = workload.and_then(|known| known.required_rate(parameters, class));
+        Figures {
+            class: class.to_owned(),
+            counts,
+            per_second,
+            rows_per_second: rows.map(|rows| rows as f64 * per_second),
+            required: required.map(|required| RequiredRate {
+                per_second: required,
+                kept: per_second >= KEPT_SHARE * required,
+            }),
+            latency_us: None,
+        }
+    }
 }
 
 /// The metric of the order-entry workload.
@@ -203,15 +244,16 @@ impl Outcome {
                 intervals.push(interval(&class.class, &histogram));
             }
             classes.push(Figures {
-                class: class.class.clone(),
-                counts: own,
-                per_second: per_second(own.ok, measured_s),
                 latency_us: Latency::of(&histogram, class.latency_us_sum),
+                ..Figures::of_class(&setup, &class.class, own, measured_s)
             });
         }
         intervals.push(interval(ALL_CLASSES, &merged));
         let services = answer.service_times.as_deref().map(latency::decode);
         let services = services.transpose().map_err(|why| anyhow!(why))?;
+        let workload = workloads::find(&setup.workload.name);
+        let has_fixed_work =
+            workload.is_ok_and(|known| known.has_fixed_work(&setup.workload.parameters));
         let cpu_s = (answer.cpu_user_s + answer.cpu_system_s - answer.polled_s).max(0.0);
         let document = Document {
             schema_version: SCHEMA_VERSION,
@@ -220,10 +262,13 @@ impl Outcome {
             lost,
             start_ms,
             measured_s,
+            work_done: has_fixed_work.then_some(answer.is_finished),
             total: Figures {
                 class: ALL_CLASSES.to_owned(),
                 counts,
                 per_second: per_second(counts.ok, measured_s),
+                rows_per_second: None,
+                required: None,
                 latency_us: Latency::of(&merged, total.latency_us_sum),
             },
             classes,
@@ -316,6 +361,7 @@ pub(super) mod tests {
         SliceAnswer {
             open_ns: monotonic::ns_of(Instant::now()),
             measured_s: 10.0,
+            is_finished: false,
             classes: vec![class("slow", 100, 7, 50_000), class("fast", 900, 0, 500)],
             ticks: vec![Tick::default()],
             errors: vec![ErrorCount {
@@ -378,6 +424,43 @@ pub(super) mod tests {
         assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p95 - 50_000.0).abs() < 50.0);
         assert_eq!(client.cpu_us_per_transaction, Some(2_000.0));
         assert_eq!(client.cpu_share, 0.1);
+    }
+
+    /// An Insert Benchmark step of so many rows per second, in which 100 and 900 statements of 50 rows are inserted and deleted.
+    pub fn of_insert_benchmark(rate: u64, is_finished: bool) -> Document {
+        let workload = workloads::find("insert-benchmark").unwrap();
+        let given = [
+            ("step".to_owned(), "qr100".into()),
+            ("rate".to_owned(), rate.into()),
+        ];
+        let setup = Setup {
+            workload: Workload {
+                name: workload.name().to_owned(),
+                parameters: workload.resolve(&given.into()).unwrap(),
+            },
+            ..setup()
+        };
+        let answer = SliceAnswer {
+            classes: vec![class("insert", 100, 0, 500), class("query", 900, 0, 500)],
+            is_finished,
+            ..answer()
+        };
+        Outcome::of(setup, answer, false, None).unwrap().document
+    }
+
+    #[test]
+    fn a_background_rate_is_kept_from_95_percent_on() {
+        // 100 statements of 50 rows in ten seconds.
+        for (rate, kept) in [(526, true), (527, false)] {
+            let document = of_insert_benchmark(rate, false);
+            let [inserts, queries] = &document.classes[..] else {
+                panic!("{:?}", document.classes)
+            };
+            assert_eq!(inserts.rows_per_second, Some(500.0));
+            assert_eq!(inserts.required.map(|required| required.kept), Some(kept));
+            assert_eq!((queries.rows_per_second, queries.required), (None, None));
+            assert_eq!(document.work_done, None);
+        }
     }
 
     #[test]

@@ -178,6 +178,7 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
         );
         rows.push(("NOPM", what));
     }
+    rows.extend(row_rates(document));
     rows.push(("transactions", account(&total.counts)));
     let (statements, retries) = (count(total.counts.statements), count(total.counts.retries));
     rows.push(("statements", format!("{statements}, retries {retries}")));
@@ -232,6 +233,44 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     }
     rows.push(("load process", what));
     rows.push(("seed", setup.seed.to_string()));
+    rows
+}
+
+/// What there is to say of rows, of rates that must be kept, and of work that must be done.
+fn row_rates(document: &Document) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    let classes = document.classes.iter();
+    let rates: Vec<String> = classes
+        .clone()
+        .filter_map(|class| {
+            Some(format!(
+                "{} {}/s",
+                class.class,
+                number(class.rows_per_second?)
+            ))
+        })
+        .collect();
+    if !rates.is_empty() {
+        rows.push(("rows", rates.join(", ")));
+    }
+    for class in classes {
+        let Some(required) = class.required else {
+            continue;
+        };
+        let verdict = if required.kept { "kept" } else { "failed" };
+        let what = format!(
+            "{verdict}: {} {} statements/s of {}",
+            class.class,
+            number(class.per_second),
+            number(required.per_second)
+        );
+        rows.push(("required rate", what));
+    }
+    match document.work_done {
+        Some(true) => rows.push(("work", "all done".to_owned())),
+        Some(false) => rows.push(("work", "not all done: raise --duration".to_owned())),
+        None => {}
+    }
     rows
 }
 
@@ -306,10 +345,25 @@ fn account(counts: &TransactionCounts) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::outcome::Outcome;
-    use super::super::outcome::tests::{answer, setup};
+    use super::super::outcome::tests::{answer, of_insert_benchmark, setup};
     use super::*;
 
     const CLOSED: Arrival = Arrival::Closed { think_ms: 0.0 };
+
+    #[test]
+    fn rates_that_must_be_kept_have_a_verdict() {
+        let document = of_insert_benchmark(1_000, false);
+        assert_eq!(
+            row_rates(&document),
+            [
+                ("rows", "insert 500/s".to_owned()),
+                (
+                    "required rate",
+                    "failed: insert 10 statements/s of 20".to_owned()
+                ),
+            ]
+        );
+    }
 
     #[test]
     fn a_live_line_has_all_figures_below_their_names() {

@@ -5,6 +5,7 @@ pub mod cluster;
 mod connection;
 mod contests;
 mod linkbench;
+mod microbenchmarks;
 mod order_entry;
 mod statement_watch;
 mod sysbench;

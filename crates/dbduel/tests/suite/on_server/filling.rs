@@ -170,6 +170,7 @@ fn every_workload_runs_on_its_own_data(server: &Server) {
     for workload in WORKLOADS {
         let mut given = small();
         given.insert("maxid1".to_owned(), 2_001.into());
+        given.insert("rows".to_owned(), 2_001.into());
         given.retain(|name, _| workload.parameters().iter().any(|spec| spec.name == name));
         let parameters = parameters::resolve(*workload, &given).unwrap();
         fill(

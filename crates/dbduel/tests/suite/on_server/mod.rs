@@ -3,6 +3,7 @@
 mod connection;
 pub mod database;
 mod filling;
+pub mod insert_benchmark;
 pub mod linkbench;
 pub mod microbenchmarks;
 pub mod order_entry;

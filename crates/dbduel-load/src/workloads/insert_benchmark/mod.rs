@@ -1,0 +1,110 @@
+//! The Insert Benchmark (Mark Callaghan): inserts in key order into tables with secondary indexes, deletes from their other end,
+//! and queries beside both. docs/insert-benchmark.md describes its steps.
+//!
+//! Each table has clients of its own. Rows follow from a seed and their number, and slices may end after a number of rows, so
+//! that servers of different speed hold the same rows after the same slices.
+
+mod client;
+mod row;
+mod schema;
+mod settings;
+
+use std::sync::Arc;
+
+use dbduel_record::plan::Parameters;
+
+use super::parameters::{ParameterError, ParameterSpec};
+use super::{Effect, Shared, Table, Workload};
+use crate::driver::Dialect;
+use crate::worker::{ClientContext, ClientTask};
+use client::{InsertBenchmarkClient, TableProgress};
+use settings::Settings;
+
+/// The workload.
+#[derive(Debug)]
+pub(super) struct InsertBenchmark;
+
+impl Workload for InsertBenchmark {
+    fn name(&self) -> &'static str {
+        "insert-benchmark"
+    }
+
+    fn about(&self) -> &'static str {
+        "A step of the Insert Benchmark: inserts, deletes, and queries at a rate of both."
+    }
+
+    fn classes(&self, parameters: &Parameters) -> Vec<String> {
+        let roles = Settings::new(parameters).step.roles();
+        roles.iter().map(|role| role.class().to_owned()).collect()
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        settings::PARAMETERS.to_vec()
+    }
+
+    fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
+        settings::check(parameters)
+    }
+
+    fn effect(&self, _parameters: &Parameters) -> Effect {
+        Effect::ChangesRowCount
+    }
+
+    fn clients_exactly(&self, parameters: &Parameters) -> Option<u64> {
+        Some(Settings::new(parameters).clients())
+    }
+
+    fn has_fixed_work(&self, parameters: &Parameters) -> bool {
+        Settings::new(parameters).statements_per_slice.is_some()
+    }
+
+    fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
+        let settings = Settings::new(parameters);
+        let is_background = class == "insert" || class == "delete";
+        let rows = settings.rate.filter(|_| is_background)? * settings.tables;
+        Some(rows as f64 / settings.rows_per_statement as f64)
+    }
+
+    fn rows_per_transaction(&self, parameters: &Parameters, class: &str) -> Option<u64> {
+        let settings = Settings::new(parameters);
+        match class {
+            "insert" | "delete" => Some(settings.rows_per_statement),
+            "index" => Some(settings.rows + settings.rows_per_statement),
+            _ => None,
+        }
+    }
+
+    fn speaks(&self, _dialect: Dialect) -> bool {
+        true
+    }
+
+    fn mysql_parameters(&self) -> &'static [&'static str] {
+        &["engine"]
+    }
+
+    fn own_parameters(&self) -> &'static [&'static str] {
+        &["engine", "create_table_options"]
+    }
+
+    fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
+        schema::tables(dialect, parameters)
+    }
+
+    fn disk_per_value(&self) -> f64 {
+        4.0
+    }
+
+    fn size_parameters(&self) -> &'static [&'static str] {
+        &["rows", "tables"]
+    }
+
+    fn shared(&self, parameters: &Parameters) -> Shared {
+        let tables = Settings::new(parameters).tables;
+        let tables: Vec<TableProgress> = (0..tables).map(|_| TableProgress::default()).collect();
+        Arc::new(tables)
+    }
+
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
+        client_context.boxed::<InsertBenchmarkClient>(Settings::new(parameters))
+    }
+}
