@@ -50,6 +50,11 @@ pub fn program() -> Command {
     command
 }
 
+/// The folder of the suites that come with the program.
+pub fn shipped_suites() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites")
+}
+
 /// The folder of the experiments that come with the program.
 pub fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")

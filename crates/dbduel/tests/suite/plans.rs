@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::Plan;
 
-use super::lab::{self, Lab, plan_of, program, shipped, short_experiment};
+use super::lab::{self, Lab, plan_of, program, shipped, shipped_suites, short_experiment};
 
 /// Every shipped experiment.
 pub fn experiments() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(shipped())
-        .unwrap()
+    let folders = [shipped(), shipped_suites()];
+    let mut files: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();

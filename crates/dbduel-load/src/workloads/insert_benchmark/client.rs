@@ -11,7 +11,7 @@ use crate::driver::{ClientConnection, Dialect, Protocol, Statement, StatementErr
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, Readiness};
-use crate::workloads::rows::maybe;
+use crate::workloads::rows::{Fields, maybe};
 use crate::workloads::sql::force_index;
 
 /// Statements by which inserts and deletes of a table may differ at full speed.
@@ -66,6 +66,11 @@ pub(super) struct InsertBenchmarkClient {
 /// The statement that reads the first or last key, 0 where there is none.
 fn end_of_keys(function: &str, table: &str) -> String {
     format!("SELECT COALESCE({function}(transactionid), 0) FROM {table}")
+}
+
+/// The only field of a row.
+fn first_number(fields: &mut Fields<'_>) -> Option<u64> {
+    fields.integer()
 }
 
 /// The statement that deletes the rows with the lowest keys from a value on.
@@ -219,7 +224,7 @@ impl InsertBenchmarkClient {
     }
 
     async fn read_max(&mut self, conn: &mut ClientConnection) -> Result<u64, StatementError> {
-        let found = maybe(conn, &mut self.highest, &[], |fields| fields.integer()).await?;
+        let found = maybe(conn, &mut self.highest, &[], first_number).await?;
         Ok(found.unwrap_or_default())
     }
 
@@ -246,7 +251,7 @@ impl InsertBenchmarkClient {
 
     async fn delete(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         if self.sent.is_multiple_of(DELETES_PER_MIN) {
-            let found = maybe(conn, &mut self.lowest, &[], |fields| fields.integer()).await?;
+            let found = maybe(conn, &mut self.lowest, &[], first_number).await?;
             self.min_key = found.unwrap_or_default();
         }
         let first = [Value::Signed(self.min_key as i64)];

@@ -8,12 +8,16 @@ use serde_json::Value;
 
 use super::server::{MARIADB, Server};
 use super::workload::{Lab, WorkloadServer};
+use crate::suite::lab::shipped_suites;
+use crate::suite::plans::plan;
 
 const ROWS: u64 = 20_001;
 
 /// A row of the table in the document.
 struct Microbenchmark {
     label: String,
+    /// By its first letter.
+    group: char,
     workload: String,
     parameters: Vec<(String, String)>,
     /// Statements of a transaction.
@@ -25,7 +29,7 @@ fn all() -> Vec<Microbenchmark> {
     let text = std::fs::read_to_string(path).unwrap();
     let rows = text.lines().map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, label, _, workload, parameters, statements, _] = cells[..] else {
+        let [_, label, group, workload, parameters, statements, _] = cells[..] else {
             return None;
         };
         let statements = statements.parse().ok()?;
@@ -35,6 +39,7 @@ fn all() -> Vec<Microbenchmark> {
         });
         Some(Microbenchmark {
             label: label.to_owned(),
+            group: group.chars().next()?.to_ascii_lowercase(),
             workload: workload.to_owned(),
             parameters: parameters.collect(),
             statements,
@@ -64,15 +69,13 @@ pub fn check_all(server: &impl WorkloadServer) {
         workload,
         parameters,
         statements,
+        ..
     } in microbenchmarks
     {
         let given = parameters.iter();
         let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
         choose(&mut lab, &workload, given);
-        let slice = lab.run_at_once(1, 0.1);
-        let counts = slice.classes[0].counts;
-        assert!(counts.ok > 0, "{label}: {slice:?}");
-        assert!(slice.errors.is_empty(), "{label}: {:?}", slice.errors);
+        let counts = lab.run_until_committed(1).classes[0].counts;
         assert_eq!(counts.statements, counts.ok * statements, "{label}");
     }
 }
@@ -92,8 +95,7 @@ pub fn check_updates(server: &impl WorkloadServer) {
     ] {
         lab.query("UPDATE sbtest1 SET c = 'unchanged'");
         choose(&mut lab, workload, given);
-        let slice = lab.run_at_once(2, 0.1);
-        assert!(slice.classes[0].counts.ok > 0, "{workload}: {slice:?}");
+        lab.run_until_committed(2);
         let mut connection = lab.connect(Some(&lab.database));
         let mut count = |condition: &str| {
             let sql = format!("SELECT COUNT(*) FROM sbtest1 WHERE {condition}");
@@ -103,6 +105,42 @@ pub fn check_updates(server: &impl WorkloadServer) {
         let rows = count(changed);
         assert_eq!(count(&format!("{changed} AND c <> 'unchanged'")), rows);
         assert_eq!(count("c = 'unchanged'"), ROWS - rows, "{workload}");
+    }
+}
+
+/// The suite is what the document says, in its order; the shorter one is a part of it.
+#[test]
+fn the_suites_have_the_microbenchmarks_of_the_document() {
+    let documented = all();
+    for (file, count) in [("small-datum.toml", 32), ("small-datum-24.toml", 24)] {
+        let plan = plan(&shipped_suites().join(file));
+        let cells: Vec<_> = plan
+            .levels
+            .iter()
+            .map(|level| level.cell.as_ref())
+            .collect();
+        assert_eq!(cells.len(), count, "{file}");
+        let mut place = 0;
+        for cell in cells {
+            let cell = cell.unwrap();
+            let of_label = |one: &Microbenchmark| one.label == cell.name;
+            place += documented[place..].iter().position(of_label).unwrap();
+            let Microbenchmark {
+                group,
+                workload,
+                parameters,
+                ..
+            } = &documented[place];
+            assert!(cell.group.starts_with(*group), "{}", cell.name);
+            assert_eq!(cell.workload.name, *workload, "{}", cell.name);
+            let shared = [("table_size", "1000000"), ("rand_type", "uniform")];
+            let own = parameters.iter();
+            let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+            let given = shared.into_iter().chain(own);
+            let given = given.map(|(name, value)| (name.to_owned(), Value::from(value)));
+            let resolved = resolve(find(workload).unwrap(), &given.collect()).unwrap();
+            assert_eq!(cell.workload.parameters, resolved, "{}", cell.name);
+        }
     }
 }
 

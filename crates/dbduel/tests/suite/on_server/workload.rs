@@ -160,6 +160,20 @@ impl Lab {
         }
     }
 
+    /// Drives short slices until one has committed something, however busy the machine is.
+    pub fn run_until_committed(&self, clients: u32) -> SliceAnswer {
+        let mut slice = self.run_at_once(clients, 0.1);
+        for _ in 0..100 {
+            if slice.classes[0].counts.ok > 0 {
+                break;
+            }
+            slice = self.run_at_once(clients, 0.5);
+        }
+        assert!(slice.classes[0].counts.ok > 0, "{slice:?}");
+        assert!(slice.errors.is_empty(), "{:?}", slice.errors);
+        slice
+    }
+
     fn slice_after(&self, guard_s: f64, clients: u32, measured_s: f64) -> Answer {
         let (order_reader, mut orders) = pipe().unwrap();
         let (answer_reader, answer_writer) = pipe().unwrap();
