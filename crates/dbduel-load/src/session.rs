@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::driver::{ClientConnection, Dialect, LostError, Row, Sink, StatementError};
+use crate::driver::{
+    ClientConnection, Dialect, LostError, Row, SQLITE_SHOW_SETTINGS, Sink, StatementError,
+};
 
 /// A session as the server sees it. What the server does not say is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Session {
-    /// `SHOW SESSION VARIABLES`, or PostgreSQL's `pg_settings`.
+    /// `SHOW SESSION VARIABLES`, PostgreSQL's `pg_settings`, or SQLite's PRAGMAs.
     pub variables: BTreeMap<String, String>,
     /// True when the connection changed to TLS in its login, as the client knows whatever the server says of it.
     pub tls: bool,
@@ -33,8 +35,9 @@ impl Session {
     /// When the connection is lost.
     pub async fn ask(conn: &mut ClientConnection) -> Result<Self, LostError> {
         let (variables, questions) = match conn.dialect() {
-            Dialect::MySql => ("SHOW SESSION VARIABLES", MYSQL_STATUS),
             Dialect::PostgreSql => ("SELECT name, setting FROM pg_settings", POSTGRESQL_STATUS),
+            Dialect::MySql => ("SHOW SESSION VARIABLES", MYSQL_STATUS),
+            Dialect::Sqlite => (SQLITE_SHOW_SETTINGS, SQLITE_STATUS),
         };
         let variables = rows(conn, variables).await?;
         let mut status = BTreeMap::new();
@@ -68,6 +71,9 @@ const POSTGRESQL_STATUS: &[&str] = &[
 
 /// The longest name of a cipher that is kept; the longest in use has 37 bytes.
 const CIPHER_NAME_LIMIT: usize = 64;
+
+/// The same of SQLite, whose statements are all prepared and travel nowhere.
+const SQLITE_STATUS: &[&str] = &["SELECT 'Compression', 'off'", "SELECT 'Com_stmt_prepare', 1"];
 
 /// Names of ciphers are printed, and have no spaces.
 fn cipher_name(said: &str) -> String {

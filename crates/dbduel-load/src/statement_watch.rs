@@ -264,8 +264,9 @@ impl Shared {
         };
         let own = connection.id();
         let sql = match self.options.dialect {
-            Dialect::MySql => "SHOW PROCESSLIST",
             Dialect::PostgreSql => POSTGRESQL_PROCESSES,
+            // Connections to SQLite are not watched.
+            Dialect::MySql | Dialect::Sqlite => "SHOW PROCESSLIST",
         };
         let list = match connection.query(sql) {
             Ok(list) if list.rows.is_empty() => {
@@ -279,7 +280,7 @@ impl Shared {
             .filter_map(|row| {
                 let id = list.text(row, 0)?.parse().ok()?;
                 let is_idle = match self.options.dialect {
-                    Dialect::MySql => list.text(row, 4)? == "Sleep",
+                    Dialect::MySql | Dialect::Sqlite => list.text(row, 4)? == "Sleep",
                     Dialect::PostgreSql => list.text(row, 1).as_deref() == Some("t"),
                 };
                 Some((id, !is_idle))

@@ -182,10 +182,38 @@ pub struct ErrorRow {
     /// Text of the first of them.
     pub example: String,
 }
-/// What an error is known by: its number, or PostgreSQL's SQLSTATE, which is kept as a number of base 36. MySQL's numbers have
-/// 16 bits, and those of SQLSTATEs of errors are beyond.
+
+/// What SQLite's extended result codes are kept with, because they are numbers as MySQL's are.
+pub const SQLITE_ERRORS: u32 = 1 << 31;
+
+/// SQLite's primary result codes, by their numbers.
+const SQLITE_CODES: &[&str] = &[
+    "OK", "ERROR", "INTERNAL", "PERM", "ABORT", "BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "CORRUPT",
+    "NOTFOUND", "FULL", "CANTOPEN", "PROTOCOL", "EMPTY", "SCHEMA", "TOOBIG", "CONSTRAINT", "MISMATCH", "MISUSE", "NOLFS",
+    "AUTH", "FORMAT", "RANGE", "NOTADB",
+];
+
+/// Those extended result codes that a load meets.
+const SQLITE_EXTENDED_CODES: &[(u32, &str)] = &[
+    (261, "BUSY_RECOVERY"),
+    (517, "BUSY_SNAPSHOT"),
+    (773, "BUSY_TIMEOUT"),
+    (262, "LOCKED_SHAREDCACHE"),
+    (275, "CONSTRAINT_CHECK"),
+    (787, "CONSTRAINT_FOREIGNKEY"),
+    (1299, "CONSTRAINT_NOTNULL"),
+    (1555, "CONSTRAINT_PRIMARYKEY"),
+    (2067, "CONSTRAINT_UNIQUE"),
+    (2579, "CONSTRAINT_ROWID"),
+];
+
+/// What an error is known by: its number, the name of SQLite's code, or PostgreSQL's SQLSTATE, which is kept as a number of
+/// base 36. MySQL's numbers have 16 bits, and those of SQLSTATEs of errors are beyond.
 #[must_use]
 pub fn error_name(code: u32) -> String {
+    if code >= SQLITE_ERRORS {
+        return sqlite_error_name(code - SQLITE_ERRORS);
+    }
     if code <= u32::from(u16::MAX) {
         return code.to_string();
     }
@@ -195,9 +223,35 @@ pub fn error_name(code: u32) -> String {
     name.to_ascii_uppercase()
 }
 
+fn sqlite_error_name(code: u32) -> String {
+    let mut extended = SQLITE_EXTENDED_CODES.iter();
+    if let Some((_, name)) = extended.find(|(known, _)| *known == code) {
+        return format!("SQLITE_{name}");
+    }
+    match SQLITE_CODES.get((code & 0xff) as usize) {
+        Some(name) if code <= 0xff => format!("SQLITE_{name}"),
+        Some(name) => format!("SQLITE_{name} ({code})"),
+        None => format!("SQLite's {code}"),
+    }
+}
+
 #[cfg(test)]
 mod error_name_tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_sqlite_has_the_name_of_its_code() {
+        for (code, name) in [
+            (5, "SQLITE_BUSY"),
+            (517, "SQLITE_BUSY_SNAPSHOT"),
+            (13, "SQLITE_FULL"),
+            (26, "SQLITE_NOTADB"),
+            (778, "SQLITE_IOERR (778)"),
+            (99, "SQLite's 99"),
+        ] {
+            assert_eq!(error_name(SQLITE_ERRORS | code), name);
+        }
+    }
 
     #[test]
     fn an_error_has_its_number_or_its_sqlstate() {

@@ -1,4 +1,5 @@
-//! Where a server listens: `tcp://host:port` or `unix:/path`; with what it speaks, a [`ServerAddress`].
+//! Where a server listens, `tcp://host:port` or `unix:/path`, or which file a database is; with what it speaks, a
+//! [`ServerAddress`].
 //!
 //! Knows no server and opens nothing. An address never holds a password; one that is written into it is refused,
 //! and the refusal does not repeat it.
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::{SettingError, Settings};
 pub use server::ServerAddress;
 
 /// The port of a server that names none.
@@ -36,6 +38,13 @@ pub enum Address {
         /// The socket's path.
         path: PathBuf,
     },
+    /// No server: a file that is opened in this process.
+    File {
+        /// The file's path.
+        path: PathBuf,
+        /// What every connection to it sets, by names of PRAGMAs.
+        settings: Settings,
+    },
 }
 
 /// Why a text is not an address.
@@ -43,7 +52,7 @@ pub enum Address {
 pub enum AddressError {
     /// It begins with neither scheme.
     #[error(
-        "`{0}` is not a server address; write `tcp://host:3306`, `unix:/path/to/socket`, `postgresql://host:5432` or `postgresql:/folder/of/socket`"
+        "`{0}` is not a server address; write `tcp://host:3306`, `unix:/path/to/socket`, `postgresql://host:5432`, `postgresql:/folder/of/socket` or `sqlite:/path/to/file`"
     )]
     Scheme(String),
     /// The part behind the last colon is no port.
@@ -58,6 +67,15 @@ pub enum AddressError {
     /// A relative or empty path.
     #[error("`{0}` is not an absolute path of a socket; write `unix:/path/to/socket`")]
     Path(String),
+    /// A relative or empty path of a file.
+    #[error("`{0}` is not an absolute path of a file; write `sqlite:/path/to/file`")]
+    File(String),
+    /// A setting of SQLite without a value.
+    #[error("`{0}` is not a setting; write `sqlite:/path/to/file?journal_mode=wal&synchronous=full`")]
+    NoSetting(String),
+    /// A setting that SQLite does not have.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A colon in the user part.
     #[error("an address must not hold a password; give it in the place for passwords")]
     Password,
@@ -95,7 +113,7 @@ impl Address {
         ))
     }
 
-    /// True when both name one server: the same socket, or the same port of one host, whose loopback address has several
+    /// True when both name one server: the same socket, the same file, or the same port of one host, whose loopback address has several
     /// names. Two sockets, or a socket and a port, may belong to one server too, which only the server knows.
     #[must_use]
     pub fn is_same_place(&self, other: &Address) -> bool {
@@ -107,6 +125,7 @@ impl Address {
                     port: other_port,
                 },
             ) => port == other_port && one_name(host) == one_name(other_host),
+            (Address::File { path, .. }, Address::File { path: other, .. }) => path == other,
             _ => self == other,
         }
     }
@@ -129,7 +148,7 @@ impl Address {
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
         match self {
-            Address::Unix { .. } => true,
+            Address::Unix { .. } | Address::File { .. } => true,
             Address::Tcp { host, .. } => {
                 host == LOCALHOST || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
             }
@@ -216,6 +235,14 @@ impl fmt::Display for Address {
             }
             Address::Tcp { host, port } => write!(formatter, "tcp://{host}:{port}"),
             Address::Unix { path } => write!(formatter, "unix:{}", path.display()),
+            Address::File { path, settings } => {
+                write!(formatter, "sqlite:{}", path.display())?;
+                for (place, (name, value)) in settings.iter().enumerate() {
+                    let joint = if place == 0 { '?' } else { '&' };
+                    write!(formatter, "{joint}{name}={value}")?;
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Address, AddressError, DEFAULT_PORT, authority, parse_tcp};
-use crate::driver::Dialect;
+use crate::driver::{Dialect, Settings, check_setting};
 
 /// The port of a PostgreSQL that names none.
 const POSTGRESQL_PORT: u16 = 5432;
@@ -18,6 +18,7 @@ const POSTGRESQL_SOCKET: &str = ".s.PGSQL.";
 /// | `tcp://[user@]host[:port]`, `mysql://[user@]host[:port]` | MySQL or MariaDB on a port, 3306 if none is named |
 /// | `unix:/path`, `unix://[user@]/path`, and the same with `mysql` | MySQL or MariaDB on a socket |
 /// | `postgresql://[user@]host[:port]` | PostgreSQL on a port, 5432 if none is named |
+/// | `sqlite:/path[?setting=value&…]` | a file of SQLite, with settings by the names of PRAGMAs for its connections |
 /// | `postgresql:/folder[:port]`, `postgresql://[user@]/folder[:port]` | PostgreSQL on the socket in a folder |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
@@ -38,6 +39,13 @@ impl ServerAddress {
         let (dialect, rest) = match text.split_once(':') {
             Some(("mysql", rest)) => (Dialect::MySql, rest),
             Some(("postgresql" | "postgres", rest)) => (Dialect::PostgreSql, rest),
+            Some(("sqlite", rest)) => {
+                return Ok(ServerAddress {
+                    dialect: Dialect::Sqlite,
+                    place: file(rest)?,
+                    user: None,
+                });
+            }
             _ => {
                 let (place, user) = Address::parse_with_user(text)?;
                 return Ok(ServerAddress {
@@ -57,12 +65,12 @@ impl ServerAddress {
             (true, _) if !place.starts_with('/') => {
                 return Err(AddressError::Path(place.to_owned()));
             }
-            (true, Dialect::MySql) => Address::Unix {
+            (true, Dialect::PostgreSql) => postgresql_socket(place)?,
+            (true, _) => Address::Unix {
                 path: PathBuf::from(place),
             },
-            (true, Dialect::PostgreSql) => postgresql_socket(place)?,
-            (false, Dialect::MySql) => parse_tcp(place, DEFAULT_PORT)?,
             (false, Dialect::PostgreSql) => parse_tcp(place, POSTGRESQL_PORT)?,
+            (false, _) => parse_tcp(place, DEFAULT_PORT)?,
         };
         Ok(ServerAddress {
             dialect,
@@ -74,7 +82,7 @@ impl ServerAddress {
     /// True for a text that is meant as an address: it begins with a scheme of one.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
-        let prefixes = ["tcp://", "unix:", "mysql:/", "postgresql:/", "postgres:/"];
+        let prefixes = ["tcp://", "unix:", "mysql:/", "postgresql:/", "postgres:/", "sqlite:/"];
         prefixes.iter().any(|prefix| text.starts_with(prefix))
     }
 
@@ -83,6 +91,28 @@ impl ServerAddress {
     pub fn without_password(text: &str) -> String {
         Address::without_password(text)
     }
+}
+
+/// A file of SQLite, with the settings of its connections behind a question mark.
+fn file(text: &str) -> Result<Address, AddressError> {
+    let (path, written) = match text.split_once('?') {
+        Some((path, written)) => (path, written),
+        None => (text, ""),
+    };
+    if !path.starts_with('/') || path.ends_with('/') {
+        return Err(AddressError::File(path.to_owned()));
+    }
+    let mut settings = Settings::new();
+    for setting in written.split('&').filter(|setting| !setting.is_empty()) {
+        let Some((name, value)) = setting.split_once('=') else {
+            return Err(AddressError::NoSetting(setting.to_owned()));
+        };
+        settings.insert(name.to_owned(), check_setting(name, value)?);
+    }
+    Ok(Address::File {
+        path: PathBuf::from(path),
+        settings,
+    })
 }
 
 /// The socket of a PostgreSQL in a folder with which its port may be named; the socket itself is understood too.
@@ -109,7 +139,7 @@ impl fmt::Display for ServerAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place.to_string();
         match self.dialect {
-            Dialect::MySql => out.write_str(&place),
+            Dialect::MySql | Dialect::Sqlite => out.write_str(&place),
             Dialect::PostgreSql => {
                 let behind = place.trim_start_matches("tcp").trim_start_matches("unix");
                 write!(out, "postgresql{behind}")

@@ -33,8 +33,8 @@ impl Workload for BulkInsert {
         Vec::new()
     }
 
-    fn speaks(&self, _dialect: Dialect) -> bool {
-        true
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect != Dialect::Sqlite
     }
 
     /// None: there is one per client, and [`create_table`] makes it.

@@ -87,7 +87,7 @@ async fn live(
     session.load(&mut None).await?;
     let mut events = ScriptEvents {
         events: RunEvents::new(number, &run.gate, &run.metrics),
-        waits: ClientWaits::new(reactor, token),
+        waits: ClientWaits::new(reactor, token, false),
         due_ns: None,
         running_since_ns: None,
     };
@@ -160,7 +160,7 @@ impl ScriptEvents<'_> {
     /// May there be another event? Waits until it is due.
     async fn more(&mut self, mut now_ns: u64) -> bool {
         let ScriptEvents { events, waits, .. } = self;
-        if waits.has_had_its_turn() {
+        if waits.has_had_its_turn(events, now_ns) {
             now_ns = waits.end_turn(events).await;
         }
         self.due_ns = match events.take(now_ns) {

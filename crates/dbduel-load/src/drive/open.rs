@@ -40,8 +40,16 @@ impl<O: Write> Desk<O> {
         };
         if !workload.speaks(order.dialect) {
             return refused(format!(
-                "workload `{}` has no statements for PostgreSQL",
-                workload.name()
+                "workload `{}` has no statements for {}",
+                workload.name(),
+                order.dialect.product()
+            ));
+        }
+        if order.dialect.is_in_process() && order.clients > self.threads.len() as u32 {
+            return refused(format!(
+                "{} clients need as many load threads, because statements of SQLite hold up their thread; there are {}",
+                order.clients,
+                self.threads.len()
             ));
         }
         match parameters::resolve(workload, &order.workload.parameters) {
@@ -65,6 +73,7 @@ impl<O: Write> Desk<O> {
                 order.connect_s
             ));
         };
+        let in_process = order.dialect.is_in_process();
         let began = Instant::now();
         let deadline = began + Duration::from_nanos(connect_ns);
         let threads = self.threads.len() as u32;
@@ -123,7 +132,7 @@ impl<O: Write> Desk<O> {
             contender.clone(),
             OpenContender {
                 classes,
-                blocks_threads: workload.blocks_threads(),
+                blocks_threads: workload.blocks_threads() || in_process,
                 clients,
                 retries,
                 lost: None,

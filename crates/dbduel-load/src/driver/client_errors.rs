@@ -6,7 +6,7 @@ use crate::address::Address;
 /// The error of a connection that broke.
 pub(crate) fn lost_error(dialect: Dialect, lost: &LostError) -> ServerError {
     match dialect {
-        Dialect::MySql => mysql::client_errors::lost_error(lost),
+        Dialect::MySql | Dialect::Sqlite => mysql::client_errors::lost_error(lost),
         Dialect::PostgreSql => postgresql::client_errors::lost_error(lost),
     }
 }
@@ -14,7 +14,7 @@ pub(crate) fn lost_error(dialect: Dialect, lost: &LostError) -> ServerError {
 /// The error of a connection that cannot be made.
 pub(crate) fn connect_error(dialect: Dialect, address: &Address, lost: &LostError) -> ServerError {
     match dialect {
-        Dialect::MySql => mysql::client_errors::connect_error(address, lost),
+        Dialect::MySql | Dialect::Sqlite => mysql::client_errors::connect_error(address, lost),
         Dialect::PostgreSql => postgresql::client_errors::connect_error(address, lost),
     }
 }

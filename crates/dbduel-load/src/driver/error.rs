@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use dbduel_record::rows::error_name;
+use dbduel_record::rows::{SQLITE_ERRORS, error_name};
 
 use super::result::RESULT_LIMIT;
 use super::tls::TlsError;
@@ -45,7 +45,8 @@ pub enum ErrorClass {
 pub struct ServerError {
     /// What it means.
     pub class: ErrorClass,
-    /// The server's own number; with PostgreSQL its SQLSTATE read as a number of base 36.
+    /// The server's own number; with PostgreSQL its SQLSTATE read as a number of base 36, with SQLite its extended result code
+    /// and [`SQLITE_ERRORS`].
     pub code: u32,
     /// SQLSTATE, five characters.
     pub sqlstate: [u8; 5],
@@ -60,11 +61,11 @@ impl ServerError {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
 
-    /// What the error is known by: number and SQLSTATE, or SQLSTATE alone where the server has no numbers.
+    /// What the error is known by: number and SQLSTATE, SQLSTATE alone where the server has no numbers, or SQLite's name.
     #[must_use]
     pub fn name(&self) -> String {
         let (code, sqlstate) = (error_name(self.code), self.sqlstate());
-        match code == sqlstate {
+        match code == sqlstate || self.code >= SQLITE_ERRORS {
             true => code,
             false => format!("{code} ({sqlstate})"),
         }

@@ -1,7 +1,7 @@
 //! What the rest of the crate needs of a database: connections, statements, values, rows, and what errors mean.
 //!
 //! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a protocol's
-//! own: packets, errors, literals. Connections, sockets, TLS and deadlines are not. Which protocol a connection speaks is
+//! own: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections, sockets, TLS and deadlines are not. Which protocol a connection speaks is
 //! asked with a branch where bytes are written and read, so a statement costs what its protocol costs.
 //!
 //! | need | item |
@@ -22,6 +22,7 @@ mod mysql;
 mod postgresql;
 mod result;
 pub(crate) mod socket;
+mod sqlite;
 mod tls;
 
 use std::ops::Sub;
@@ -41,6 +42,10 @@ pub use error::{
 pub use mysql::{BytesLiteral, TextLiteral};
 pub(crate) use postgresql::sqlstate_code;
 pub use result::ResultSet;
+pub(crate) use sqlite::check_setting;
+pub use sqlite::{
+    SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, version as sqlite_version,
+};
 pub use tls::{Tls, TlsError, TlsMode};
 
 /// What a server speaks: its protocol, and its kind of SQL.
@@ -52,6 +57,8 @@ pub enum Dialect {
     MySql,
     /// PostgreSQL.
     PostgreSql,
+    /// SQLite, which has no protocol.
+    Sqlite,
 }
 
 impl Dialect {
@@ -61,7 +68,26 @@ impl Dialect {
         match self {
             Dialect::MySql => "MySQL",
             Dialect::PostgreSql => "PostgreSQL",
+            Dialect::Sqlite => "SQLite",
         }
+    }
+
+    /// The statement that begins a transaction. SQLite is told of one that will write: it refuses the first write of a
+    /// transaction that has read what another connection has changed since, without a wait.
+    #[must_use]
+    pub fn begin(self, writes: bool) -> &'static str {
+        match self {
+            Dialect::Sqlite if writes => "BEGIN IMMEDIATE",
+            _ => "BEGIN",
+        }
+    }
+
+    /// True when there is no server: a statement is run by the thread that sends it, which it holds up, and the processor time
+    /// of client and database are one.
+    #[inline]
+    #[must_use]
+    pub fn is_in_process(self) -> bool {
+        self == Dialect::Sqlite
     }
 }
 

@@ -10,10 +10,15 @@ use crate::driver::{BulkKind, Value};
 use super::rows::Rows;
 use crate::workloads::Table;
 
-/// The statement whose values are those of a row.
+/// The statement whose values are those of a row. Decimals become whole numbers where the dialect has those instead.
 pub(super) fn statement(table: &Table) -> String {
-    let columns = table.columns.split(',').count();
-    let places = vec!["?"; columns].join(", ");
+    let columns = table.columns.split(',').map(str::trim);
+    let value = |column| match table.scaled.iter().find(|(scaled, _)| *scaled == column) {
+        Some((_, places)) => format!("CAST(ROUND(? * {}) AS INTEGER)", 10_u64.pow(*places)),
+        None => "?".to_owned(),
+    };
+    let places: Vec<String> = columns.map(value).collect();
+    let places = places.join(", ");
     format!(
         "INSERT INTO {} ({}) VALUES ({places})",
         table.name, table.columns

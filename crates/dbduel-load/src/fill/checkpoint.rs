@@ -144,6 +144,8 @@ pub(super) fn note_connection(connection: &mut Connection) -> Result<(), QueryEr
             "INSERT INTO {NAME} VALUES ('{CONNECTION}', '', pg_backend_pid(), pg_backend_pid() + 1, \
              extract(epoch FROM now())) ON CONFLICT DO NOTHING"
         ),
+        // What a connection of SQLite began ends with its process.
+        Dialect::Sqlite => return Ok(()),
     };
     connection.execute(&sql).map(drop)
 }
@@ -167,6 +169,7 @@ pub(super) fn connections(connection: &mut Connection) -> Result<Vec<String>, Qu
             "SELECT first FROM {NAME} JOIN pg_stat_activity ON pid = first WHERE kind = '{CONNECTION}' \
              AND backend_start <= to_timestamp(amount + 1) AND first <> pg_backend_pid()"
         ))?,
+        Dialect::Sqlite => return Ok(Vec::new()),
     };
     Ok((0..lines.rows.len())
         .filter_map(|row| lines.text(row, 0))

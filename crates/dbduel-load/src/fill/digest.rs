@@ -25,7 +25,7 @@ pub struct Digest {
 /// Per table: the number of rows, the sum of the CRC-32 of each row's columns joined by commas, and the
 /// same of the text reversed. The sums do not depend on the order of the rows, and the functions exist
 /// with the same meaning in every version of MySQL and MariaDB (MD5 and SHA do not: newer MySQL has
-/// moved them into a component). Of PostgreSQL the rows are read, and the sums computed here.
+/// moved them into a component). Of PostgreSQL and SQLite the rows are read, and the sums computed here.
 ///
 /// # Errors
 /// [`FillError`].
@@ -77,6 +77,8 @@ pub fn digest(
 struct Subject {
     name: String,
     columns: String,
+    /// See [`Table::scaled`].
+    scaled: Vec<(&'static str, u32)>,
 }
 
 impl Subject {
@@ -84,7 +86,19 @@ impl Subject {
         Subject {
             name: table.name.clone(),
             columns: table.digest_columns.to_owned(),
+            scaled: table.scaled.clone(),
         }
+    }
+
+    /// A column as text in the form that all products give it. SQLite gives whole numbers for decimals.
+    fn as_text(&self, column: &str) -> String {
+        let Some((_, places)) = self.scaled.iter().find(|(scaled, _)| *scaled == column) else {
+            return column.to_owned();
+        };
+        let unit = 10_u64.pow(*places);
+        format!(
+            "printf('%s%d.%0{places}d', iif({column} < 0, '-', ''), abs({column}) / {unit}, abs({column}) % {unit})"
+        )
     }
 }
 
@@ -108,6 +122,7 @@ fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
             _ => subjects.push(Subject {
                 name: table,
                 columns: column,
+                scaled: Vec::new(),
             }),
         }
     }
@@ -171,12 +186,43 @@ struct Sum {
     backwards: String,
 }
 
+impl From<RowSums> for Sum {
+    fn from(sums: RowSums) -> Self {
+        Sum {
+            rows: sums.rows,
+            forwards: sums.forwards.to_string(),
+            backwards: sums.backwards.to_string(),
+        }
+    }
+}
+
 impl Sum {
     fn read(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
         match connection.dialect() {
             Dialect::MySql => Self::compute_on_server(connection, table),
             Dialect::PostgreSql => Self::compute_here(connection, table),
+            Dialect::Sqlite => Self::compute_of_sqlite(connection, table),
         }
+    }
+
+    /// Reads every row; SQLite has no CRC-32.
+    fn compute_of_sqlite(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
+        let columns: Vec<String> = table
+            .columns
+            .split(", ")
+            .map(|column| table.as_text(column))
+            .collect();
+        let mut sums = RowSums::default();
+        connection
+            .query_into(
+                &format!("SELECT {} FROM {}", columns.join(", "), table.name),
+                &mut sums,
+            )
+            .map_err(|source| FillError::Statement {
+                table: table.name.clone(),
+                source,
+            })?;
+        Ok(sums.into())
     }
 
     /// Reads every row as text; PostgreSQL has CRC-32 since 18 only. A CHAR loses its padding on its way to text, as it does
@@ -207,11 +253,7 @@ impl Sum {
             ..RowSums::default()
         };
         connection.query_into(&sql, &mut sums).map_err(failed)?;
-        Ok(Sum {
-            rows: sums.rows,
-            forwards: sums.forwards.to_string(),
-            backwards: sums.backwards.to_string(),
-        })
+        Ok(sums.into())
     }
 
     fn compute_on_server(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {

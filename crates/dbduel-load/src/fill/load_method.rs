@@ -3,7 +3,7 @@
 //! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT, from
 //! MySQL 5.5 to 9.7 and from MariaDB 10.1 to 11.8 (`benches/loading.rs` measures all of them; figures are in
 //! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows; PostgreSQL
-//! knows COPY. The rows of a batch, and the
+//! knows COPY, and in SQLite a prepared INSERT is executed for one row after the other. The rows of a batch, and the
 //! line that says that they are in, are one transaction with every method.
 
 use std::fmt;
@@ -50,7 +50,7 @@ pub enum LoadMethod {
         /// Largest INSERT.
         bytes_max: usize,
     },
-    /// One prepared INSERT for many rows of values: MariaDB's bulk execution.
+    /// One prepared INSERT for many rows of values: MariaDB's bulk execution, or SQLite's only way.
     Bulk {
         /// Text of the rows of one request; as values they take at most four and a half times as much.
         bytes_max: usize,
@@ -103,11 +103,19 @@ impl LoadMethod {
         connection: &mut Connection,
         choice: LoadMethodChoice,
     ) -> Result<Self, FillError> {
-        if connection.dialect() == Dialect::PostgreSql {
-            return match choice {
-                LoadMethodChoice::Copy | LoadMethodChoice::Fastest => Ok(LoadMethod::Copy),
-                method => Err(FillError::NoMethod { method }),
-            };
+        match (connection.dialect(), choice) {
+            (Dialect::PostgreSql, LoadMethodChoice::Copy | LoadMethodChoice::Fastest) => {
+                return Ok(LoadMethod::Copy);
+            }
+            (Dialect::Sqlite, LoadMethodChoice::Bulk | LoadMethodChoice::Fastest) => {
+                return Ok(LoadMethod::Bulk {
+                    bytes_max: INSERT_BYTES,
+                });
+            }
+            (Dialect::PostgreSql | Dialect::Sqlite, method) => {
+                return Err(FillError::NoMethod { method });
+            }
+            (Dialect::MySql, _) => {}
         }
         let answer = connection
             .query("SELECT @@max_allowed_packet, @@local_infile")
@@ -152,7 +160,7 @@ impl LoadMethod {
             let progress = BatchProgress::new(watch);
             attempts_left -= 1;
             let filled = connection
-                .execute("START TRANSACTION")
+                .execute(connection.dialect().begin(true))
                 .map_err(failed(table));
             let filled = filled
                 .and_then(|_| self.send(connection, table, chunks, seed, &progress))
@@ -229,7 +237,7 @@ fn load(
 ) -> Result<u64, FillError> {
     let (statement, append_line): (_, fn(&str, &mut Vec<u8>)) = match connection.dialect() {
         Dialect::MySql => (infile::statement(table), infile::append_line),
-        Dialect::PostgreSql => (copy::statement(table), copy::append_line),
+        Dialect::PostgreSql | Dialect::Sqlite => (copy::statement(table), copy::append_line),
     };
     let rows = Rows::new(table, chunks, seed);
     let mut content = infile::Content::new(rows, progress, append_line);

@@ -33,7 +33,7 @@ use crate::address::Address;
 use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
 use crate::workloads::parameters::check_dialect;
 use crate::workloads::{Table, Workload};
-pub use database::{create_database, data_directory};
+pub use database::{create_database, create_file, data_directory};
 pub use digest::{Digest, digest};
 pub use error::{FillError, RESUME};
 pub use extent::Extent;
@@ -126,6 +126,12 @@ pub fn fill_by(
         });
     }
     check_dialect(workload, place.dialect, parameters)?;
+    let mut place = *place;
+    if place.dialect.is_in_process() {
+        // Others would only wait for the one that writes.
+        place.connections = 1;
+    }
+    let place = &place;
     let pool = WorkerPool::new(place, watch);
     let mut connection = pool.connect()?;
     claim::take(&mut connection, place.database)?;
@@ -286,6 +292,9 @@ pub fn table_names(connection: &mut Connection) -> Result<BTreeSet<String>, Quer
         Dialect::PostgreSql => {
             "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
         }
+        Dialect::Sqlite => {
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        }
     })?;
     let rows = 0..present.rows.len();
     Ok(rows.filter_map(|row| present.text(row, 0)).collect())
@@ -306,6 +315,17 @@ fn error_unless_cancelled(error: FillError, watch: &FillWatch) -> FillError {
     }
 }
 
+/// The statement after which a session checks foreign keys, or does not; PostgreSQL has none.
+fn check_foreign_keys(dialect: Dialect, checks: bool) -> Option<&'static str> {
+    match (dialect, checks) {
+        (Dialect::PostgreSql, _) => None,
+        (Dialect::MySql, false) => Some("SET SESSION foreign_key_checks = 0"),
+        (Dialect::MySql, true) => Some("SET SESSION foreign_key_checks = 1"),
+        (Dialect::Sqlite, false) => Some("PRAGMA foreign_keys = OFF"),
+        (Dialect::Sqlite, true) => Some("PRAGMA foreign_keys = ON"),
+    }
+}
+
 /// Drops the workload's tables, as far as they exist.
 ///
 /// # Errors
@@ -323,15 +343,13 @@ pub fn clear(
     // On one connection, because servers lock what tables that refer to each other have in common; and
     // without the check of foreign keys, because such tables could only go in one order.
     let mut connection = WorkerPool::new(place, &watch).connect()?;
-    if place.dialect == Dialect::MySql {
-        connection
-            .execute("SET SESSION foreign_key_checks = 0")
-            .map_err(FillError::Together)?;
+    if let Some(sql) = check_foreign_keys(place.dialect, false) {
+        connection.execute(sql).map_err(FillError::Together)?;
     }
     for table in &tables {
         let cascade = match place.dialect {
-            Dialect::MySql => "",
             Dialect::PostgreSql => " CASCADE",
+            Dialect::MySql | Dialect::Sqlite => "",
         };
         let sql = format!("DROP TABLE IF EXISTS {}{cascade}", table.name);
         run(&mut connection, table, &sql)?;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::checkpoint::{self, Done};
-use super::{FillError, claim};
-use crate::driver::{Connection, Dialect, ErrorClass};
+use super::{FillError, check_foreign_keys, claim};
+use crate::driver::{Connection, ErrorClass};
 use crate::workloads::Table;
 
 /// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
@@ -75,18 +75,14 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
         return Ok(done);
     }
     checkpoint::forget(connection, table).map_err(statement)?;
-    let is_mysql = connection.dialect() == Dialect::MySql;
-    if is_mysql {
-        connection
-            .execute("SET SESSION foreign_key_checks = 0")
-            .map_err(statement)?;
+    let dialect = connection.dialect();
+    if let Some(sql) = check_foreign_keys(dialect, false) {
+        connection.execute(sql).map_err(statement)?;
     }
     run(connection, table, &format!("DROP TABLE {}", table.name))?;
     run(connection, table, &table.create)?;
-    if is_mysql {
-        connection
-            .execute("SET SESSION foreign_key_checks = 1")
-            .map_err(statement)?;
+    if let Some(sql) = check_foreign_keys(dialect, true) {
+        connection.execute(sql).map_err(statement)?;
     }
     Ok(Done::default())
 }

@@ -18,14 +18,14 @@ pub(super) enum LibraryCall {
 impl LibraryCall {
     fn name(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
-            (Dialect::MySql, LibraryCall::Connect) => "mysql_real_connect",
-            (Dialect::MySql, LibraryCall::Query) => "mysql_drv_query",
-            (Dialect::MySql, LibraryCall::Prepare) => "mysql_stmt_prepare",
-            (Dialect::MySql, LibraryCall::Execute) => "mysql_stmt_execute",
             (Dialect::PostgreSql, LibraryCall::Connect) => "PQconnectdb",
             (Dialect::PostgreSql, LibraryCall::Query) => "PQexec",
             (Dialect::PostgreSql, LibraryCall::Prepare) => "PQprepare",
             (Dialect::PostgreSql, LibraryCall::Execute) => "PQexecPrepared",
+            (_, LibraryCall::Connect) => "mysql_real_connect",
+            (_, LibraryCall::Query) => "mysql_drv_query",
+            (_, LibraryCall::Prepare) => "mysql_stmt_prepare",
+            (_, LibraryCall::Execute) => "mysql_stmt_execute",
         }
     }
 }
@@ -33,15 +33,16 @@ impl LibraryCall {
 /// The name by which scripts know the driver.
 pub(crate) fn driver_name(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::MySql => "mysql",
         Dialect::PostgreSql => "pgsql",
+        // There is no driver for SQLite.
+        Dialect::MySql | Dialect::Sqlite => "mysql",
     }
 }
 
 /// The number of an error that scripts see: PostgreSQL's errors have a SQLSTATE only.
 pub(super) fn errno(dialect: Dialect, error: &ServerError) -> u32 {
     match dialect {
-        Dialect::MySql => error.code,
+        Dialect::MySql | Dialect::Sqlite => error.code,
         Dialect::PostgreSql => 0,
     }
 }
@@ -55,13 +56,13 @@ pub(super) fn failed_lines(
 ) -> Vec<String> {
     let (function, message) = (call.name(dialect), &error.message);
     match (dialect, query) {
-        (Dialect::MySql, None) => {
+        (Dialect::MySql | Dialect::Sqlite, None) => {
             vec![format!(
                 "{function}() returned error {} ({message})",
                 error.code
             )]
         }
-        (Dialect::MySql, Some(query)) => vec![format!(
+        (Dialect::MySql | Dialect::Sqlite, Some(query)) => vec![format!(
             "{function}() returned error {} ({message}) for query '{query}'",
             error.code
         )],
@@ -78,7 +79,7 @@ pub(super) fn not_prepared_lines(dialect: Dialect, error: &ServerError) -> Vec<S
     let function = LibraryCall::Prepare.name(dialect);
     let message = &error.message;
     match dialect {
-        Dialect::MySql => vec![
+        Dialect::MySql | Dialect::Sqlite => vec![
             format!("{function}() failed"),
             format!("MySQL error: {} \"{message}\"", error.code),
         ],
@@ -93,10 +94,11 @@ pub(super) fn unreachable_lines(
     error: &ServerError,
 ) -> Vec<String> {
     match dialect {
-        Dialect::MySql => {
+        Dialect::MySql | Dialect::Sqlite => {
             let place = match address {
                 Address::Unix { path } => format!("socket '{}'", path.display()),
                 Address::Tcp { host, port } => format!("host '{host}', port {port}"),
+                Address::File { path, .. } => format!("file '{}'", path.display()),
             };
             vec![
                 format!("unable to connect to MySQL server on {place}, aborting..."),
@@ -111,7 +113,7 @@ pub(super) fn unreachable_lines(
 /// A statement was given another number of parameters than it has placeholders.
 pub(super) fn wrong_number_of_parameters(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::MySql => "Wrong number of parameters to mysql_stmt_bind_param",
+        Dialect::MySql | Dialect::Sqlite => "Wrong number of parameters to mysql_stmt_bind_param",
         Dialect::PostgreSql => "wrong number of parameters in prepared statement",
     }
 }

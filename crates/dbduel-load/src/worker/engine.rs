@@ -56,7 +56,7 @@ pub(super) async fn work<C: Client, R: Recording>(
     let pacing = recording.pacing();
     let mut now_ns = pacing.now_ns();
     loop {
-        if waits.has_had_its_turn() {
+        if waits.has_had_its_turn(pacing, now_ns) {
             now_ns = waits.end_turn(pacing).await;
         }
         let pause = match client.readiness() {

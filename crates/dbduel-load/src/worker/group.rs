@@ -29,11 +29,18 @@ pub(super) async fn live<C: Client>(
         let slice = &*group.next_slice(context.client, &mut round).await;
         group.enter();
         client.begin(slice.begin(context.client));
+        if context.client == 0 && slice.is_guarded() {
+            conn.checkpoint()?;
+        }
         // What is sent before has no place on the slice's clock, and its latency would come out too small.
         if Instant::now() < slice.start() {
             sleep_until(&context.reactor, context.token, slice.start()).await;
         }
-        let waits = ClientWaits::new(&context.reactor, context.token);
+        let waits = ClientWaits::new(
+            &context.reactor,
+            context.token,
+            conn.dialect().is_in_process(),
+        );
         work(
             &SliceOfGroup { slice, group },
             waits,

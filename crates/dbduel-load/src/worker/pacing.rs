@@ -9,6 +9,9 @@ use crate::executor::{Reactor, Token, sleep_until, turn};
 /// Transactions without a wait after which the other clients of the thread have their turn.
 const TRANSACTIONS_PER_TURN: u32 = 16;
 
+/// The same in time, where transactions hold up their thread: the borders of slices and ticks are seen between turns.
+const TURN: Duration = Duration::from_millis(1);
+
 /// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
 /// start.
 pub(crate) trait Pacing {
@@ -56,26 +59,30 @@ pub(crate) struct ClientWaits<'a> {
     token: Token,
     /// The event loop's turn at the last transaction, and transactions since it began.
     seen: Cell<(Instant, u32)>,
+    /// True when its transactions hold up its thread.
+    blocks: bool,
 }
 
 impl<'a> ClientWaits<'a> {
-    /// Of a client that has had no transaction.
-    pub(crate) fn new(reactor: &'a Rc<Reactor>, token: Token) -> Self {
+    /// Of a client that has had no transaction. `blocks`: its transactions hold up its thread.
+    pub(crate) fn new(reactor: &'a Rc<Reactor>, token: Token, blocks: bool) -> Self {
         ClientWaits {
             reactor,
             token,
             seen: Cell::new((reactor.turn_began(), 0)),
+            blocks,
         }
     }
 
-    /// Counts a transaction; true when the client has not waited for anything for too many of them.
+    /// Counts a transaction that ended at `now_ns`; true when the client has not waited for anything for too many of them.
     #[inline]
-    pub(crate) fn has_had_its_turn(&self) -> bool {
+    pub(crate) fn has_had_its_turn(&self, pacing: &impl Pacing, now_ns: u64) -> bool {
         let (turn, transactions) = self.seen.get();
         let now = self.reactor.turn_began();
         let transactions = if now == turn { transactions + 1 } else { 1 };
         self.seen.set((now, transactions));
         transactions > TRANSACTIONS_PER_TURN
+            || self.blocks && now_ns.saturating_sub(pacing.ns_of(now)) > TURN.as_nanos() as u64
     }
 
     /// Lets the other clients of the thread have their turn; returns when that was over.
@@ -111,6 +118,10 @@ impl<'a> ClientWaits<'a> {
     /// Records how late a transaction was seen to be done at `now_ns`: what passed since this turn of the event loop began.
     #[inline]
     pub(crate) fn seen_done(&self, pacing: &impl Pacing, now_ns: u64) {
+        // All of it was the transaction's own.
+        if self.blocks {
+            return;
+        }
         pacing.lagged(|| now_ns.saturating_sub(pacing.ns_of(self.reactor.turn_began())));
     }
 }

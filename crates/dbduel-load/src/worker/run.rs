@@ -130,7 +130,7 @@ impl RunClient<'_> {
             return Ok(false);
         }
         self.events_of_connection.set(0);
-        let waits = ClientWaits::new(reactor, *token);
+        let waits = ClientWaits::new(reactor, *token, config.dialect.is_in_process());
         work(&*self, waits, &mut conn, &mut client).await?;
         if self.has_had_enough() {
             self.events.count(RECONNECTED);
@@ -269,7 +269,7 @@ const IGNORED: Counts = Counts {
 /// In sysbench's words, for which PostgreSQL's errors have no number.
 fn refusal(dialect: Dialect, error: &ServerError) -> String {
     let (code, ignored) = match dialect {
-        Dialect::MySql => (error.code, "--mysql-ignore-errors"),
+        Dialect::MySql | Dialect::Sqlite => (error.code, "--mysql-ignore-errors"),
         Dialect::PostgreSql => (
             0,
             "40P01, 23505 and 40001, after which an event is begun again",
@@ -285,6 +285,7 @@ fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
     let place = match &config.address {
         Address::Unix { path } => format!("on socket '{}'", path.display()),
         Address::Tcp { host, port } => format!("on host '{host}', port {port}"),
+        Address::File { path, .. } => format!("in file '{}'", path.display()),
     };
     match why {
         LostError::Prepare(_) | LostError::Data { .. } | LostError::Values(_) => why.to_string(),

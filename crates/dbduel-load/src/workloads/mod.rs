@@ -142,6 +142,19 @@ pub trait Workload: Sync {
         dialect == Dialect::MySql
     }
 
+    /// Refuses resolved parameters that servers of this dialect, which is not MySQL's, cannot do.
+    ///
+    /// # Errors
+    /// Names the parameter to change.
+    fn check_dialect(
+        &self,
+        dialect: Dialect,
+        parameters: &Parameters,
+    ) -> Result<(), ParameterError> {
+        let _ = (dialect, parameters);
+        Ok(())
+    }
+
     /// Names of parameters that only MySQL and MariaDB have something for. Servers of another dialect are
     /// [refused](parameters::check_dialect) values of them that are not the default.
     fn mysql_parameters(&self) -> &'static [&'static str] {

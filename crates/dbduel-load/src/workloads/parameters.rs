@@ -238,6 +238,7 @@ pub fn check_dialect(
     if dialect == Dialect::MySql {
         return Ok(());
     }
+    workload.check_dialect(dialect, parameters)?;
     let specs = workload.parameters();
     let of_mysql = |spec: &&ParameterSpec| workload.mysql_parameters().contains(&spec.name);
     for spec in specs.iter().filter(of_mysql) {
@@ -247,8 +248,9 @@ pub fn check_dialect(
             return Err(ParameterError {
                 parameter: spec.name.to_owned(),
                 why: format!(
-                    "cannot be `{}` on PostgreSQL, which has no such thing; leave it out",
-                    display(value)
+                    "cannot be `{}` on {}, which has no such thing; leave it out",
+                    display(value),
+                    dialect.product()
                 ),
                 nearest: None,
             });

@@ -3,16 +3,19 @@
 //! Knows no workload's tables. Nothing is allocated.
 
 use crate::driver::{
-    ClientConnection, Completion, Group, LostError, Row, Sink, Statement, StatementError, Summary,
+    ClientConnection, Completion, Dialect, Group, LostError, Row, Sink, Statement, StatementError, Summary,
     Value, Values,
 };
 
 /// The fields of a row, from left to right.
-pub(super) struct Fields<'a>(Values<'a>);
+pub(super) struct Fields<'a> {
+    values: Values<'a>,
+    dialect: Dialect,
+}
 
 impl<'a> Fields<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
-        self.0.next()?.ok()
+        self.values.next()?.ok()
     }
 
     /// A whole number; none when it is NULL or something else.
@@ -21,10 +24,11 @@ impl<'a> Fields<'a> {
         self.next()?.as_i64()?.try_into().ok()
     }
 
-    /// A decimal in units of its last place, of which there are so many.
+    /// A decimal in units of its last place, of which there are so many. SQLite keeps it in these units.
     #[inline]
     pub(super) fn decimal(&mut self, places: usize) -> Option<i64> {
         match self.next()? {
+            value if self.dialect == Dialect::Sqlite => value.as_i64(),
             Value::Bytes(text) => parse_decimal(text, places),
             other => other
                 .as_i64()?
@@ -70,16 +74,21 @@ fn parse_decimal(text: &[u8], places: usize) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// An amount of money as text, so that the server takes it as an exact number.
+/// An amount of money as text, so that the server takes it as an exact number; for SQLite, which has no decimals, as a whole
+/// number of cents.
 pub(super) struct Money {
+    dialect: Dialect,
+    cents: i64,
     text: [u8; 24],
     start: usize,
 }
 
 impl Money {
     /// So many hundredths.
-    pub(super) fn new(cents: i64) -> Self {
+    pub(super) fn new(dialect: Dialect, cents: i64) -> Self {
         let mut money = Money {
+            dialect,
+            cents,
             text: [b'0'; 24],
             start: 24,
         };
@@ -105,8 +114,16 @@ impl Money {
         self.text[self.start] = byte;
     }
 
+    /// With a point and two places.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text[self.start..]
+    }
+
     pub(super) fn value(&self) -> Value<'_> {
-        text(&self.text[self.start..])
+        match self.dialect {
+            Dialect::Sqlite => Value::Signed(self.cents),
+            Dialect::MySql | Dialect::PostgreSql => text(self.text()),
+        }
     }
 }
 
@@ -120,14 +137,16 @@ pub(super) fn text(bytes: &[u8]) -> Value<'_> {
 /// expected.
 struct Reader<F> {
     read: F,
+    dialect: Dialect,
     statement: usize,
     broken: bool,
 }
 
 impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Reader<F> {
-    fn new(read: F) -> Self {
+    fn new(dialect: Dialect, read: F) -> Self {
         Reader {
             read,
+            dialect,
             statement: 0,
             broken: false,
         }
@@ -152,7 +171,11 @@ impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
 
     #[inline]
     fn row(&mut self, row: &Row<'_>) {
-        self.broken |= (self.read)(self.statement, &mut Fields(row.values())).is_none();
+        let mut fields = Fields {
+            values: row.values(),
+            dialect: self.dialect,
+        };
+        self.broken |= (self.read)(self.statement, &mut fields).is_none();
     }
 
     #[inline]
@@ -169,7 +192,7 @@ pub(super) async fn each(
     values: &[Value<'_>],
     mut read: impl FnMut(&mut Fields<'_>) -> Option<()>,
 ) -> Result<u64, StatementError> {
-    let mut reader = Reader::new(|_, fields: &mut Fields<'_>| read(fields));
+    let mut reader = Reader::new(conn.dialect(), |_, fields: &mut Fields<'_>| read(fields));
     let summary = conn.execute_into(statement, values, &mut reader).await?;
     Ok(reader.checked(summary)?.rows)
 }
@@ -181,7 +204,7 @@ pub(super) async fn each_of(
     group: &Group,
     read: impl FnMut(usize, &mut Fields<'_>) -> Option<()>,
 ) -> Result<(), StatementError> {
-    let mut reader = Reader::new(read);
+    let mut reader = Reader::new(conn.dialect(), read);
     let summary = conn.execute_group(group, &mut reader).await?;
     reader.checked(summary).map(drop)
 }
@@ -264,7 +287,11 @@ mod tests {
             (-123_456, "-1234.56"),
             (i64::MIN, "-92233720368547758.08"),
         ] {
-            assert_eq!(Money::new(cents).value(), Value::Text(text));
+            assert_eq!(Money::new(Dialect::MySql, cents).value(), Value::Text(text));
+            assert_eq!(
+                Money::new(Dialect::Sqlite, cents).value(),
+                Value::Signed(cents)
+            );
         }
     }
 }

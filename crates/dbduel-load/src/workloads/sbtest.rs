@@ -291,6 +291,7 @@ impl Sbtest {
         let (create, mut finish) = match dialect {
             Dialect::MySql => (self.create_mysql(parameters, &name), Vec::new()),
             Dialect::PostgreSql => self.create_postgresql(parameters, number, &name),
+            Dialect::Sqlite => create_sqlite(parameters, number, &name),
         };
         if parameters.switch("create_secondary") {
             finish.push(format!("CREATE INDEX k_{number} ON {name} (k)"));
@@ -304,6 +305,7 @@ impl Sbtest {
             content: Box::new(Rows { ids: self.ids() }),
             finish,
             digest_columns: "id, k, c, pad",
+            scaled: Vec::new(),
             name,
         }
     }
@@ -355,6 +357,24 @@ impl Sbtest {
         );
         (create, finish)
     }
+}
+
+/// The statement that creates the table, and that for its ids when they are not its key. SQLite numbers the rows of a table
+/// whose key is one INTEGER, and has no other way.
+fn create_sqlite(parameters: Resolved<'_>, number: u64, name: &str) -> (String, Vec<String>) {
+    let options = parameters.text("create_table_options");
+    let (id, finish) = match parameters.switch("secondary") {
+        true => (
+            "INTEGER NOT NULL",
+            vec![format!("CREATE INDEX xid_{number} ON {name} (id)")],
+        ),
+        false => ("INTEGER PRIMARY KEY NOT NULL", Vec::new()),
+    };
+    let create = format!(
+        "CREATE TABLE {name} (id {id}, k INTEGER DEFAULT '0' NOT NULL, \
+         c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL) {options}"
+    );
+    (create, finish)
 }
 
 /// The content of a table.

@@ -2,6 +2,8 @@
 //!
 //! A workload writes in one text what all products understand, and asks here for the rest.
 
+use std::borrow::Cow;
+
 use crate::driver::{Connection, Dialect, QueryError};
 
 /// MySQL's types of columns, and PostgreSQL's that hold the same values. PostgreSQL has no unsigned integers: the small ones become
@@ -20,17 +22,61 @@ const TYPES: &[(&str, &str)] = &[
     ("DATETIME", "TIMESTAMP(0)"),
 ];
 
+/// SQLite's types. It has no decimals, so amounts and rates are whole numbers of their last place. A column of text compares
+/// texts byte by byte.
+const SQLITE_TYPES: &[(&str, &str)] = &[
+    ("BIGINT UNSIGNED NOT NULL AUTO_INCREMENT", "INTEGER NOT NULL"),
+    ("BIGINT UNSIGNED", "INTEGER"),
+    ("SMALLINT UNSIGNED", "INTEGER"),
+    ("TINYINT UNSIGNED", "INTEGER"),
+    ("INT UNSIGNED", "INTEGER"),
+    ("BIGINT", "INTEGER"),
+    ("TINYINT", "INTEGER"),
+    ("DECIMAL(4,4)", "INTEGER"),
+    ("DECIMAL(12,2)", "INTEGER"),
+    ("DECIMAL(8,2)", "INTEGER"),
+    ("DECIMAL(6,2)", "INTEGER"),
+    ("DECIMAL(5,2)", "INTEGER"),
+    ("DATETIME", "TEXT"),
+];
+
 /// The definitions of columns, written with MySQL's types, with those of this dialect.
 pub(super) fn columns(dialect: Dialect, definitions: &str) -> String {
     let types = match dialect {
         Dialect::MySql => &[],
         Dialect::PostgreSql => TYPES,
+        Dialect::Sqlite => SQLITE_TYPES,
     };
     types
         .iter()
         .fold(definitions.to_owned(), |text, (from, to)| {
             text.replace(from, to)
         })
+}
+
+/// A statement, written for MySQL, as this dialect has it. SQLite locks the file when a transaction begins, so it has no locking
+/// reads, and its amounts are whole numbers already.
+pub(super) fn statement(dialect: Dialect, sql: &str) -> Cow<'_, str> {
+    if dialect != Dialect::Sqlite {
+        return sql.into();
+    }
+    let sql = sql.replace(" FOR UPDATE", "");
+    let sql = sql.replace("NOW()", "CURRENT_TIMESTAMP");
+    sql.replace("CAST(? AS DECIMAL(12,2))", "?").into()
+}
+
+/// The columns of these definitions that MySQL has decimals in and this dialect whole numbers of their last place, with the
+/// number of places.
+pub(super) fn scaled(dialect: Dialect, definitions: &'static str) -> Vec<(&'static str, u32)> {
+    if dialect != Dialect::Sqlite {
+        return Vec::new();
+    }
+    let decimals = definitions.split(", ").filter_map(|definition| {
+        let (column, decimal) = definition.split_once(" DECIMAL(")?;
+        let (_, places) = decimal.split_once(')')?.0.split_once(',')?;
+        Some((column.trim(), places.parse().ok()?))
+    });
+    decimals.collect()
 }
 
 /// How a table is divided.
@@ -61,7 +107,8 @@ pub(super) fn create_table(
         count,
     } = partitions;
     match dialect {
-        Dialect::MySql => {
+        // SQLite has no partitions, and workloads refuse them for it.
+        Dialect::MySql | Dialect::Sqlite => {
             format!("{table} {options} PARTITION BY {mysql_method} ({column}) PARTITIONS {count}")
         }
         Dialect::PostgreSql => {
@@ -92,6 +139,7 @@ pub(super) fn analyze<'a>(dialect: Dialect, tables: impl Iterator<Item = &'a str
             .map(|table| format!("ANALYZE TABLE {table}"))
             .collect(),
         Dialect::PostgreSql => Vec::new(),
+        Dialect::Sqlite => tables.map(|table| format!("ANALYZE {table}")).collect(),
     }
 }
 
@@ -102,6 +150,8 @@ pub(super) fn set_isolation(dialect: Dialect, level: &str) -> String {
         Dialect::PostgreSql => {
             format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
         }
+        // It has serialisable transactions only, unless connections share a cache and this is on.
+        Dialect::Sqlite => "PRAGMA read_uncommitted = OFF".to_owned(),
     }
 }
 
@@ -110,7 +160,7 @@ pub(super) fn set_isolation(dialect: Dialect, level: &str) -> String {
 pub(super) fn on_taken_key(dialect: Dialect, key: &str) -> String {
     match dialect {
         Dialect::MySql => "ON DUPLICATE KEY UPDATE".to_owned(),
-        Dialect::PostgreSql => format!("ON CONFLICT ({key}) DO UPDATE SET"),
+        Dialect::PostgreSql | Dialect::Sqlite => format!("ON CONFLICT ({key}) DO UPDATE SET"),
     }
 }
 
@@ -118,7 +168,7 @@ pub(super) fn on_taken_key(dialect: Dialect, key: &str) -> String {
 pub(super) fn nth_column(dialect: Dialect, columns: &[&str]) -> String {
     match dialect {
         Dialect::MySql => format!("ELT(?, {})", columns.join(", ")),
-        Dialect::PostgreSql => {
+        Dialect::PostgreSql | Dialect::Sqlite => {
             let numbered = (1..).zip(columns);
             let cases = numbered.map(|(number, column)| format!(" WHEN {number} THEN {column}"));
             format!("CASE CAST(? AS INTEGER){} END", cases.collect::<String>())
@@ -131,14 +181,17 @@ pub(super) fn force_index(dialect: Dialect, name: &str) -> String {
     match dialect {
         Dialect::MySql => format!(" FORCE INDEX ({name})"),
         Dialect::PostgreSql => String::new(),
+        Dialect::Sqlite => format!(" INDEXED BY {name}"),
     }
 }
 
-/// What joins two tables in the order in which they are written; PostgreSQL chooses the order itself.
+/// What joins two tables in the order in which they are written, as SQLite does with CROSS JOIN; PostgreSQL chooses the order
+/// itself.
 pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "STRAIGHT_JOIN",
         Dialect::PostgreSql => "JOIN",
+        Dialect::Sqlite => "CROSS JOIN",
     }
 }
 
@@ -152,6 +205,9 @@ pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<St
         Dialect::PostgreSql => format!(
             "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"
         ),
+        Dialect::Sqlite => {
+            format!("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = '{table}'")
+        }
     };
     let answer = connection.query(&sql)?;
     let rows = 0..answer.rows.len();
@@ -171,6 +227,20 @@ mod tests {
             columns(Dialect::PostgreSql, definitions),
             "a SMALLINT, b INTEGER NOT NULL, c INTEGER, d TIMESTAMP(0), e BIGINT, f BIGSERIAL NOT NULL, g SMALLINT"
         );
+    }
+
+    #[test]
+    fn sqlite_has_whole_numbers_for_decimals_and_no_locking_reads() {
+        let definitions = "a SMALLINT UNSIGNED NOT NULL, b DECIMAL(4,4) NOT NULL, c DECIMAL(12,2), d DATETIME";
+        assert_eq!(
+            columns(Dialect::Sqlite, definitions),
+            "a INTEGER NOT NULL, b INTEGER NOT NULL, c INTEGER, d TEXT"
+        );
+        assert_eq!(scaled(Dialect::Sqlite, definitions), [("b", 4), ("c", 2)]);
+        assert!(scaled(Dialect::PostgreSql, definitions).is_empty());
+        let sql = "SELECT a FROM t WHERE b = CAST(? AS DECIMAL(12,2)) FOR UPDATE";
+        assert_eq!(statement(Dialect::MySql, sql), sql);
+        assert_eq!(statement(Dialect::Sqlite, sql), "SELECT a FROM t WHERE b = ?");
     }
 
     #[test]

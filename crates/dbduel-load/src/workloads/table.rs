@@ -21,6 +21,9 @@ pub struct Table {
     pub finish: Vec<String>,
     /// Columns that the digest covers, separated by commas.
     pub digest_columns: &'static str,
+    /// Columns whose values are decimals and which the dialect keeps as whole numbers of their last place, with the number
+    /// of places.
+    pub scaled: Vec<(&'static str, u32)>,
 }
 
 /// Appends the next row of a table with each call.

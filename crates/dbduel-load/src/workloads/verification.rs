@@ -110,7 +110,7 @@ pub(super) fn on_one_state<T>(
     connection.execute(match dialect {
         Dialect::MySql => "START TRANSACTION WITH CONSISTENT SNAPSHOT",
         // The first query takes the snapshot.
-        Dialect::PostgreSql => "START TRANSACTION",
+        Dialect::PostgreSql | Dialect::Sqlite => dialect.begin(false),
     })?;
     let outcome = check(connection);
     let ended = connection.execute("COMMIT");

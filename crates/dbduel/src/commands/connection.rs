@@ -14,8 +14,9 @@ use crate::lab::login::{self, PasswordSource};
 pub struct Server {
     /// Server address: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket for MySQL and MariaDB, with
     /// root as the default user; postgresql://user@host:5432, postgresql:/folder/of/socket or
-    /// postgresql://user@/folder/of/socket:5432 for PostgreSQL, with postgres. The password comes from --password-file,
-    /// DBDUEL_PASSWORD, or MYSQL_PWD or PGPASSWORD.
+    /// postgresql://user@/folder/of/socket:5432 for PostgreSQL, with postgres; sqlite:/path/to/file for a file of SQLite, with
+    /// settings for its connections as in sqlite:/path/to/file?journal_mode=wal&synchronous=full. The password comes from
+    /// --password-file, DBDUEL_PASSWORD, or MYSQL_PWD or PGPASSWORD.
     #[arg(long = "server", value_name = "ADDRESS")]
     pub address: String,
     /// File whose first line is the password.

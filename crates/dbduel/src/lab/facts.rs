@@ -3,7 +3,7 @@
 //! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
 
 use anyhow::{Context as _, Result};
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_load::driver::{Connection, Dialect, SQLITE_SHOW_SETTINGS};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
@@ -102,7 +102,10 @@ pub struct Identity {
 
 /// Asks a server which it is.
 pub fn identify(connection: &mut Connection) -> Identity {
-    let full = scalar(connection, "SELECT VERSION()").unwrap_or_default();
+    let full = match connection.dialect() {
+        Dialect::Sqlite => connection.server_version().to_owned(),
+        _ => scalar(connection, "SELECT VERSION()").unwrap_or_default(),
+    };
     let (version, comment, number) = match connection.dialect() {
         Dialect::MySql => {
             let comment = scalar(connection, "SELECT @@version_comment").unwrap_or_default();
@@ -112,6 +115,10 @@ pub fn identify(connection: &mut Connection) -> Identity {
         Dialect::PostgreSql => {
             let number = recognise(&full).and_then(|product| product.version(&full));
             (connection.server_version().to_owned(), full, number)
+        }
+        Dialect::Sqlite => {
+            let number = Version::parse(&full);
+            (full, "SQLite".to_owned(), number)
         }
     };
     Identity {
@@ -124,6 +131,9 @@ pub fn identify(connection: &mut Connection) -> Identity {
 
 /// What to ask this server; of a product that we do not start ourselves, what all of them answer.
 fn questions(connection: &mut Connection) -> Vec<FactQuery> {
+    if connection.dialect() == Dialect::Sqlite {
+        return SQLITE_QUESTIONS.to_vec();
+    }
     let Identity {
         product, number, ..
     } = identify(connection);
@@ -142,6 +152,19 @@ fn questions(connection: &mut Connection) -> Vec<FactQuery> {
     }
 }
 
+/// What SQLite is asked. It counts nothing for a file as a whole, but how large it is.
+const SQLITE_QUESTIONS: &[FactQuery] = &[
+    FactQuery {
+        name: "variables",
+        sql: SQLITE_SHOW_SETTINGS,
+    },
+    FactQuery {
+        name: "status",
+        sql: "SELECT 'page_count', page_count FROM pragma_page_count UNION ALL \
+              SELECT 'freelist_count', freelist_count FROM pragma_freelist_count",
+    },
+];
+
 /// Keeps the definitions of `tables`, and returns them.
 ///
 /// # Errors
@@ -157,6 +180,7 @@ pub fn keep_schema(
         let rows = match connection.dialect() {
             Dialect::MySql => rows(connection, &format!("SHOW CREATE TABLE `{table}`"))?,
             Dialect::PostgreSql => rows(connection, &POSTGRESQL_TABLE.replace("{table}", table))?,
+            Dialect::Sqlite => rows(connection, &SQLITE_TABLE.replace("{table}", table))?,
         };
         if let Some(definition) = rows.first().and_then(|row| row.get(1)) {
             schema.push_str(definition);
@@ -166,6 +190,11 @@ pub fn keep_schema(
     record.contender_file(contender, "schema.sql", schema.as_bytes())?;
     Ok(schema)
 }
+
+/// Name and definition of a table with its indexes.
+const SQLITE_TABLE: &str = r"
+SELECT tbl_name, group_concat(sql, ';
+') FROM (SELECT tbl_name, sql FROM sqlite_schema WHERE tbl_name = '{table}' AND sql IS NOT NULL ORDER BY type = 'index', name)";
 
 /// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.
 const POSTGRESQL_TABLE: &str = r"

@@ -17,6 +17,7 @@ fn default_user(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "root",
         Dialect::PostgreSql => "postgres",
+        Dialect::Sqlite => "",
     }
 }
 
@@ -25,13 +26,15 @@ fn password_of_clients(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "MYSQL_PWD",
         Dialect::PostgreSql => "PGPASSWORD",
+        // A file has no accounts.
+        Dialect::Sqlite => "",
     }
 }
 
 /// The database to log in to where no other is needed: PostgreSQL refuses a login without one.
 pub fn any_database(dialect: Dialect) -> Option<String> {
     match dialect {
-        Dialect::MySql => None,
+        Dialect::MySql | Dialect::Sqlite => None,
         Dialect::PostgreSql => Some("postgres".to_owned()),
     }
 }

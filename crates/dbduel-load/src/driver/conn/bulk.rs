@@ -6,7 +6,7 @@ use dbduel_wire::{ColumnKind, WireError, bulk_execute, local_infile, postgresql}
 
 use super::session::{Session, foreign_statement};
 use super::statement::Kind;
-use super::{Conn, Statement};
+use super::{Conn, Statement, wired};
 use crate::driver::socket::Waiter;
 use crate::driver::{LostError, Skip, StatementError, Summary, Value};
 
@@ -89,10 +89,12 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Summary, StatementError> {
         let kinds: Vec<ColumnKind> = kinds.iter().map(|kind| kind.of_column()).collect();
         self.out.clear();
-        let (Session::MySql(session), Kind::MySql { statement, .. }) =
-            (&mut self.session, &statement.kind)
-        else {
-            return Err(LostError::from(foreign_statement(&[])).into());
+        let (session, statement) = match (&mut self.session, &statement.kind) {
+            (Session::MySql(session), Kind::MySql { statement, .. }) => (session, statement),
+            (Session::Sqlite(session), Kind::Sqlite { statement }) => {
+                return session.run_for_all(*statement, rows);
+            }
+            _ => return Err(LostError::from(foreign_statement(&[])).into()),
         };
         bulk_execute(&mut self.out, statement, &kinds, rows).map_err(LostError::from)?;
         session.begin_text_reply();
@@ -122,7 +124,7 @@ impl<W: Waiter> Conn<W> {
         let mut piece = vec![0; CONTENT_BYTES];
         let mut sequence = match &self.session {
             Session::MySql(session) => session.parser.local_infile().sequence,
-            Session::PostgreSql(_) => 0,
+            Session::PostgreSql(_) | Session::Sqlite(_) => 0,
         };
         loop {
             let length = content.read(&mut piece);
@@ -139,13 +141,15 @@ impl<W: Waiter> Conn<W> {
                     postgresql::command::copy_fail(&mut self.out, "the content ended early");
                 }
                 Session::PostgreSql(_) => postgresql::command::copy_done(&mut self.out),
+                Session::Sqlite(_) => {}
             }
             // A load may take hours; the server shows that it lives by taking the next piece. A server that asks
             // again, without content to get, gains no time.
             if length > 0 {
                 self.waiter.restart();
             }
-            self.socket.send(&self.waiter, &self.out).await?;
+            let socket = wired(&mut self.socket)?;
+            socket.send(&self.waiter, &self.out).await?;
             if length == 0 {
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use dbduel_wire::{PrepareParser, Prepared, command};
 
 use super::session::Session;
 use super::statement::Kind;
-use super::{Conn, Protocol, Statement};
+use super::{Conn, Protocol, Statement, wired};
 use crate::driver::socket::Waiter;
 use crate::driver::{
     Dialect, ErrorClass, LostError, ServerError, Sink, Skip, StatementError, Summary, Value, mysql,
@@ -51,6 +51,7 @@ impl<W: Waiter> Conn<W> {
         let prepared = match self.session {
             Session::MySql(_) => self.prepare_mysql(sql).await,
             Session::PostgreSql(_) => self.prepare_postgresql(sql).await,
+            Session::Sqlite(_) => self.prepare_sqlite(sql),
         };
         self.end_wait();
         prepared.map_err(|error| match error {
@@ -65,13 +66,14 @@ impl<W: Waiter> Conn<W> {
         };
         self.out.clear();
         command::prepare(&mut self.out, sql.as_bytes());
-        self.socket.send(&self.waiter, &self.out).await?;
+        let socket = wired(&mut self.socket)?;
+        socket.send(&self.waiter, &self.out).await?;
         let mut parser = PrepareParser::new(session.logged_in.capabilities);
         parser.begin();
         let mut fresh = Vec::new();
         loop {
             fresh.clear();
-            self.socket.receive_into(&self.waiter, &mut fresh).await?;
+            socket.receive_into(&self.waiter, &mut fresh).await?;
             match parser.feed(&fresh)? {
                 (_, Prepared::NeedMore) => {}
                 (used, Prepared::Done(_)) if used < fresh.len() => {
@@ -87,17 +89,28 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
+    fn prepare_sqlite(&mut self, sql: &str) -> Result<Statement, StatementError> {
+        let Session::Sqlite(session) = &mut self.session else {
+            return Err(foreign());
+        };
+        let kind = Kind::Sqlite {
+            statement: session.prepare(sql)?,
+        };
+        Ok(Statement { kind })
+    }
+
     async fn prepare_postgresql(&mut self, sql: &str) -> Result<Statement, StatementError> {
         let Session::PostgreSql(session) = &mut self.session else {
             return Err(foreign());
         };
         self.out.clear();
         let mut preparation = session.put_prepare(&mut self.out, sql);
-        self.socket.send(&self.waiter, &self.out).await?;
+        let socket = wired(&mut self.socket)?;
+        socket.send(&self.waiter, &self.out).await?;
         let mut fresh = Vec::new();
         loop {
             fresh.clear();
-            self.socket.receive_into(&self.waiter, &mut fresh).await?;
+            socket.receive_into(&self.waiter, &mut fresh).await?;
             if let Some(prepared) = session.feed_prepared(&mut preparation, &fresh)? {
                 let kind = Kind::PostgreSql {
                     statement: prepared?,
@@ -150,10 +163,16 @@ impl<W: Waiter> Conn<W> {
                     _ => Ok(()),
                 };
             }
+            (Session::Sqlite(session), Kind::Sqlite { statement }) => {
+                session.close(*statement);
+                return Ok(());
+            }
             _ => return Ok(()),
         }
         self.begin_wait();
-        let sent = self.socket.send(&self.waiter, &self.out).await;
+        let sent = wired(&mut self.socket)?
+            .send(&self.waiter, &self.out)
+            .await;
         self.end_wait();
         sent.map_err(|error| self.explain(error.into()))
     }

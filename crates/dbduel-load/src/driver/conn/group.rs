@@ -41,7 +41,7 @@ impl Group {
     ///
     /// # Errors
     /// When the statement takes another number of values, or cannot be in a group: with MySQL one that the server has
-    /// prepared, with PostgreSQL one in text.
+    /// prepared, with PostgreSQL one in text, with SQLite any.
     pub fn add(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<(), LostError> {
         Ok(self.put(statement, values)?)
     }
@@ -64,7 +64,7 @@ impl Group {
                 self.results.counts.push(prepared.columns().len());
                 self.results.commits = statement.commits;
             }
-            Kind::MySql { .. } | Kind::Text { .. } => return Err(foreign_statement(values)),
+            Kind::MySql { .. } | Kind::Text { .. } | Kind::Sqlite { .. } => return Err(foreign_statement(values)),
         }
         self.statements += 1;
         Ok(())
@@ -88,6 +88,8 @@ impl<W: Waiter> Conn<W> {
             Session::PostgreSql(session) => {
                 session.put_group(&mut self.out, &group.request, &group.results);
             }
+            // There is no round trip to save, and no statement gets into a group.
+            Session::Sqlite(_) => return Ok(Summary::default()),
         }
         self.statements += group.statements.saturating_sub(1);
         self.round_trip(sink, ()).await

@@ -12,12 +12,14 @@ mod group;
 mod session;
 mod statement;
 
+use std::io;
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
 
 use super::socket::{OnLoop, Socket, Waiter};
 use super::{
     Credentials, Dialect, Effects, LostError, Sink, StatementError, Summary, Tls, mysql, postgresql,
+    sqlite,
 };
 use crate::address::Address;
 use crate::executor::{Reactor, Token};
@@ -29,7 +31,7 @@ pub(crate) use execute::Request;
 pub use group::Group;
 pub(super) use group::Results;
 pub(super) use session::Progress;
-use session::Session;
+use session::{Session, foreign_statement};
 pub use statement::{Protocol, Statement};
 
 /// The connection of one client.
@@ -40,7 +42,8 @@ pub type ClientConnection = Conn<OnLoop>;
 pub struct Conn<W: Waiter> {
     /// Goes before the socket, which it may shut down.
     watched: Option<WatchedConnection>,
-    socket: Socket,
+    /// None where the database is in this process.
+    socket: Option<Socket>,
     waiter: W,
     session: Session,
     out: Vec<u8>,
@@ -77,6 +80,18 @@ impl ClientConnection {
         let extra = Extra::Groups;
         Conn::connect(waiter, dialect, address, credentials, database, extra, tls).await
     }
+
+    /// Clears away what earlier statements of any client have left to do, where the next client to write would have to: a
+    /// write-ahead log in this process. Servers do such work on their own.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub(crate) fn checkpoint(&mut self) -> Result<(), LostError> {
+        match &mut self.session {
+            Session::Sqlite(session) => session.checkpoint(),
+            Session::MySql(_) | Session::PostgreSql(_) => Ok(()),
+        }
+    }
 }
 
 impl Effects {
@@ -93,7 +108,7 @@ impl Effects {
 }
 
 impl<W: Waiter> Conn<W> {
-    /// Connects and logs in.
+    /// Connects and logs in, or opens a file.
     pub(super) async fn connect(
         waiter: W,
         dialect: Dialect,
@@ -103,6 +118,10 @@ impl<W: Waiter> Conn<W> {
         extra: Extra,
         tls: &Tls,
     ) -> Result<Self, LostError> {
+        if let Address::File { path, settings } = address {
+            let session = sqlite::Session::open(path, settings)?;
+            return Ok(Conn::new(None, waiter, Session::Sqlite(session)));
+        }
         let mut socket = Socket::connect(&waiter, address).await?;
         let session = match dialect {
             Dialect::MySql => Session::MySql(
@@ -121,8 +140,16 @@ impl<W: Waiter> Conn<W> {
                 postgresql::log_in(&mut socket, &waiter, address, credentials, database, tls)
                     .await?,
             ),
+            Dialect::Sqlite => {
+                let text = format!("SQLite opens files and `{address}` is none; write `sqlite:/path`");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
+            }
         };
-        Ok(Conn {
+        Ok(Conn::new(Some(socket), waiter, session))
+    }
+
+    fn new(socket: Option<Socket>, waiter: W, session: Session) -> Self {
+        Conn {
             watched: None,
             socket,
             waiter,
@@ -131,7 +158,7 @@ impl<W: Waiter> Conn<W> {
             text: Vec::new(),
             statements: 0,
             effects: Effects::default(),
-        })
+        }
     }
 
     /// What the server speaks.
@@ -151,13 +178,16 @@ impl<W: Waiter> Conn<W> {
 
     /// Lets a watch end statements that the server at `address` will never answer.
     pub(crate) fn watch(&mut self, watch: &StatementWatch, address: &Address) {
-        self.watched = Some(watch.enter(self.socket.as_fd(), address, self.session.id()));
+        // What runs in this process always answers.
+        if let Some(socket) = &self.socket {
+            self.watched = Some(watch.enter(socket.as_fd(), address, self.session.id()));
+        }
     }
 
     /// True when the connection changed to TLS in its login.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        self.socket.is_encrypted()
+        self.socket.as_ref().is_some_and(Socket::is_encrypted)
     }
 
     /// Statements sent so far.
@@ -221,12 +251,16 @@ impl<W: Waiter> Conn<W> {
         mut content: C,
     ) -> Result<Summary, StatementError> {
         self.statements += 1;
-        self.socket.send(&self.waiter, &self.out).await?;
+        let Some(socket) = &mut self.socket else {
+            return self.run_here(sink);
+        };
+        socket.send(&self.waiter, &self.out).await?;
         loop {
-            self.socket.wait(&self.waiter).await?;
+            let socket = wired(&mut self.socket)?;
+            socket.wait(&self.waiter).await?;
             let asks_for_file = 'replies: {
                 let mut buffer = self.waiter.buffer();
-                while let Some(bytes) = self.socket.receive(&mut buffer)? {
+                while let Some(bytes) = socket.receive(&mut buffer)? {
                     match self.session.feed(bytes, sink)? {
                         Progress::NeedMore => {}
                         Progress::Content => break 'replies true,
@@ -244,6 +278,21 @@ impl<W: Waiter> Conn<W> {
             }
         }
     }
+
+    /// Runs what was written out, where the database is in this process.
+    fn run_here<S: Sink>(&mut self, sink: &mut S) -> Result<Summary, StatementError> {
+        let Session::Sqlite(session) = &mut self.session else {
+            return Err(LostError::from(foreign_statement(&[])).into());
+        };
+        let outcome = session.run_pending(&self.out, sink);
+        outcome.inspect(|summary| self.effects.count(summary))
+    }
+}
+
+/// The socket of a server.
+fn wired(socket: &mut Option<Socket>) -> Result<&mut Socket, LostError> {
+    let none = || LostError::from(foreign_statement(&[]));
+    socket.as_mut().ok_or_else(none)
 }
 
 impl<W: Waiter> Drop for Conn<W> {
@@ -252,6 +301,8 @@ impl<W: Waiter> Drop for Conn<W> {
     fn drop(&mut self) {
         self.out.clear();
         self.session.put_quit(&mut self.out);
-        let _ = self.socket.write(&self.out);
+        if let Some(socket) = &mut self.socket {
+            let _ = socket.write(&self.out);
+        }
     }
 }

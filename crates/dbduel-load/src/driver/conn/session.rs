@@ -4,7 +4,9 @@ use dbduel_wire::{Capabilities, CommandError};
 
 use super::Statement;
 use super::statement::Kind;
-use crate::driver::{Dialect, LostError, Sink, StatementError, Summary, Value, mysql, postgresql};
+use crate::driver::{
+    Dialect, LostError, Sink, StatementError, Summary, Value, mysql, postgresql, sqlite, sqlite_version,
+};
 
 /// The state of a connection that is logged in.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(in crate::driver) enum Session {
     MySql(mysql::Session),
     /// PostgreSQL.
     PostgreSql(postgresql::Session),
+    /// SQLite. Its statements are run where they are called, so it takes part in no exchange of bytes.
+    Sqlite(sqlite::Session),
 }
 
 /// How far a reply is.
@@ -31,6 +35,7 @@ impl Session {
         match self {
             Session::MySql(_) => Dialect::MySql,
             Session::PostgreSql(_) => Dialect::PostgreSql,
+            Session::Sqlite(_) => Dialect::Sqlite,
         }
     }
 
@@ -39,6 +44,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.logged_in.greeting.version(),
             Session::PostgreSql(session) => &session.logged_in.server_version,
+            Session::Sqlite(_) => sqlite_version(),
         }
     }
 
@@ -47,6 +53,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.logged_in.greeting.connection_id,
             Session::PostgreSql(session) => session.logged_in.process,
+            Session::Sqlite(session) => session.number(),
         }
     }
 
@@ -55,6 +62,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.logged_in.method.name(),
             Session::PostgreSql(session) => session.logged_in.method,
+            Session::Sqlite(_) => "none",
         }
     }
 
@@ -65,6 +73,7 @@ impl Session {
                 capabilities.contains(Capabilities::LOCAL_FILES)
             }
             Session::PostgreSql(_) => true,
+            Session::Sqlite(_) => false,
         }
     }
 
@@ -75,6 +84,7 @@ impl Session {
                 capabilities.contains(Capabilities::BULK_EXECUTE)
             }
             Session::PostgreSql(_) => false,
+            Session::Sqlite(_) => true,
         }
     }
 
@@ -83,6 +93,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.put_query(out, sql),
             Session::PostgreSql(session) => session.put_query(out, sql),
+            Session::Sqlite(session) => session.put_text(out, sql),
         }
     }
 
@@ -101,6 +112,9 @@ impl Session {
             }
             (Session::PostgreSql(session), Kind::PostgreSql { statement, .. }) => {
                 session.put_execution(out, statement, values)
+            }
+            (Session::Sqlite(session), Kind::Sqlite { statement }) => {
+                session.bind(*statement, values)
             }
             (session, Kind::Text { pieces, dialect }) => {
                 text.clear();
@@ -122,6 +136,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.feed(bytes, sink),
             Session::PostgreSql(session) => session.feed(bytes, sink),
+            Session::Sqlite(_) => Err(foreign_statement(&[]).into()),
         }
     }
 
@@ -131,6 +146,7 @@ impl Session {
         match self {
             Session::MySql(session) => session.outcome(),
             Session::PostgreSql(session) => session.outcome(),
+            Session::Sqlite(_) => Ok(Summary::default()),
         }
     }
 
@@ -139,6 +155,7 @@ impl Session {
         match self {
             Session::MySql(_) => dbduel_wire::command::quit(out),
             Session::PostgreSql(_) => dbduel_wire::postgresql::command::terminate(out),
+            Session::Sqlite(_) => {}
         }
     }
 }

@@ -7,6 +7,7 @@ use dbduel_wire::{CommandError, SentTypes, Value};
 use crate::driver::Dialect;
 use crate::driver::mysql::{BytesLiteral, TextLiteral};
 use crate::driver::postgresql::{Prepared, literal};
+use crate::driver::sqlite;
 
 /// How statements travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub(super) enum Kind {
     },
     /// Prepared by PostgreSQL.
     PostgreSql { statement: Prepared },
+    /// Prepared by SQLite, which keeps it with the connection.
+    Sqlite {
+        statement: sqlite::PreparedStatement,
+    },
     /// The text around the placeholders; one piece more than there are placeholders.
     Text {
         pieces: Vec<Vec<u8>>,
@@ -62,6 +67,7 @@ impl Statement {
         match &self.kind {
             Kind::MySql { statement, .. } => usize::from(statement.parameters),
             Kind::PostgreSql { statement } => statement.parameters(),
+            Kind::Sqlite { statement } => statement.parameters,
             Kind::Text { pieces, .. } => pieces.len() - 1,
         }
     }
@@ -115,11 +121,15 @@ fn put_literal(text: &mut Vec<u8>, dialect: Dialect, value: &Value<'_>) {
         Value::Float(number) => write!(text, "{number}"),
         Value::Double(number) => write!(text, "{number}"),
         Value::Bytes(bytes) => match dialect {
-            Dialect::MySql => write!(text, "{}", BytesLiteral(bytes)),
+            // SQLite tells text from bytes, which its columns of text are compared with; see `sqlite::Bound`.
+            Dialect::Sqlite if let Ok(string) = std::str::from_utf8(bytes) => {
+                write!(text, "{}", TextLiteral(string))
+            }
+            Dialect::MySql | Dialect::Sqlite => write!(text, "{}", BytesLiteral(bytes)),
             Dialect::PostgreSql => write!(text, "{}", literal::Bytes(bytes)),
         },
         Value::Text(string) => match dialect {
-            Dialect::MySql => write!(text, "{}", TextLiteral(string)),
+            Dialect::MySql | Dialect::Sqlite => write!(text, "{}", TextLiteral(string)),
             Dialect::PostgreSql => write!(text, "{}", literal::Text(string)),
         },
         Value::Date(date) => write!(text, "'{date}'"),

@@ -27,7 +27,7 @@ pub(in crate::driver) async fn log_in(
     };
     let transport = match address {
         Address::Tcp { .. } => Transport::Tcp,
-        Address::Unix { .. } => Transport::UnixSocket,
+        Address::Unix { .. } | Address::File { .. } => Transport::UnixSocket,
     };
     let mut login = Login::new(LoginOptions {
         database,

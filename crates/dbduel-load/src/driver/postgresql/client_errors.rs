@@ -27,6 +27,7 @@ pub(in crate::driver) fn connect_error(address: &Address, lost: &LostError) -> S
     let place = match address {
         Address::Unix { path } => format!("on socket \"{}\"", path.display()),
         Address::Tcp { host, port } => format!("at \"{host}\", port {port}"),
+        Address::File { path, .. } => format!("in file \"{}\"", path.display()),
     };
     let (state, why) = match lost {
         LostError::Refused(error) => (error.sqlstate, format!("FATAL:  {}", error.message)),

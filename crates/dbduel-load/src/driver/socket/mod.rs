@@ -47,6 +47,10 @@ impl Socket {
         let kind = match address {
             Address::Unix { path } => Kind::Unix(connect_unix(waiter, path).await?),
             Address::Tcp { host, port } => Kind::Tcp(connect_tcp(waiter, host, *port).await?),
+            Address::File { path, .. } => {
+                let text = format!("`{}` is a file of SQLite and no server", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
         };
         if let Kind::Unix(stream) = &kind {
             waiter.watch(stream.as_fd(), Interest::Read)?;

@@ -93,7 +93,7 @@ impl Tls {
     pub fn client(&self, address: &Address) -> Result<ClientConnection, TlsError> {
         let host = match address {
             Address::Tcp { host, .. } => host.as_str(),
-            Address::Unix { .. } => "localhost",
+            Address::Unix { .. } | Address::File { .. } => "localhost",
         };
         let name = match (ServerName::try_from(host.to_owned()), &self.mode) {
             (Ok(name), _) => name,

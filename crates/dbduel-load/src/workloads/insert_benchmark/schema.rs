@@ -101,6 +101,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
             finish,
             // Keys may have gaps that depend on the server.
             digest_columns: VALUES,
+            scaled: Vec::new(),
             name,
         }
     };

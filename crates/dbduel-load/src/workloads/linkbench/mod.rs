@@ -98,8 +98,8 @@ impl Workload for LinkBench {
         Some(import::import(text))
     }
 
-    fn speaks(&self, _dialect: Dialect) -> bool {
-        true
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect != Dialect::Sqlite
     }
 
     fn mysql_parameters(&self) -> &'static [&'static str] {

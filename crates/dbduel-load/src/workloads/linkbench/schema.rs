@@ -35,7 +35,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     };
     let options = match dialect {
         Dialect::MySql => mysql_options(resolved),
-        Dialect::PostgreSql => resolved.text("create_table_options").to_owned(),
+        Dialect::PostgreSql | Dialect::Sqlite => resolved.text("create_table_options").to_owned(),
     };
     let (links, lists) = (settings.graph.links(), settings.graph.lists());
     let nodes = if settings.generate_nodes {
@@ -57,6 +57,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         content: Box::new(Filler::new(content, settings.clone())),
         finish: Vec::new(),
         digest_columns: columns,
+        scaled: Vec::new(),
     };
     let with_lists = format!("{LINKS}, KEY {LISTS}");
     let body = match (is_before, dialect) {
@@ -68,7 +69,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let index = format!("CREATE INDEX {}", LISTS.replacen(' ', " ON linktable ", 1));
     match (is_before, dialect) {
         (true, Dialect::MySql) => {}
-        (true, Dialect::PostgreSql) => of_links.create += &format!("; {index}"),
+        (true, Dialect::PostgreSql | Dialect::Sqlite) => of_links.create += &format!("; {index}"),
         (false, _) => of_links.finish.push(index),
     }
     let columns = "id, link_type, count, time, version";
@@ -87,7 +88,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
 fn definitions(dialect: Dialect, body: &str) -> String {
     let definitions = sql::columns(dialect, body);
     match dialect {
-        Dialect::MySql => definitions,
+        Dialect::MySql | Dialect::Sqlite => definitions,
         Dialect::PostgreSql => BYTES
             .iter()
             .fold(definitions, |text, (from, to)| text.replace(from, to)),

@@ -23,11 +23,12 @@ fn beyond(place: u32) -> u32 {
     place.saturating_add(place / 2).saturating_add(1)
 }
 
-/// The statement that inserts a row. Where the server numbers the rows, MySQL wants a number of 0 and PostgreSQL none.
+/// The statement that inserts a row. Where the server numbers the rows, MySQL wants a number of 0, PostgreSQL and
+/// SQLite none.
 fn insert_sql(dialect: Dialect, options: &Options) -> &'static str {
     let is_numbered_by_server = options.script == Script::Insert && options.sbtest.auto_inc;
     match dialect {
-        Dialect::PostgreSql if is_numbered_by_server => {
+        Dialect::PostgreSql | Dialect::Sqlite if is_numbered_by_server => {
             "INSERT INTO sbtest# (k, c, pad) VALUES (?, ?, ?)"
         }
         _ => "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)",
@@ -101,9 +102,10 @@ impl Client for OltpClient {
         let points = counts.point_selects > 0;
         let deletes = counts.delete_inserts > 0 || options.script == Script::Delete;
         let inserts = counts.delete_inserts > 0 || options.script == Script::Insert;
+        let writes = options.script != Script::ReadOnly;
         let (index, non_index) = (counts.index_updates > 0, counts.non_index_updates > 0);
         Ok(OltpClient {
-            begin: Self::prepare_frame(conn, options, "BEGIN").await?,
+            begin: Self::prepare_frame(conn, options, conn.dialect().begin(writes)).await?,
             commit: Self::prepare_frame(conn, options, "COMMIT").await?,
             point: Self::prepare_each(conn, options, points, "SELECT c FROM sbtest# WHERE id=?")
                 .await?,

@@ -131,6 +131,25 @@ impl Workload for Oltp {
         true
     }
 
+    fn check_dialect(
+        &self,
+        dialect: Dialect,
+        parameters: &Parameters,
+    ) -> Result<(), ParameterError> {
+        let resolved = Resolved(parameters);
+        let is_numbered = self.script == Script::Insert && resolved.switch("auto_inc");
+        if dialect == Dialect::Sqlite && is_numbered && resolved.switch("secondary") {
+            let why = "cannot be on where SQLite numbers the rows, which it does by their primary key; \
+                       say `auto_inc = false`";
+            return Err(ParameterError {
+                parameter: "secondary".to_owned(),
+                why: why.to_owned(),
+                nearest: None,
+            });
+        }
+        Ok(())
+    }
+
     fn mysql_parameters(&self) -> &'static [&'static str] {
         &["engine"]
     }

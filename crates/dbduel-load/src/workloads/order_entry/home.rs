@@ -5,6 +5,7 @@ use super::values::{LastName, between, percent};
 use crate::driver::{ClientConnection, Group, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, add, each, unusable};
+use crate::workloads::sql::statement;
 
 /// Customers out of a hundred that are named instead of numbered.
 const BY_NAME_PERCENT: u64 = 60;
@@ -90,9 +91,10 @@ impl FindCustomer {
         let by_name = format!(
             "SELECT {columns} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first{tail}"
         );
+        let dialect = conn.dialect();
         Ok(FindCustomer {
-            by_number: conn.prepare(&by_number, settings.protocol).await?,
-            by_name: conn.prepare(&by_name, settings.protocol).await?,
+            by_number: conn.prepare(&statement(dialect, &by_number), settings.protocol).await?,
+            by_name: conn.prepare(&statement(dialect, &by_name), settings.protocol).await?,
         })
     }
 

@@ -85,6 +85,17 @@ impl Workload for OrderEntry {
         true
     }
 
+    fn check_dialect(
+        &self,
+        dialect: Dialect,
+        parameters: &Parameters,
+    ) -> Result<(), ParameterError> {
+        match dialect {
+            Dialect::Sqlite => settings::check_sqlite(parameters),
+            Dialect::MySql | Dialect::PostgreSql => Ok(()),
+        }
+    }
+
     fn mysql_parameters(&self) -> &'static [&'static str] {
         TABLE_PARAMETERS
     }

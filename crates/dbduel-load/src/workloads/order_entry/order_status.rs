@@ -5,6 +5,7 @@ use super::settings::Settings;
 use crate::driver::{ClientConnection, Group, Protocol, Skip, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{add, each_of, one, unusable};
+use crate::workloads::sql::statement;
 
 /// The transaction: its statements and its next input.
 pub(super) struct OrderStatus {
@@ -32,13 +33,14 @@ impl OrderStatus {
         )
         .await?;
         let protocol = settings.protocol;
-        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        let dialect = conn.dialect();
+        let mut prepare = async |sql: &str| conn.prepare(&statement(dialect, sql), protocol).await;
         Ok(OrderStatus {
             input: None,
             matches: Vec::new(),
             group: Group::default(),
             is_grouped: protocol == Protocol::Grouped,
-            begin: prepare("BEGIN").await?,
+            begin: prepare(dialect.begin(false)).await?,
             commit: prepare("COMMIT").await?,
             customer,
             last_order: prepare(

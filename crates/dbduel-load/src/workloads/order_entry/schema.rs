@@ -212,6 +212,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
                 .map(|index| (*index).to_owned())
                 .collect(),
             digest_columns: definition.columns,
+            scaled: sql::scaled(dialect, definition.body),
         })
         .collect()
 }
@@ -234,7 +235,7 @@ fn create(dialect: Dialect, definition: &Definition, parameters: Resolved<'_>) -
     let body = sql::columns(dialect, definition.body);
     let options = match dialect {
         Dialect::MySql => mysql_options(parameters),
-        Dialect::PostgreSql => parameters.text("create_table_options").to_owned(),
+        Dialect::PostgreSql | Dialect::Sqlite => parameters.text("create_table_options").to_owned(),
     };
     sql::create_table(
         dialect,
@@ -291,7 +292,7 @@ pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<St
         // afterwards; with the check on, MySQL copies every table to add its keys.
         let check = |on: u8| match dialect {
             Dialect::MySql => Some(format!("SET SESSION foreign_key_checks = {on}")),
-            Dialect::PostgreSql => None,
+            Dialect::PostgreSql | Dialect::Sqlite => None,
         };
         statements.extend(check(0));
         statements.extend(

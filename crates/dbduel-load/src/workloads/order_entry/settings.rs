@@ -84,6 +84,7 @@ impl Isolation {
             (Isolation::ReadCommitted, _) | (Isolation::Product, Dialect::PostgreSql) => {
                 "READ COMMITTED"
             }
+            (Isolation::Product, Dialect::Sqlite) => "SERIALIZABLE",
         }
     }
 }
@@ -202,6 +203,25 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
         );
     }
     Ok(())
+}
+
+/// Refuses what SQLite has nothing for.
+pub(super) fn check_sqlite(parameters: &Parameters) -> Result<(), ParameterError> {
+    let resolved = Resolved(parameters);
+    let (parameter, why) = if resolved.text("protocol") == "grouped" {
+        ("protocol", "cannot be `grouped` on SQLite, where there is no round trip to save")
+    } else if resolved.count("partitions") > 1 {
+        ("partitions", "cannot be above 1 on SQLite, whose tables have none")
+    } else if resolved.switch("foreign_keys") {
+        ("foreign_keys", "cannot be on with SQLite, which adds none to tables that exist")
+    } else {
+        return Ok(());
+    };
+    Err(ParameterError {
+        parameter: parameter.to_owned(),
+        why: why.to_owned(),
+        nearest: None,
+    })
 }
 
 /// Which constants a run may use, as the end of a sentence.

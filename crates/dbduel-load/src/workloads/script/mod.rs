@@ -139,8 +139,8 @@ impl Workload for Script {
     }
 
     /// What a script does not have for a server it refuses itself.
-    fn speaks(&self, _dialect: Dialect) -> bool {
-        true
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect != Dialect::Sqlite
     }
 
     /// Only the script knows them, and only by making them.

@@ -114,8 +114,8 @@ pub(super) fn settings(
         seed: 0,
         // Parameters whose list cannot be read are refused when they are resolved.
         ignored_errors: match dialect {
-            Dialect::MySql => ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
             Dialect::PostgreSql => IgnoredErrors::of_postgresql(),
+            _ => ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
         },
         protocol: match resolved.text("statements") {
             "text" => Protocol::Text,

@@ -84,6 +84,9 @@ struct Job {
 pub fn load(arguments: &Arguments) -> Result<Exit> {
     let job = Job::of(arguments)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    if arguments.prepare {
+        job.create_file()?;
+    }
     let version = job.version()?;
     if arguments.prepare {
         job.prepare()?;
@@ -167,9 +170,12 @@ impl Job {
             .busy_clients(),
             false => 0,
         };
-        let threads = arguments
-            .threads
-            .unwrap_or_else(|| threads_among_others(host::cpus(), clients, busy_clients));
+        let threads = match (arguments.threads, address.dialect.is_in_process()) {
+            (Some(threads), _) => threads,
+            // A statement holds up its thread.
+            (None, true) => clients,
+            (None, false) => threads_among_others(host::cpus(), clients, busy_clients),
+        };
         Ok(Job {
             address,
             credentials,
@@ -232,8 +238,9 @@ impl Job {
     /// What the server says of itself; empty when it does not say.
     fn version(&self) -> Result<String> {
         let mut connection = self.connect()?;
-        if self.address.dialect == Dialect::PostgreSql {
-            return Ok(format!("PostgreSQL {}", connection.server_version()));
+        let product = self.address.dialect.product();
+        if self.address.dialect != Dialect::MySql {
+            return Ok(format!("{product} {}", connection.server_version()));
         }
         let answer = connection.query("SELECT VERSION()")?;
         Ok(answer.text(0, 0).unwrap_or_default())
@@ -252,6 +259,12 @@ impl Job {
                 .unwrap_or(FILL_CONNECTIONS),
             deadline: FILL_DEADLINE,
         }
+    }
+
+    /// Makes the file of a database that is one.
+    fn create_file(&self) -> Result<()> {
+        let place = &self.address.place;
+        fill::create_file(place).with_context(|| format!("could not make the file of `{place}`"))
     }
 
     /// Creates the database and fills the workload's tables.
@@ -308,7 +321,7 @@ impl Job {
             forecast::sentence(extent, parameters)
         ));
         // What an earlier attempt has filled in takes room already.
-        if !matches!(self.address.place, Address::Unix { .. })
+        if matches!(self.address.place, Address::Tcp { .. })
             || fill::is_unfinished(&mut connection)?
         {
             return Ok(());

@@ -99,6 +99,7 @@ fn weaker_promise(connection: &mut Connection) -> Option<String> {
             "SHOW synchronous_commit",
             &["on", "local", "remote_write", "remote_apply"],
         ),
+        Dialect::Sqlite => ("synchronous", "PRAGMA synchronous", &["2", "3"]),
     };
     let value = scalar(connection, sql)?;
     (!full.contains(&value.as_str())).then(|| format!("{setting} = {value}"))

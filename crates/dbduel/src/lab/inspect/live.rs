@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
+use dbduel_load::driver::{
+    ConnectOptions, Connection, Credentials, Dialect, SQLITE_SHOW_SETTINGS,
+};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
@@ -71,6 +73,7 @@ pub fn transport(address: &Address) -> String {
     match address {
         Address::Unix { .. } => "unix socket".to_owned(),
         Address::Tcp { .. } => "tcp".to_owned(),
+        Address::File { .. } => "in process".to_owned(),
     }
 }
 
@@ -82,7 +85,21 @@ pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidenc
     match connection.dialect() {
         Dialect::MySql => of_mysql(name, connection),
         Dialect::PostgreSql => of_postgresql(name, connection),
+        Dialect::Sqlite => of_sqlite(name, connection),
     }
+}
+
+fn of_sqlite(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
+    let variables = named(connection, SQLITE_SHOW_SETTINGS)?;
+    let mut evidence = ServerEvidence::of_variables(name, variables)
+        .context("SQLite does not say which version it is")?;
+    evidence.session = evidence.variables.clone();
+    evidence.connection = Link {
+        tls: Some(false),
+        compression: Some(false),
+        ..Link::default()
+    };
+    Ok(evidence)
 }
 
 fn of_postgresql(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {

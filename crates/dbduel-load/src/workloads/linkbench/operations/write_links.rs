@@ -24,7 +24,7 @@ pub(in crate::workloads::linkbench) struct WriteLinks {
 fn insert_sql(dialect: Dialect) -> String {
     let on_taken_key = on_taken_key(dialect, "link_type, id1, id2");
     let answer = match dialect {
-        Dialect::MySql => "",
+        Dialect::MySql | Dialect::Sqlite => "",
         Dialect::PostgreSql => {
             ", version = 1 WHERE linktable.visibility <> 1 RETURNING version + 1"
         }
@@ -98,7 +98,7 @@ impl WriteLinks {
             .execute_into(conn, &[id1, id2, link_type, payload, now], &mut returned)
             .await?;
         let before = match conn.dialect() {
-            Dialect::MySql => inserted.affected_rows,
+            Dialect::MySql | Dialect::Sqlite => inserted.affected_rows,
             Dialect::PostgreSql => returned.0.unwrap_or_default().unsigned_abs(),
         };
         match before {

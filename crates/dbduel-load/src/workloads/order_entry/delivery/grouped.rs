@@ -55,7 +55,7 @@ impl Delivery {
         })
         .await?;
         let customer = Value::Unsigned(present(customer, "orders")?);
-        let amount = Money::new(present(sum, "order_line")?);
+        let amount = Money::new(conn.dialect(), present(sum, "order_line")?);
         group.clear();
         let values = [amount.value(), warehouse, district, customer];
         add(group, &self.update_customer, &values)?;

@@ -14,7 +14,7 @@ use super::values::between;
 use crate::driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Money, maybe, one, unusable};
-use crate::workloads::sql::on_taken_key;
+use crate::workloads::sql::{on_taken_key, statement};
 
 /// What the terminal enters, and how far the delivery has come: an attempt that the server rolled back
 /// goes on where it was, because earlier districts are committed.
@@ -57,15 +57,16 @@ impl Delivery {
         // PostgreSQL locks nothing where it sums up. The lines are locked already, by their update.
         let lock = match conn.dialect() {
             Dialect::MySql => " FOR UPDATE",
-            Dialect::PostgreSql => "",
+            Dialect::PostgreSql | Dialect::Sqlite => "",
         };
-        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        let dialect = conn.dialect();
+        let mut prepare = async |sql: &str| conn.prepare(&statement(dialect, sql), protocol).await;
         Ok(Delivery {
             progress: Progress::default(),
             terminal,
             group: Group::default(),
             is_grouped: protocol == Protocol::Grouped,
-            begin: prepare("BEGIN").await?,
+            begin: prepare(dialect.begin(true)).await?,
             commit: prepare("COMMIT").await?,
             // Locked, or two deliveries would take the same order.
             oldest: prepare(
@@ -173,7 +174,7 @@ impl Delivery {
             fields.decimal(2)
         })
         .await?;
-        let amount = Money::new(sum);
+        let amount = Money::new(conn.dialect(), sum);
         let values = [
             amount.value(),
             warehouse,

@@ -7,7 +7,7 @@
 use super::{
     NewOrder, Output, Stock, head_values, line_values, read_item, stock_after, stock_values, total,
 };
-use crate::driver::{ClientConnection, Skip, StatementError, Value};
+use crate::driver::{ClientConnection, Dialect, Skip, StatementError, Value};
 use crate::workloads::rows::{Money, add, each_of, present, unusable};
 
 /// Statements of the first group before the lines'.
@@ -45,7 +45,7 @@ impl NewOrder {
             order,
             ..Output::default()
         };
-        let amounts = self.put_writes(order, &mut output)?;
+        let amounts = self.put_writes(conn.dialect(), order, &mut output)?;
         output.total = total(amounts, discount, warehouse_tax + district_tax);
         let end = if output.invalid {
             &self.rollback
@@ -103,7 +103,12 @@ impl NewOrder {
     }
 
     /// The second group but for its end; returns the sum of the lines' amounts, hundredths.
-    fn put_writes(&mut self, order: u64, output: &mut Output) -> Result<i64, StatementError> {
+    fn put_writes(
+        &mut self,
+        dialect: Dialect,
+        order: u64,
+        output: &mut Output,
+    ) -> Result<i64, StatementError> {
         let NewOrder {
             input,
             group,
@@ -139,7 +144,7 @@ impl NewOrder {
             let amount = line.quantity as i64 * price;
             amounts += amount;
             output.brands += u64::from(item_original && stock.is_original);
-            let money = Money::new(amount);
+            let money = Money::new(dialect, amount);
             let values = line_values(order, home, line, &money, stock.info());
             add(group, &self.insert_line, &values)?;
         }

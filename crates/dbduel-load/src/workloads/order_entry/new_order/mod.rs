@@ -11,7 +11,7 @@ use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError
 use crate::random::Random;
 use crate::worker::Trace;
 use crate::workloads::rows::{Fields, Money, maybe, one, text, unusable};
-use crate::workloads::sql::nth_column;
+use crate::workloads::sql::{nth_column, statement};
 use grouped::LineRead;
 use input::{Input, Line};
 
@@ -72,14 +72,15 @@ impl NewOrder {
     ) -> Result<Self, StatementError> {
         let protocol = settings.protocol;
         let info = nth_column(conn.dialect(), &DISTRICT_INFOS);
-        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        let dialect = conn.dialect();
+        let mut prepare = async |sql: &str| conn.prepare(&statement(dialect, sql), protocol).await;
         Ok(NewOrder {
             input: Input::default(),
             trace: Trace::Plain,
             group: Group::default(),
             lines_read: Vec::new(),
             is_grouped: protocol == Protocol::Grouped,
-            begin: prepare("BEGIN").await?,
+            begin: prepare(dialect.begin(true)).await?,
             commit: prepare("COMMIT").await?,
             rollback: prepare("ROLLBACK").await?,
             lock_district: prepare("SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE")
@@ -246,7 +247,7 @@ impl NewOrder {
         conn.execute(&mut self.update_stock, &values).await?;
 
         let amount = line.quantity as i64 * price;
-        let money = Money::new(amount);
+        let money = Money::new(conn.dialect(), amount);
         let values = line_values(order, home, &line, &money, stock.info());
         conn.execute(&mut self.insert_line, &values).await?;
         Ok(Some((amount, item_original && stock.is_original)))

@@ -20,7 +20,7 @@ impl Payment {
             return Ok(());
         };
         let (home, customer_home, cents) = (input.home, input.customer_home, input.cents);
-        let amount = Money::new(cents);
+        let amount = Money::new(conn.dialect(), cents);
         let [warehouse, district] = home.values();
         let group = &mut self.group;
         group.clear();
@@ -56,7 +56,7 @@ impl Payment {
         present(found[0].then_some(()), "warehouse")?;
         present(found[1].then_some(()), "district")?;
         let customer = middle(matches)?;
-        let booked = Booked::new(&customer, customer_home, cents);
+        let booked = Booked::new(conn.dialect(), &customer, customer_home, cents);
         if customer.bad_credit {
             write_entry(&mut self.data, &customer, customer_home, home, &amount);
             let data = &mut self.data;

@@ -6,9 +6,10 @@ use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
 use super::settings::Settings;
 use super::values::{between, percent};
-use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
+use crate::driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, Money, one, text};
+use crate::workloads::sql::statement;
 
 /// Payments out of a hundred by customers of the own district.
 const LOCAL_PERCENT: u64 = 85;
@@ -77,11 +78,11 @@ struct Booked {
 }
 
 impl Booked {
-    fn new(customer: &Customer, home: Home, cents: i64) -> Self {
+    fn new(dialect: Dialect, customer: &Customer, home: Home, cents: i64) -> Self {
         Booked {
             key: [home.warehouse, home.district, customer.number].map(Value::Unsigned),
-            balance: Money::new(customer.balance - cents),
-            paid: Money::new(customer.paid + cents),
+            balance: Money::new(dialect, customer.balance - cents),
+            paid: Money::new(dialect, customer.paid + cents),
         }
     }
 
@@ -146,7 +147,8 @@ impl Payment {
         )
         .await?;
         let protocol = settings.protocol;
-        let mut prepare = async |sql: &str| conn.prepare(sql, protocol).await;
+        let dialect = conn.dialect();
+        let mut prepare = async |sql: &str| conn.prepare(&statement(dialect, sql), protocol).await;
         Ok(Payment {
             group: Group::default(),
             is_grouped: protocol == Protocol::Grouped,
@@ -154,7 +156,7 @@ impl Payment {
             matches: Vec::new(),
             history: Vec::new(),
             data: Vec::new(),
-            begin: prepare("BEGIN").await?,
+            begin: prepare(dialect.begin(true)).await?,
             commit: prepare("COMMIT").await?,
             lock_warehouse: prepare(
                 "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse WHERE w_id = ? FOR UPDATE",
@@ -225,7 +227,8 @@ impl Payment {
         else {
             return Ok(());
         };
-        let amount = Money::new(*cents);
+        let dialect = conn.dialect();
+        let amount = Money::new(dialect, *cents);
         let [warehouse, district] = home.values();
         conn.execute(&mut self.begin, &[]).await?;
 
@@ -272,7 +275,7 @@ impl Payment {
                 Customer::read,
             )
             .await?;
-        let booked = Booked::new(&customer, *customer_home, *cents);
+        let booked = Booked::new(dialect, &customer, *customer_home, *cents);
         if customer.bad_credit {
             write_entry(&mut self.data, &customer, *customer_home, *home, &amount);
             let data = &mut self.data;
@@ -322,7 +325,7 @@ fn write_entry(
         // Writing to memory does not fail.
         let _ = write!(data, "{number} ");
     }
-    data.extend_from_slice(amount.value().as_bytes().unwrap_or_default());
+    data.extend_from_slice(amount.text());
     data.push(b' ');
 }
 
@@ -372,7 +375,7 @@ mod tests {
             warehouse,
             district: 3,
         };
-        let amount = Money::new(1_234);
+        let amount = Money::new(Dialect::Sqlite, 1_234);
         write_entry(&mut data, &customer, customer_home, home, &amount);
         assert_eq!(data, b"7 2 1 3 1 12.34 ");
     }

@@ -40,7 +40,7 @@ pub(super) fn login(given: &ParsedOptions, voice: Logger) -> Result<Login, Stop>
     let mode = setting("sslmode", "PGSSLMODE");
     let authority = setting("sslrootcert", "PGSSLROOTCERT");
     let tls = match address {
-        Address::Unix { .. } => TlsMode::Off,
+        Address::Unix { .. } | Address::File { .. } => TlsMode::Off,
         Address::Tcp { .. } => tls(&mode, &authority)?,
     };
     Ok(Login {

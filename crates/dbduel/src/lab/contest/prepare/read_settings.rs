@@ -135,6 +135,7 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
             let machine = after.and_then(|(_, rest)| rest.split(',').next());
             (machine.map(str::to_owned), None)
         }
+        Dialect::Sqlite => (Some(std::env::consts::ARCH.to_owned()), None),
     };
     let mut described = facts::Build {
         product,
