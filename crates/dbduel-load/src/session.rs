@@ -73,7 +73,10 @@ const POSTGRESQL_STATUS: &[&str] = &[
 const CIPHER_NAME_LIMIT: usize = 64;
 
 /// The same of SQLite, whose statements are all prepared and travel nowhere.
-const SQLITE_STATUS: &[&str] = &["SELECT 'Compression', 'off'", "SELECT 'Com_stmt_prepare', 1"];
+const SQLITE_STATUS: &[&str] = &[
+    "SELECT 'Compression', 'off'",
+    "SELECT 'Com_stmt_prepare', 1",
+];
 
 /// Names of ciphers are printed, and have no spaces.
 fn cipher_name(said: &str) -> String {

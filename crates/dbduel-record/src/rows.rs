@@ -188,9 +188,33 @@ pub const SQLITE_ERRORS: u32 = 1 << 31;
 
 /// SQLite's primary result codes, by their numbers.
 const SQLITE_CODES: &[&str] = &[
-    "OK", "ERROR", "INTERNAL", "PERM", "ABORT", "BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "CORRUPT",
-    "NOTFOUND", "FULL", "CANTOPEN", "PROTOCOL", "EMPTY", "SCHEMA", "TOOBIG", "CONSTRAINT", "MISMATCH", "MISUSE", "NOLFS",
-    "AUTH", "FORMAT", "RANGE", "NOTADB",
+    "OK",
+    "ERROR",
+    "INTERNAL",
+    "PERM",
+    "ABORT",
+    "BUSY",
+    "LOCKED",
+    "NOMEM",
+    "READONLY",
+    "INTERRUPT",
+    "IOERR",
+    "CORRUPT",
+    "NOTFOUND",
+    "FULL",
+    "CANTOPEN",
+    "PROTOCOL",
+    "EMPTY",
+    "SCHEMA",
+    "TOOBIG",
+    "CONSTRAINT",
+    "MISMATCH",
+    "MISUSE",
+    "NOLFS",
+    "AUTH",
+    "FORMAT",
+    "RANGE",
+    "NOTADB",
 ];
 
 /// Those extended result codes that a load meets.

@@ -33,6 +33,7 @@ mod suite {
     pub mod observe;
     pub mod on_postgresql;
     pub mod on_server;
+    pub mod on_sqlite;
     pub mod packaging;
     pub mod pilot;
     pub mod plans;

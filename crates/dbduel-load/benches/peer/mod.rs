@@ -54,6 +54,7 @@ impl Server {
         match self.address {
             Address::Unix { .. } => "unix socket",
             Address::Tcp { .. } => "TCP",
+            Address::File { .. } => "in process",
         }
     }
 }
@@ -114,6 +115,10 @@ impl Sysbench<'_> {
                 command
                     .arg(format!("--mysql-host={host}"))
                     .arg(format!("--mysql-port={port}"));
+            }
+            // sysbench has no driver for SQLite.
+            Address::File { path, .. } => {
+                return Err(format!("`{}` is no server", path.display()));
             }
         }
         let output = command.arg(verb).output()?;

@@ -8,7 +8,7 @@ mod server;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -41,9 +41,9 @@ pub enum Address {
     /// No server: a file that is opened in this process.
     File {
         /// The file's path.
-        path: PathBuf,
+        path: Box<Path>,
         /// What every connection to it sets, by names of PRAGMAs.
-        settings: Settings,
+        settings: Box<Settings>,
     },
 }
 
@@ -71,7 +71,9 @@ pub enum AddressError {
     #[error("`{0}` is not an absolute path of a file; write `sqlite:/path/to/file`")]
     File(String),
     /// A setting of SQLite without a value.
-    #[error("`{0}` is not a setting; write `sqlite:/path/to/file?journal_mode=wal&synchronous=full`")]
+    #[error(
+        "`{0}` is not a setting; write `sqlite:/path/to/file?journal_mode=wal&synchronous=full`"
+    )]
     NoSetting(String),
     /// A setting that SQLite does not have.
     #[error(transparent)]

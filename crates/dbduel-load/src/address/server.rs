@@ -82,7 +82,14 @@ impl ServerAddress {
     /// True for a text that is meant as an address: it begins with a scheme of one.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
-        let prefixes = ["tcp://", "unix:", "mysql:/", "postgresql:/", "postgres:/", "sqlite:/"];
+        let prefixes = [
+            "tcp://",
+            "unix:",
+            "mysql:/",
+            "postgresql:/",
+            "postgres:/",
+            "sqlite:/",
+        ];
         prefixes.iter().any(|prefix| text.starts_with(prefix))
     }
 
@@ -110,8 +117,8 @@ fn file(text: &str) -> Result<Address, AddressError> {
         settings.insert(name.to_owned(), check_setting(name, value)?);
     }
     Ok(Address::File {
-        path: PathBuf::from(path),
-        settings,
+        path: Path::new(path).into(),
+        settings: Box::new(settings),
     })
 }
 
@@ -202,6 +209,27 @@ mod tests {
             socket,
             None,
         );
+    }
+
+    #[test]
+    fn a_file_of_sqlite_has_its_settings_with_it() {
+        use Dialect::Sqlite;
+        check("sqlite:/a b.db", Sqlite, "sqlite:/a b.db", None);
+        check(
+            "sqlite:/f.db?synchronous=2&journal_mode=WAL",
+            Sqlite,
+            "sqlite:/f.db?journal_mode=wal&synchronous=full",
+            None,
+        );
+        for text in [
+            "sqlite:f.db",
+            "sqlite:/",
+            "sqlite:/f.db?journal_mode",
+            "sqlite:/f.db?journal_mode=wall",
+            "sqlite:/f.db?journal=wal",
+        ] {
+            assert!(ServerAddress::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

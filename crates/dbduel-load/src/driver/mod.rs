@@ -42,9 +42,9 @@ pub use error::{
 pub use mysql::{BytesLiteral, TextLiteral};
 pub(crate) use postgresql::sqlstate_code;
 pub use result::ResultSet;
-pub(crate) use sqlite::check_setting;
 pub use sqlite::{
-    SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, version as sqlite_version,
+    SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, check_setting,
+    version as sqlite_version,
 };
 pub use tls::{Tls, TlsError, TlsMode};
 

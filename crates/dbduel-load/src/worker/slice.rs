@@ -69,7 +69,9 @@ impl Slice {
     /// True when some of its load is not counted.
     pub(super) fn is_guarded(&self) -> bool {
         let tally = self.tally.borrow();
-        tally.as_ref().is_some_and(|tally| tally.window().open_ns > 0)
+        tally
+            .as_ref()
+            .is_some_and(|tally| tally.window().open_ns > 0)
     }
 
     /// End of the measured part, nanoseconds; moved forward by [`Slice::stop`].

@@ -3,8 +3,8 @@
 //! Knows no workload's tables. Nothing is allocated.
 
 use crate::driver::{
-    ClientConnection, Completion, Dialect, Group, LostError, Row, Sink, Statement, StatementError, Summary,
-    Value, Values,
+    ClientConnection, Completion, Dialect, Group, LostError, Row, Sink, Statement, StatementError,
+    Summary, Value, Values,
 };
 
 /// The fields of a row, from left to right.

@@ -25,7 +25,10 @@ const TYPES: &[(&str, &str)] = &[
 /// SQLite's types. It has no decimals, so amounts and rates are whole numbers of their last place. A column of text compares
 /// texts byte by byte.
 const SQLITE_TYPES: &[(&str, &str)] = &[
-    ("BIGINT UNSIGNED NOT NULL AUTO_INCREMENT", "INTEGER NOT NULL"),
+    (
+        "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT",
+        "INTEGER NOT NULL",
+    ),
     ("BIGINT UNSIGNED", "INTEGER"),
     ("SMALLINT UNSIGNED", "INTEGER"),
     ("TINYINT UNSIGNED", "INTEGER"),
@@ -231,7 +234,8 @@ mod tests {
 
     #[test]
     fn sqlite_has_whole_numbers_for_decimals_and_no_locking_reads() {
-        let definitions = "a SMALLINT UNSIGNED NOT NULL, b DECIMAL(4,4) NOT NULL, c DECIMAL(12,2), d DATETIME";
+        let definitions =
+            "a SMALLINT UNSIGNED NOT NULL, b DECIMAL(4,4) NOT NULL, c DECIMAL(12,2), d DATETIME";
         assert_eq!(
             columns(Dialect::Sqlite, definitions),
             "a INTEGER NOT NULL, b INTEGER NOT NULL, c INTEGER, d TEXT"
@@ -240,7 +244,10 @@ mod tests {
         assert!(scaled(Dialect::PostgreSql, definitions).is_empty());
         let sql = "SELECT a FROM t WHERE b = CAST(? AS DECIMAL(12,2)) FOR UPDATE";
         assert_eq!(statement(Dialect::MySql, sql), sql);
-        assert_eq!(statement(Dialect::Sqlite, sql), "SELECT a FROM t WHERE b = ?");
+        assert_eq!(
+            statement(Dialect::Sqlite, sql),
+            "SELECT a FROM t WHERE b = ?"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::counts::things;
 pub fn doubt(plan: &Plan) -> Option<Finding> {
     let is_here = |server: &str| match ServerName::parse(server).map(|name| name.meaning) {
         Ok(Meaning::Running(address)) => address.place.is_on_this_machine(),
-        Ok(Meaning::Provided { .. }) => true,
+        Ok(Meaning::Provided { .. } | Meaning::InProcess) => true,
         // Refused elsewhere.
         Err(_) => false,
     };

@@ -1,7 +1,7 @@
 //! Datasets: loaded once per contender and workload, kept as snapshots, proved equal by digests.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,7 @@ use dbduel_record::plan::{self, Contender, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::contest::ContenderServer;
-use super::server::{
-    Build, Home, Progress, Sandbox, clear_unfinished, copy_tree, tree_size, unfinished,
-};
+use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 use crate::interrupt;
 
 /// Raised when the content that the same parameters give changes.
@@ -52,18 +50,18 @@ pub struct Snapshots {
     root: PathBuf,
 }
 
-/// What loading `contender` depends on, as a name: build, settings, workload, parameters, seed.
+/// What loading `contender` depends on, as a name: build, with the digest of its program, settings, workload, parameters, seed.
 #[must_use]
-pub fn key(build: &Build, contender: &Contender, plan: &Plan) -> String {
+pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan) -> String {
     let parts = serde_json::json!({
         "content": CONTENT_VERSION,
-        "daemon": build.daemon_digests.sha256,
+        "daemon": program_digest,
         "settings": contender.settings,
         "workload": plan.workload_of(contender),
         "seed": plan.dataset_seed,
     });
     let digest = blake3::hash(parts.to_string().as_bytes()).to_hex();
-    format!("{}-{}-{}", build.id, plan.workload.name, &digest[..12])
+    format!("{build}-{}-{}", plan.workload.name, &digest[..12])
 }
 
 impl Snapshots {
@@ -81,14 +79,14 @@ impl Snapshots {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Copies a snapshot into the sandbox; returns what it holds, or nothing when there is none.
+    /// Copies a snapshot to a data directory; returns what it holds, or nothing when there is none.
     ///
     /// # Errors
     /// When the copy fails.
     pub fn restore(
         &self,
         key: &str,
-        sandbox: &Sandbox,
+        data: &Path,
         progress: &dyn Progress,
     ) -> Result<Option<Description>> {
         let Some(description) = self.description(key) else {
@@ -96,19 +94,19 @@ impl Snapshots {
         };
         let snapshot = self.root.join(key);
         progress.stage(&format!("restoring the snapshot {key}"));
-        copy_tree(&snapshot.join("data"), &sandbox.data(), progress)?;
-        sandbox.forget_identity()?;
+        copy_tree(&snapshot.join("data"), data, progress)?;
         Ok(Some(description))
     }
 
-    /// Copies the data directory of a stopped server to a snapshot, written beside and renamed.
+    /// Copies a data directory that nothing uses, written by this build, to a snapshot, written beside and renamed.
     ///
     /// # Errors
     /// When the copy fails.
     pub fn keep(
         &self,
         key: &str,
-        sandbox: &Sandbox,
+        data: &Path,
+        build: &str,
         workload: &plan::Workload,
         load: LoadTime,
         progress: &dyn Progress,
@@ -120,11 +118,11 @@ impl Snapshots {
         fs::create_dir(&beside)
             .with_context(|| format!("could not create `{}`", beside.display()))?;
         progress.stage(&format!("keeping the snapshot {key}"));
-        let result = copy_tree(&sandbox.data(), &beside.join("data"), progress)
+        let result = copy_tree(data, &beside.join("data"), progress)
             .map_err(anyhow::Error::from)
             .and_then(|_| {
                 let description = Description {
-                    build: sandbox.build().id.clone(),
+                    build: build.to_owned(),
                     workload: workload.name.clone(),
                     parameters: workload.parameters.clone(),
                     bytes: tree_size(&beside)?.allocated_bytes,

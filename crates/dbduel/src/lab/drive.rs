@@ -50,7 +50,8 @@ pub enum SliceEnd {
 }
 
 impl SliceEnd {
-    fn lost(why: String) -> Self {
+    /// Before anything was counted.
+    pub fn lost(why: String) -> Self {
         SliceEnd::Lost { why, counted: None }
     }
 }

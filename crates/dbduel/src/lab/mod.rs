@@ -12,6 +12,7 @@ pub mod forecast;
 pub mod host;
 pub mod inspect;
 pub mod interpreted;
+pub mod load_processes;
 pub mod login;
 pub mod observe;
 pub mod server;

@@ -170,9 +170,7 @@ impl<W: Waiter> Conn<W> {
             _ => return Ok(()),
         }
         self.begin_wait();
-        let sent = wired(&mut self.socket)?
-            .send(&self.waiter, &self.out)
-            .await;
+        let sent = wired(&mut self.socket)?.send(&self.waiter, &self.out).await;
         self.end_wait();
         sent.map_err(|error| self.explain(error.into()))
     }

@@ -64,7 +64,9 @@ impl Group {
                 self.results.counts.push(prepared.columns().len());
                 self.results.commits = statement.commits;
             }
-            Kind::MySql { .. } | Kind::Text { .. } | Kind::Sqlite { .. } => return Err(foreign_statement(values)),
+            Kind::MySql { .. } | Kind::Text { .. } | Kind::Sqlite { .. } => {
+                return Err(foreign_statement(values));
+            }
         }
         self.statements += 1;
         Ok(())

@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 use super::socket::{OnLoop, Socket, Waiter};
 use super::{
-    Credentials, Dialect, Effects, LostError, Sink, StatementError, Summary, Tls, mysql, postgresql,
-    sqlite,
+    Credentials, Dialect, Effects, LostError, Sink, StatementError, Summary, Tls, mysql,
+    postgresql, sqlite,
 };
 use crate::address::Address;
 use crate::executor::{Reactor, Token};
@@ -141,7 +141,8 @@ impl<W: Waiter> Conn<W> {
                     .await?,
             ),
             Dialect::Sqlite => {
-                let text = format!("SQLite opens files and `{address}` is none; write `sqlite:/path`");
+                let text =
+                    format!("SQLite opens files and `{address}` is none; write `sqlite:/path`");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
             }
         };

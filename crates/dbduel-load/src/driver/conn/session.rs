@@ -5,7 +5,8 @@ use dbduel_wire::{Capabilities, CommandError};
 use super::Statement;
 use super::statement::Kind;
 use crate::driver::{
-    Dialect, LostError, Sink, StatementError, Summary, Value, mysql, postgresql, sqlite, sqlite_version,
+    Dialect, LostError, Sink, StatementError, Summary, Value, mysql, postgresql, sqlite,
+    sqlite_version,
 };
 
 /// The state of a connection that is logged in.

@@ -51,7 +51,11 @@ pub(in crate::driver) fn connect_error(address: &Address, lost: &LostError) -> S
     let (code, message) = match lost {
         LostError::Refused(error) => return error.clone(),
         LostError::Io(error) => match address {
-            Address::Unix { path } | Address::File { path, .. } => (
+            Address::File { path, .. } => (
+                NO_SOCKET,
+                format!("Can't open file '{}' ({error})", path.display()),
+            ),
+            Address::Unix { path } => (
                 NO_SOCKET,
                 format!(
                     "Can't connect to local MySQL server through socket '{}' ({error})",

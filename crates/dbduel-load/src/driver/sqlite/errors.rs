@@ -16,9 +16,12 @@ fn class(extended_code: i32, message: &str) -> ErrorClass {
     match (extended_code, extended_code & 0xff) {
         // Another connection holds a lock, or has written since this one's snapshot (SQLITE_BUSY_SNAPSHOT).
         (_, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => ErrorClass::Conflict,
-        (ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID, _) => {
-            ErrorClass::DuplicateKey
-        }
+        (
+            ffi::SQLITE_CONSTRAINT_UNIQUE
+            | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+            | ffi::SQLITE_CONSTRAINT_ROWID,
+            _,
+        ) => ErrorClass::DuplicateKey,
         // SQLite has no code of its own for these.
         (_, ffi::SQLITE_ERROR) if message.ends_with("already exists") => {
             match message.starts_with("index ") {
@@ -89,7 +92,10 @@ pub(super) fn not_let_through(timeout: Duration) -> ServerError {
 #[cold]
 pub(super) fn too_many_statements() -> ServerError {
     let class = ErrorClass::TooManyPrepared;
-    let error = server_error(ffi::SQLITE_FULL, "the connection keeps too many statements".to_owned());
+    let error = server_error(
+        ffi::SQLITE_FULL,
+        "the connection keeps too many statements".to_owned(),
+    );
     ServerError { class, ..error }
 }
 
@@ -110,15 +116,28 @@ mod tests {
 
     #[test]
     fn only_conflicts_with_other_connections_may_be_tried_again() {
-        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_BUSY_SNAPSHOT, ffi::SQLITE_LOCKED] {
+        for code in [
+            ffi::SQLITE_BUSY,
+            ffi::SQLITE_BUSY_SNAPSHOT,
+            ffi::SQLITE_LOCKED,
+        ] {
             assert_eq!(class(code, "database is locked"), ErrorClass::Conflict);
         }
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_ERROR] {
             assert_eq!(class(code, "no such table: t"), ErrorClass::Other);
         }
-        assert_eq!(class(ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ""), ErrorClass::DuplicateKey);
-        assert_eq!(class(ffi::SQLITE_ERROR, "table t already exists"), ErrorClass::TableExists);
-        assert_eq!(class(ffi::SQLITE_ERROR, "index i already exists"), ErrorClass::IndexExists);
+        assert_eq!(
+            class(ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ""),
+            ErrorClass::DuplicateKey
+        );
+        assert_eq!(
+            class(ffi::SQLITE_ERROR, "table t already exists"),
+            ErrorClass::TableExists
+        );
+        assert_eq!(
+            class(ffi::SQLITE_ERROR, "index i already exists"),
+            ErrorClass::IndexExists
+        );
     }
 
     #[test]

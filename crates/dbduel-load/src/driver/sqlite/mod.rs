@@ -19,8 +19,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::{Completion, LostError, Row, Sink, StatementError, Summary, Value};
-pub(crate) use settings::check as check_setting;
-pub use settings::{SettingError, Settings};
+pub use settings::{SettingError, Settings, check as check_setting};
 pub use show::SHOW_SETTINGS;
 use writer_queue::WriterQueue;
 
@@ -116,7 +115,8 @@ impl Session {
     ) -> Result<Summary, StatementError> {
         let mut whole = Summary::default();
         for row in rows {
-            self.bind(statement, row.as_ref()).map_err(LostError::from)?;
+            self.bind(statement, row.as_ref())
+                .map_err(LostError::from)?;
             self.pending = None;
             whole.affected_rows += self.run(statement, &mut super::Skip)?.affected_rows;
         }
@@ -179,9 +179,7 @@ impl Session {
             return Err(foreign);
         };
         for (value, place) in values.iter().zip(1..) {
-            let bound = prepared
-                .statement
-                .raw_bind_parameter(place, Bound(value));
+            let bound = prepared.statement.raw_bind_parameter(place, Bound(value));
             if bound.is_err() {
                 return Err(foreign);
             }
@@ -206,11 +204,7 @@ impl Session {
     }
 
     /// Runs the text of one statement.
-    fn run_text<S: Sink>(
-        &mut self,
-        sql: &[u8],
-        sink: &mut S,
-    ) -> Result<Summary, StatementError> {
+    fn run_text<S: Sink>(&mut self, sql: &[u8], sink: &mut S) -> Result<Summary, StatementError> {
         // After an error SQLite may have rolled back by itself, and a statement without a transaction has none to roll back.
         if self.connection.is_autocommit() && sql.eq_ignore_ascii_case(b"ROLLBACK") {
             return Ok(Summary::default());

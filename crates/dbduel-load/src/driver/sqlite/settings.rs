@@ -84,7 +84,10 @@ const SETTINGS: &[(&str, Values)] = &[
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// There is none of that name, or not for contests.
-    #[error("SQLite has no setting `{name}` that can be set here; there are {}", names())]
+    #[error(
+        "SQLite has no setting `{name}` that can be set here; there are {}",
+        names()
+    )]
     Name {
         /// As written.
         name: String,
@@ -147,7 +150,7 @@ impl Values {
 ///
 /// # Errors
 /// [`SettingError`] when there is no such setting or it does not take the value.
-pub(crate) fn check(name: &str, value: &str) -> Result<String, SettingError> {
+pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
     let Some((_, values)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
         return Err(SettingError::Name {
             name: name.to_owned(),
@@ -187,7 +190,9 @@ pub(super) fn apply(connection: &Connection, settings: &Settings) -> Result<Dura
             return Err(refused(name, value, &differs(name, &found)));
         }
     }
-    let timeout = settings.get(BUSY_TIMEOUT).and_then(|value| value.parse().ok());
+    let timeout = settings
+        .get(BUSY_TIMEOUT)
+        .and_then(|value| value.parse().ok());
     Ok(Duration::from_millis(timeout.unwrap_or(BUSY_TIMEOUT_MS)))
 }
 

@@ -38,7 +38,9 @@ pub(super) fn rows<S: Sink>(connection: &Connection, sink: &mut S) -> rusqlite::
     let pragmas = READABLE
         .iter()
         .map(|name| (*name, format!("PRAGMA {name}")));
-    let others = QUESTIONS.iter().map(|(name, sql)| (*name, (*sql).to_owned()));
+    let others = QUESTIONS
+        .iter()
+        .map(|(name, sql)| (*name, (*sql).to_owned()));
     for (name, sql) in others.chain(pragmas) {
         let value = connection.query_row(&sql, [], |row| {
             Ok(match row.get_ref(0)? {

@@ -28,8 +28,8 @@ impl Database {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let address = Address::File {
-            path: self.path.clone(),
-            settings: settings.collect::<BTreeMap<_, _>>(),
+            path: self.path.as_path().into(),
+            settings: Box::new(settings.collect()),
         };
         let options = ConnectOptions {
             dialect: Dialect::Sqlite,
@@ -132,7 +132,10 @@ fn a_file_that_another_connection_writes_is_a_conflict_and_its_reader_must_not_w
     other.execute("SELECT * FROM t").unwrap();
     one.execute("COMMIT").unwrap();
     let outdated = other.execute("INSERT INTO t VALUES (2)").unwrap_err();
-    assert!(outdated.to_string().contains("SQLITE_BUSY_SNAPSHOT"), "{outdated}");
+    assert!(
+        outdated.to_string().contains("SQLITE_BUSY_SNAPSHOT"),
+        "{outdated}"
+    );
     other.execute("ROLLBACK").unwrap();
     other.execute("INSERT INTO t VALUES (2)").unwrap();
     // One that goes away in its transaction lets the next one through.
@@ -152,7 +155,9 @@ fn settings_are_read_back_and_shown_and_what_is_not_taken_is_refused() {
     ];
     let mut connection = database.open(&settings).unwrap();
     connection.execute("CREATE TABLE t (a)").unwrap();
-    let shown = connection.query(crate::driver::SQLITE_SHOW_SETTINGS).unwrap();
+    let shown = connection
+        .query(crate::driver::SQLITE_SHOW_SETTINGS)
+        .unwrap();
     let shown: BTreeMap<String, String> = (0..shown.rows.len())
         .map(|row| (shown.text(row, 0).unwrap(), shown.text(row, 1).unwrap()))
         .collect();
@@ -170,7 +175,10 @@ fn settings_are_read_back_and_shown_and_what_is_not_taken_is_refused() {
     assert!(!shown["compile_options"].contains("MEMORY_MANAGEMENT"));
     let error = database.open(&[("page_size", "4096")]).unwrap_err();
     let why = std::error::Error::source(&error).unwrap().to_string();
-    assert!(why.contains("`8192`; a file keeps what it was made with"), "{why}");
+    assert!(
+        why.contains("`8192`; a file keeps what it was made with"),
+        "{why}"
+    );
 }
 
 #[test]

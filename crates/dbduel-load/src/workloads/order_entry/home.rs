@@ -93,8 +93,12 @@ impl FindCustomer {
         );
         let dialect = conn.dialect();
         Ok(FindCustomer {
-            by_number: conn.prepare(&statement(dialect, &by_number), settings.protocol).await?,
-            by_name: conn.prepare(&statement(dialect, &by_name), settings.protocol).await?,
+            by_number: conn
+                .prepare(&statement(dialect, &by_number), settings.protocol)
+                .await?,
+            by_name: conn
+                .prepare(&statement(dialect, &by_name), settings.protocol)
+                .await?,
         })
     }
 

@@ -209,11 +209,20 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
 pub(super) fn check_sqlite(parameters: &Parameters) -> Result<(), ParameterError> {
     let resolved = Resolved(parameters);
     let (parameter, why) = if resolved.text("protocol") == "grouped" {
-        ("protocol", "cannot be `grouped` on SQLite, where there is no round trip to save")
+        (
+            "protocol",
+            "cannot be `grouped` on SQLite, where there is no round trip to save",
+        )
     } else if resolved.count("partitions") > 1 {
-        ("partitions", "cannot be above 1 on SQLite, whose tables have none")
+        (
+            "partitions",
+            "cannot be above 1 on SQLite, whose tables have none",
+        )
     } else if resolved.switch("foreign_keys") {
-        ("foreign_keys", "cannot be on with SQLite, which adds none to tables that exist")
+        (
+            "foreign_keys",
+            "cannot be on with SQLite, which adds none to tables that exist",
+        )
     } else {
         return Ok(());
     };

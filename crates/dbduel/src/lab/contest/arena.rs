@@ -11,8 +11,8 @@ use dbduel_load::session::Session;
 use dbduel_record::Plan;
 
 use super::ContestConfig;
-use crate::lab::drive::LoadProcess;
-use crate::lab::server::{RunningServer, Sandbox};
+use crate::lab::load_processes::LoadProcesses;
+use crate::lab::server::{DatabaseFile, RunningServer, Sandbox};
 
 /// Time from a broken connection until the server's process, if it was killed, has ended.
 const END_SHOWS: Duration = Duration::from_secs(1);
@@ -33,6 +33,8 @@ pub struct ContenderServer {
 pub enum Place {
     /// In a sandbox of ours.
     Sandboxed(Box<Sandboxed>),
+    /// In its load process: a file of ours, and nothing that could be started or frozen.
+    InProcess(Box<DatabaseFile>),
     /// Somewhere else: not started, frozen or stopped by us.
     Running {
         address: Address,
@@ -92,6 +94,7 @@ impl ContenderServer {
                 let server = own.running()?;
                 Ok((server.address(), server.credentials()))
             }
+            Place::InProcess(file) => Ok((file.address(), Credentials::default())),
             Place::Running {
                 address,
                 credentials,
@@ -144,14 +147,14 @@ impl ContenderServer {
     fn freeze(&mut self) -> Result<()> {
         match &mut self.place {
             Place::Sandboxed(own) => own.running()?.freeze(),
-            Place::Running { .. } => Ok(()),
+            Place::InProcess(_) | Place::Running { .. } => Ok(()),
         }
     }
 
     fn thaw(&mut self) -> Result<()> {
         match &mut self.place {
             Place::Sandboxed(own) => own.running()?.thaw(),
-            Place::Running { .. } => Ok(()),
+            Place::InProcess(_) | Place::Running { .. } => Ok(()),
         }
     }
 }
@@ -256,8 +259,11 @@ impl Arena {
     /// When it does not come up.
     pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
         let ContenderServer { name, place, .. } = &mut self.residents[contender];
-        let Place::Sandboxed(own) = place else {
-            bail!("`{name}` is not ours to start")
+        let own = match place {
+            Place::Sandboxed(own) => own,
+            // The next connection opens it.
+            Place::InProcess(_) => return Ok(0.0),
+            Place::Running { .. } => bail!("`{name}` is not ours to start"),
         };
         own.server = None;
         let server = own
@@ -277,7 +283,7 @@ impl Arena {
     pub fn connect_clients(
         &mut self,
         plan: &Plan,
-        load: &mut LoadProcess,
+        load: &mut LoadProcesses,
     ) -> Result<Vec<(Address, Session)>> {
         let mut sessions = Vec::new();
         for contender in 0..self.residents.len() {
@@ -322,7 +328,7 @@ impl Arena {
     pub fn reconnect_clients(
         &mut self,
         plan: &Plan,
-        load: &mut LoadProcess,
+        load: &mut LoadProcesses,
         contender: usize,
     ) -> Result<()> {
         load.close(&self.residents[contender].name)?;
@@ -332,7 +338,7 @@ impl Arena {
     fn open(
         &mut self,
         plan: &Plan,
-        load: &mut LoadProcess,
+        load: &mut LoadProcesses,
         contender: usize,
     ) -> Result<(Address, Session)> {
         let level = self.connected_at[contender];
@@ -366,7 +372,7 @@ impl Arena {
                 .server
                 .as_ref()
                 .and_then(|server| u32::try_from(server.pid()).ok()),
-            Place::Running { .. } => None,
+            Place::InProcess(_) | Place::Running { .. } => None,
         }
     }
 
@@ -374,6 +380,7 @@ impl Arena {
     pub fn log_of(&self, contender: usize) -> String {
         match &self.residents[contender].place {
             Place::Sandboxed(own) => format!("`{}`", own.sandbox.log().display()),
+            Place::InProcess(_) => "none, for it has no server".to_owned(),
             Place::Running { address, .. } => format!("on the machine of `{address}`"),
         }
     }

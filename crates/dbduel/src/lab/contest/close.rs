@@ -113,10 +113,11 @@ pub fn keep_size(
     resident: &mut ContenderServer,
     before: Option<Size>,
 ) -> Result<()> {
-    let Place::Sandboxed(own) = &resident.place else {
-        return Ok(());
+    let files = match &resident.place {
+        Place::Sandboxed(own) => file_sizes(&own.sandbox.data())?,
+        Place::InProcess(file) => file_sizes(&file.data())?,
+        Place::Running { .. } => return Ok(()),
     };
-    let files = file_sizes(&own.sandbox.data())?;
     let now = files.total();
     let mut size = before.unwrap_or(Size {
         before_bytes: now.bytes,
@@ -140,8 +141,10 @@ fn leave(
     journal: &Journal,
     is_over: bool,
 ) -> Result<()> {
-    let Place::Sandboxed(own) = resident.place else {
-        return Ok(());
+    let own = match resident.place {
+        Place::Sandboxed(own) => own,
+        Place::InProcess(file) if is_over && !config.keep => return file.remove(),
+        Place::InProcess(_) | Place::Running { .. } => return Ok(()),
     };
     config
         .console

@@ -31,11 +31,11 @@ use dbduel_record::event::{EndReason, Event, Finding, Severity};
 use dbduel_record::{Plan, Record};
 
 use super::busy_poll;
-use super::drive::LoadProcess;
 use super::experiment::Experiment;
 use super::experiment::document::Troubles;
 use super::host;
 use super::interpreted;
+use super::load_processes::LoadProcesses;
 use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt;
@@ -167,7 +167,7 @@ fn stage(
     let mut contest = Contest {
         config,
         arena,
-        load: LoadProcess::start(&config.plan.load)?,
+        load: LoadProcesses::start(config.plan)?,
         journal: &mut *journal,
         progress: Progress::resume(past, epoch),
         observers,
@@ -188,7 +188,7 @@ fn stage(
 struct Contest<'c> {
     config: &'c ContestConfig<'c>,
     arena: Arena,
-    load: LoadProcess,
+    load: LoadProcesses,
     journal: &'c mut Journal,
     progress: Progress,
     observers: Observers,

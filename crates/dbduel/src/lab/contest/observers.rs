@@ -11,8 +11,8 @@ use dbduel_record::plan::Block;
 use super::arena::Arena;
 use super::measure::finding;
 use super::{Contest, ContestConfig};
-use crate::lab::drive::LoadProcess;
 use crate::lab::host;
+use crate::lab::load_processes::LoadProcesses;
 use crate::lab::observe::{Observed, Observer, Subject, Watch, write_accounting};
 
 /// A question that takes longer than this would disturb what it asks about.
@@ -81,21 +81,29 @@ impl Observers {
         config: &ContestConfig<'_>,
         arena: &mut Arena,
         contender: usize,
-        load: &LoadProcess,
+        load: &LoadProcesses,
     ) -> Result<Watch> {
+        let name = &config.plan.contenders[contender].name;
+        let load_pid = load.pid(name);
+        let is_in_process = arena.resident(contender).dialect.is_in_process();
         let mut observer = self.each[contender].take().unwrap_or_default();
-        if observer.connection.is_none() {
+        // A look of ours would lock the file that the clients wait for.
+        if observer.connection.is_none() && !is_in_process {
             let patience = PATIENCE.min(Duration::from_secs_f64(config.plan.limits.statement_s));
             // Without a connection the slice is measured all the same; what then is missing is said.
             observer.connection = arena.connect(contender, patience).ok();
         }
         let server = Subject {
-            pid: arena.pid(contender),
+            // What runs in the load process uses what that uses.
+            pid: match is_in_process {
+                true => load_pid,
+                false => arena.pid(contender),
+            },
             disk: self.disk.clone(),
             overcounts_writes: self.overcounts_writes,
         };
         let load = Subject {
-            pid: Some(load.pid()),
+            pid: load_pid,
             disk: None,
             overcounts_writes: self.overcounts_writes,
         };

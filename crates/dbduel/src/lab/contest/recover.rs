@@ -14,8 +14,8 @@ use super::board::Phase;
 use super::durability;
 use super::measure::finding;
 use crate::interrupt;
-use crate::lab::drive::LoadProcess;
 use crate::lab::facts::{Moment, keep};
+use crate::lab::load_processes::LoadProcesses;
 
 impl Contest<'_> {
     /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
@@ -134,7 +134,7 @@ impl Contest<'_> {
                 "look for what ended it: the kernel's log names processes that were killed for want of memory",
             ))?;
         }
-        self.load = LoadProcess::start(&self.config.plan.load)?;
+        self.load = LoadProcesses::start(self.config.plan)?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
+use dbduel_load::driver::{SettingError, check_setting};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 
@@ -49,7 +50,10 @@ pub(super) fn complete_contender(
                     report.add(&setting.name.span, message);
                 }
             }
-            Ok(_) => {
+            Ok(name) => {
+                if matches!(name.meaning, Meaning::InProcess) {
+                    check_sqlite(report, &chain);
+                }
                 if let Some(file) = password_file {
                     let message = "`password_file` goes with a running server; dbduel makes the accounts of its own";
                     report.add(&file.span, message);
@@ -74,6 +78,20 @@ pub(super) fn complete_contender(
         settings,
         password_file: password_file.map(|file| beside(path, &file.value)),
         tables: Parameters::new(),
+    }
+}
+
+/// Refuses what SQLite does not know.
+fn check_sqlite(report: &Report<'_>, chain: &[&experiment::Contender]) {
+    for setting in chain.iter().flat_map(|contender| &contender.settings) {
+        let name = normalised_name(&setting.name.value);
+        if let Err(error) = check_setting(&name, &setting.value.value) {
+            let span = match error {
+                SettingError::Name { .. } => &setting.name.span,
+                SettingError::Value { .. } => &setting.value.span,
+            };
+            report.add(span, error.to_string());
+        }
     }
 }
 

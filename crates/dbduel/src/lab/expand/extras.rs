@@ -28,13 +28,15 @@ pub(super) fn complete_injection(
         );
         return None;
     };
-    let is_running = ServerName::parse(&contenders[contender].server)
-        .is_ok_and(|server| matches!(server.meaning, Meaning::Running(_)));
-    if is_running {
-        report.add(
-            &name.span,
-            format!("`{}` runs already, so it is not ours to stop", name.value),
-        );
+    if let Ok(server) = ServerName::parse(&contenders[contender].server) {
+        let message = match server.meaning {
+            Meaning::Running(_) => "runs already, so it is not ours to stop",
+            Meaning::InProcess => "runs in the load process, which must not stop",
+            Meaning::Provided { .. } => "",
+        };
+        if !message.is_empty() {
+            report.add(&name.span, format!("`{}` {message}", name.value));
+        }
     }
     Some(Injection {
         contender,
@@ -59,7 +61,7 @@ pub(super) fn check_running_once(
 ) {
     let address = |contender: &Contender| match ServerName::parse(&contender.server).ok()?.meaning {
         Meaning::Running(address) => Some(address.place),
-        Meaning::Provided { .. } => None,
+        Meaning::Provided { .. } | Meaning::InProcess => None,
     };
     for (index, contender) in contenders.iter().enumerate() {
         let Some(own) = address(contender) else {
@@ -107,11 +109,11 @@ pub(super) fn check_confinement(
     };
     let running = contenders.iter().find(|contender| {
         ServerName::parse(&contender.server)
-            .is_ok_and(|server| matches!(server.meaning, Meaning::Running(_)))
+            .is_ok_and(|server| !matches!(server.meaning, Meaning::Provided { .. }))
     });
     if let Some(running) = running {
         let message = format!(
-            "`{}` runs already, so its reading and writing are not ours to limit",
+            "`{}` is no server that dbduel starts, so its reading and writing are not ours to limit",
             running.name
         );
         report.add(&limit.span, message);

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{
-    ConnectOptions, Connection, Credentials, Dialect, SQLITE_SHOW_SETTINGS,
-};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, SQLITE_SHOW_SETTINGS};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 

@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::ServerAddress;
+use dbduel_load::driver::sqlite_version;
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
@@ -11,7 +12,7 @@ use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expec
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::host;
-use crate::lab::server::{Home, Meaning, ServerName, install};
+use crate::lab::server::{Home, Meaning, SQLITE, ServerName, install};
 
 /// A setting that its server does not take.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,9 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
         let evidence = match &name.meaning {
             // A server that does not answer now is for the contest to report.
             Meaning::Running(address) => running(plan, contender, address).ok(),
+            Meaning::InProcess => known_version(&name)
+                .map(|(product, version)| predicted(contender, product, version, machine))
+                .transpose()?,
             Meaning::Provided { .. } => {
                 let at_hand = install::at_hand(&name, home).and_then(|build| {
                     let version = Version::parse(&build.version.to_string())?;
@@ -159,8 +163,12 @@ fn running(plan: &Plan, contender: &Contender, address: &ServerAddress) -> Resul
     Ok(evidence)
 }
 
-/// Product and version of a server of the catalogue.
+/// Product and version of a server of the catalogue, or of the SQLite that comes with this program.
 fn known_version(name: &ServerName) -> Option<(Product, Version)> {
+    if matches!(name.meaning, Meaning::InProcess) {
+        let product = Product::named(SQLITE)?;
+        return Some((product, product.parse_version(sqlite_version())?));
+    }
     let Meaning::Provided {
         known: Some(known), ..
     } = &name.meaning

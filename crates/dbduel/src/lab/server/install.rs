@@ -85,7 +85,7 @@ pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
     match &name.meaning {
         Meaning::Provided { source, .. } if source.is_in_place => install(name, home, &Silent).ok(),
         Meaning::Provided { .. } => Build::load(&home.servers().join(name.id())).ok().flatten(),
-        Meaning::Running(_) => None,
+        Meaning::InProcess | Meaning::Running(_) => None,
     }
 }
 
@@ -94,13 +94,14 @@ pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
 /// # Errors
 /// The name means a running server, or something could not be fetched, unpacked or recognised; the text says what.
 pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Result<Build> {
-    let Meaning::Provided {
-        source,
-        locator,
-        known,
-    } = &name.meaning
-    else {
-        bail!("`{name}` runs already and is not the lab's to install");
+    let (source, locator, known) = match &name.meaning {
+        Meaning::Provided {
+            source,
+            locator,
+            known,
+        } => (source, locator, known),
+        Meaning::InProcess => bail!("`{name}` comes with dbduel; there is nothing to install"),
+        Meaning::Running(_) => bail!("`{name}` runs already and is not the lab's to install"),
     };
     let folder = home.servers().join(name.id());
     if !source.is_in_place

@@ -7,6 +7,7 @@ use std::fmt;
 use dbduel_load::address::{AddressError, ServerAddress};
 
 use super::catalogue::{self, CATALOGUE, Known};
+use super::database_file::SQLITE;
 use super::sources::{self, SOURCES, Source};
 
 /// A server as the user named it.
@@ -29,6 +30,8 @@ pub enum Meaning {
         /// Its entry in the catalogue, when it was named by one.
         known: Option<&'static Known>,
     },
+    /// SQLite, which has no server and runs in the load process.
+    InProcess,
     /// A server that runs already. The lab talks to it and never starts, freezes or stops it.
     Running(ServerAddress),
 }
@@ -88,6 +91,9 @@ impl ServerName {
             })?;
             return Ok(named(Meaning::Running(address)));
         }
+        if written == SQLITE {
+            return Ok(named(Meaning::InProcess));
+        }
         let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
         if let Some(source) = sources::by_scheme(scheme) {
             (source.check)(locator).map_err(malformed)?;
@@ -116,8 +122,19 @@ impl ServerName {
             Meaning::Provided {
                 known: Some(known), ..
             } => known.id.to_owned(),
+            Meaning::InProcess => self.written.clone(),
             Meaning::Provided { .. } | Meaning::Running(_) => folder_name(&self.written),
         }
+    }
+}
+
+/// True when `server` is SQLite: in a file of the lab's own or in one that is there.
+#[must_use]
+pub fn runs_in_process(server: &str) -> bool {
+    match ServerName::parse(server).map(|name| name.meaning) {
+        Ok(Meaning::InProcess) => true,
+        Ok(Meaning::Running(address)) => address.dialect.is_in_process(),
+        Ok(Meaning::Provided { .. }) | Err(_) => false,
     }
 }
 
@@ -260,7 +277,9 @@ mod tests {
                 Meaning::Provided { source: found, .. } => {
                     assert_eq!(found.scheme, source.scheme);
                 }
-                Meaning::Running(_) => panic!("`{}` is not a running server", source.example),
+                Meaning::InProcess | Meaning::Running(_) => {
+                    panic!("`{}` is not a running server", source.example)
+                }
             }
         }
     }

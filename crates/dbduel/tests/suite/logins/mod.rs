@@ -51,6 +51,7 @@ fn row(offer: &Offer, what: &str, address: &Address, tls: &TlsMode, seen: &Resul
     let over = match address {
         Address::Unix { .. } => "socket",
         Address::Tcp { .. } => "TCP",
+        Address::File { .. } => "in process",
     };
     let came = match seen {
         Ok(seen) if seen.tls.is_empty() => "in".to_owned(),

@@ -147,6 +147,7 @@ fn with_user(address: &Address, user: &str) -> String {
     match address {
         Address::Tcp { host, port } => format!("tcp://{user}@{host}:{port}"),
         Address::Unix { path } => format!("unix://{user}@{}", path.display()),
+        Address::File { .. } => panic!("nobody logs in to a file"),
     }
 }
 

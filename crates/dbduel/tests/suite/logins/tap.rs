@@ -42,6 +42,7 @@ pipe!(UnixStream);
 /// What `talk` sends to the server over one connection, which it makes to the address that it is handed.
 pub fn sent<T>(server: &Address, talk: impl FnOnce(&Address) -> T) -> (T, Vec<u8>) {
     match server {
+        Address::File { .. } => panic!("a file has no connections"),
         Address::Tcp { host, port } => {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = Address::Tcp {

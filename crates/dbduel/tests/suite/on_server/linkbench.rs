@@ -88,6 +88,7 @@ pub fn check_run(server: &impl WorkloadServer) {
     let mut connection = lab.connect(Some(&lab.database));
     let (bytes, differs) = match server.dialect() {
         Dialect::MySql => ("HEX(data)", "NOT REGEXP"),
+        Dialect::Sqlite => panic!("LinkBench has no statements for SQLite"),
         Dialect::PostgreSql => ("upper(encode(data, 'hex'))", "!~"),
     };
     for (table, alphabet) in [
@@ -205,6 +206,7 @@ pub fn check_lock_timeouts(server: &impl WorkloadServer) {
             let set = |seconds| format!("SET GLOBAL innodb_lock_wait_timeout = {seconds}");
             (set(1), set(before), 1205)
         }
+        Dialect::Sqlite => panic!("LinkBench has no statements for SQLite"),
         Dialect::PostgreSql => {
             let alter = |end| format!("ALTER DATABASE {} {end}", lab.database);
             let code = u32::from_str_radix("55P03", 36).unwrap();

@@ -31,6 +31,7 @@ fn clients(server: &Server) -> Vec<Client> {
         .into_iter()
         .map(|address| {
             let (stream, transport): (Box<dyn Bytes>, Transport) = match address {
+                Address::File { .. } => panic!("a file has no connections"),
                 Address::Unix { path } => {
                     let stream = UnixStream::connect(path).unwrap();
                     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -79,7 +79,7 @@ impl Lab {
 
     pub fn connect(&self, database: Option<&str>) -> Connection {
         let general = match self.dialect {
-            Dialect::MySql => None,
+            Dialect::MySql | Dialect::Sqlite => None,
             Dialect::PostgreSql => Some("postgres"),
         };
         let options = ConnectOptions {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_record::plan::Contender;
 
-use super::{read_settings, sandboxed};
+use super::{in_process, read_settings, sandboxed};
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
 use crate::lab::contest::ContestConfig;
@@ -38,6 +38,15 @@ fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Resu
     if let Meaning::Running(address) = &name.meaning {
         return live::of_contender(contender, address, config.plan);
     }
+    if matches!(name.meaning, Meaning::InProcess) {
+        let file = in_process::create(config, number, contender)?;
+        let mut resident = in_process::empty(contender, file)?;
+        let evidence = answers(config, &mut resident);
+        leave(config, resident)?;
+        let mut evidence = evidence?;
+        evidence.source = format!("{}, opened for the audit", contender.server);
+        return Ok(evidence);
+    }
     // What the server remarks on its settings shows in what it made of them.
     let (sandbox, _) = sandboxed::create(config, number, contender, &name)?;
     let mut resident = sandboxed::start_empty(config, contender, sandbox)?;
@@ -64,8 +73,10 @@ fn answers(config: &ContestConfig<'_>, resident: &mut ContenderServer) -> Result
 
 /// Stops the server and removes its sandbox.
 fn leave(config: &ContestConfig<'_>, resident: ContenderServer) -> Result<()> {
-    let Place::Sandboxed(own) = resident.place else {
-        return Ok(());
+    let own = match resident.place {
+        Place::Sandboxed(own) => own,
+        Place::InProcess(file) => return file.remove(),
+        Place::Running { .. } => return Ok(()),
     };
     let stage = format!("{}: stopping", resident.name);
     config.console.stage(&stage);

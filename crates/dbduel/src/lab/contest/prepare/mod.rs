@@ -2,6 +2,7 @@
 
 mod check_settings;
 mod fairness;
+mod in_process;
 mod print_plan;
 mod read_settings;
 mod running;
@@ -28,7 +29,7 @@ use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{Meaning, Sandbox, ServerName, file_sizes};
+use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, file_sizes};
 use crate::report::words;
 
 pub use check_settings::rehearse;
@@ -39,6 +40,8 @@ pub use session::keep_sessions;
 enum Candidate {
     /// Its sandbox, with settings that the server takes.
     Sandboxed(Box<Sandbox>),
+    /// Its file, which may not be there yet.
+    InProcess(Box<DatabaseFile>),
     /// A running server that lets us in.
     Running(ContenderServer),
 }
@@ -68,6 +71,9 @@ pub fn prepare(
                 let (resident, connection) = running::visit(contender, address, statement)?;
                 connections.push((contender, connection));
                 Candidate::Running(resident)
+            }
+            Meaning::InProcess => {
+                Candidate::InProcess(Box::new(in_process::create(config, number, contender)?))
             }
             Meaning::Provided { .. } => {
                 let (sandbox, remarks) = sandboxed::create(config, number, contender, &name)?;
@@ -115,9 +121,16 @@ fn place(
             let started = sandboxed::start_on_data(config, past, contender, *sandbox)?;
             (started.0, Some(started.1))
         }
+        Candidate::InProcess(file) => {
+            let placed = in_process::put_in_place(config, past, contender, *file)?;
+            (placed.0, Some(placed.1))
+        }
     };
     let settle = |resident: &mut ContenderServer| {
         match content {
+            Some(content) if matches!(resident.place, Place::InProcess(_)) => {
+                in_process::settle(config, contender, resident, content, workload, journal)?;
+            }
             Some(content) => {
                 sandboxed::settle(config, contender, resident, content, workload, journal)?;
             }
@@ -235,6 +248,7 @@ fn ready(
     let digest = dataset::digest(config.plan, workload, resident, config.console)?;
     let files = match &resident.place {
         Place::Sandboxed(own) => Some(file_sizes(&own.sandbox.data())?),
+        Place::InProcess(file) => Some(file_sizes(&file.data())?),
         Place::Running { .. } => None,
     };
     let size = files.unwrap_or_default().total();
@@ -244,7 +258,7 @@ fn ready(
     } = origin;
     let verb = match (&resident.place, restored) {
         (_, false) => "loaded",
-        (Place::Sandboxed(_), true) => "restored",
+        (Place::Sandboxed(_) | Place::InProcess(_), true) => "restored",
         (Place::Running { .. }, true) => "found",
     };
     config.console.say(&format!(

@@ -8,7 +8,7 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
-use super::{Candidate, is_dataset_known};
+use super::{Candidate, in_process, is_dataset_known, sandboxed};
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset::{self, Snapshots};
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
@@ -43,8 +43,11 @@ pub fn announce(
                     to_load.push(contender);
                 }
             }
-            Candidate::Sandboxed(sandbox) => {
-                let key = dataset::key(sandbox.build(), contender, plan);
+            candidate @ (Candidate::Sandboxed(_) | Candidate::InProcess(_)) => {
+                let key = match candidate {
+                    Candidate::Sandboxed(sandbox) => sandboxed::key(sandbox, contender, plan),
+                    _ => in_process::key(contender, plan),
+                };
                 let known = snapshots.description(&key).map(|snapshot| snapshot.bytes);
                 // Equal contenders take the snapshot that the first of them leaves.
                 let is_shared = !keys.insert(key);

@@ -44,7 +44,7 @@ pub fn interview(
             .server
             .as_ref()
             .map(|server| server.ready_after().as_secs_f64()),
-        Place::Running { .. } => None,
+        Place::InProcess(_) | Place::Running { .. } => None,
     };
     journal.event(Event::ServerReady {
         contender: name.clone(),
@@ -93,7 +93,7 @@ pub fn interview(
                 .server
                 .as_ref()
                 .and_then(|server| server.last_word_on(lost.name)),
-            Place::Running { .. } => None,
+            Place::InProcess(_) | Place::Running { .. } => None,
         };
         journal.notice(ignored(&name, &lost, log_line))?;
     }
@@ -151,6 +151,10 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
             described.origin = origin(build);
             described.daemon = Some(build.daemon.display().to_string());
             described.daemon_sha256 = Some(build.daemon_digests.sha256.clone());
+            described.managed = true;
+        }
+        Place::InProcess(_) => {
+            described.origin = format!("in dbduel {}", env!("CARGO_PKG_VERSION"));
             described.managed = true;
         }
         Place::Running { address, .. } => described.origin = address.to_string(),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_load::driver::Dialect;
 use dbduel_load::workloads::{self, Workload, parameters};
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
@@ -38,7 +39,7 @@ pub fn create(
 ) -> Result<(Sandbox, Vec<Finding>)> {
     let build = server::install::install(name, config.home, config.console)?;
     let product = build.product()?;
-    check_workload(config.plan, contender, product)?;
+    check_workload(config.plan, contender, product.dialect())?;
     let settings = complete_settings(config.plan, contender, product);
     let created = Sandbox::create(
         config.home,
@@ -73,9 +74,14 @@ pub fn create(
     Ok((sandbox, remarks))
 }
 
+/// What loading the data of a contender depends on, as a name.
+pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
+    let build = sandbox.build();
+    dataset::key(&build.id, &build.daemon_digests.sha256, contender, plan)
+}
+
 /// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it.
-fn check_workload(plan: &Plan, contender: &Contender, product: &dyn Product) -> Result<()> {
-    let dialect = product.dialect();
+pub(super) fn check_workload(plan: &Plan, contender: &Contender, dialect: Dialect) -> Result<()> {
     let mut all = vec![plan.workload_of(contender)];
     if plan.suite.is_some() {
         all.extend((0..plan.levels.len()).map(|level| plan.workload_at(level, contender)));
@@ -102,13 +108,13 @@ fn check_workload(plan: &Plan, contender: &Contender, product: &dyn Product) -> 
         "contender `{}`: workload `{}` is not written for {}; choose one of {}",
         contender.name,
         workload.name(),
-        product.title(),
+        dialect.product(),
         others.join(", ")
     )
 }
 
 /// A folder name: unique by the contender's number, readable by its name.
-fn folder(number: usize, contender: &Contender) -> String {
+pub(super) fn folder(number: usize, contender: &Contender) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._-".contains(c) {
             c
@@ -155,10 +161,13 @@ pub fn start_on_data(
         std::fs::remove_dir_all(sandbox.data())
             .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
     }
-    let key = dataset::key(sandbox.build(), contender, config.plan);
+    let key = key(&sandbox, contender, config.plan);
     let begun = Instant::now();
-    let restored = Snapshots::new(config.home).restore(&key, &sandbox, config.console)?;
-    if restored.is_none() {
+    let snapshots = Snapshots::new(config.home);
+    let restored = snapshots.restore(&key, &sandbox.data(), config.console)?;
+    if restored.is_some() {
+        sandbox.forget_identity()?;
+    } else {
         sandbox
             .initialise(config.home, config.console)
             .map_err(|error| located(config, contender, error))?;
@@ -241,8 +250,14 @@ fn keep_snapshot(
         }
     }
     let workload = config.plan.workload_of(contender);
-    let key = dataset::key(own.sandbox.build(), contender, config.plan);
-    Snapshots::new(config.home).keep(&key, &own.sandbox, &workload, load, config.console)?;
+    Snapshots::new(config.home).keep(
+        &key(&own.sandbox, contender, config.plan),
+        &own.sandbox.data(),
+        &own.sandbox.build().id,
+        &workload,
+        load,
+        config.console,
+    )?;
     own.server = Some(start(config, contender, &mut own.sandbox)?);
     Ok(())
 }

@@ -1,0 +1,153 @@
+//! A contender that runs in its load process: its file, given its data.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::driver::{Dialect, Settings, sqlite_version};
+use dbduel_load::workloads::Workload;
+use dbduel_record::Record;
+use dbduel_record::event::{Finding, Severity};
+use dbduel_record::plan::{Contender, Plan};
+
+use super::sandboxed::{Content, check_workload, folder};
+use super::{Origin, is_dataset_known, ready};
+use crate::lab::contest::ContestConfig;
+use crate::lab::contest::arena::{ContenderServer, Place, run_name};
+use crate::lab::contest::journal::Journal;
+use crate::lab::contest::measure::finding;
+use crate::lab::dataset::{self, Snapshots};
+use crate::lab::server::{DATABASE, DatabaseFile, database_file_id};
+
+/// What loading the file of a contender depends on, as a name.
+pub fn key(contender: &Contender, plan: &Plan) -> String {
+    dataset::key(&database_file_id(), sqlite_version(), contender, plan)
+}
+
+/// Makes the contender's folder, and looks whether the workload can run on SQLite.
+///
+/// # Errors
+/// When it cannot, or the folder cannot be made.
+pub fn create(
+    config: &ContestConfig<'_>,
+    number: usize,
+    contender: &Contender,
+) -> Result<DatabaseFile> {
+    check_workload(config.plan, contender, Dialect::Sqlite)?;
+    let settings: Settings = contender
+        .settings
+        .iter()
+        .map(|setting| (setting.name.replace('-', "_"), setting.value.clone()))
+        .collect();
+    DatabaseFile::create(
+        config.home,
+        &run_name(config),
+        &folder(number, contender),
+        settings,
+    )
+    .with_context(|| format!("contender `{}`", contender.name))
+}
+
+/// Puts the file in place.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put_in_place(
+    config: &ContestConfig<'_>,
+    past: &Record,
+    contender: &Contender,
+    file: DatabaseFile,
+) -> Result<(ContenderServer, Content)> {
+    let content = match file.data().is_dir() && is_dataset_known(past, &contender.name) {
+        true => Content::InUse,
+        false => {
+            file.clear()?;
+            let begun = Instant::now();
+            let key = key(contender, config.plan);
+            let snapshots = Snapshots::new(config.home);
+            let restored = snapshots.restore(&key, &file.data(), config.console)?;
+            if restored.is_none() {
+                file.make()?;
+            }
+            Content::Fresh { restored, begun }
+        }
+    };
+    Ok((resident(contender, file), content))
+}
+
+/// A file of its own without tables.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn empty(contender: &Contender, file: DatabaseFile) -> Result<ContenderServer> {
+    file.make()?;
+    Ok(resident(contender, file))
+}
+
+fn resident(contender: &Contender, file: DatabaseFile) -> ContenderServer {
+    ContenderServer {
+        name: contender.name.clone(),
+        dialect: Dialect::Sqlite,
+        database: DATABASE.to_owned(),
+        place: Place::InProcess(Box::new(file)),
+    }
+}
+
+/// Loads the data that are not there yet, and keeps them as a snapshot.
+///
+/// # Errors
+/// When the data cannot be loaded, copied or read.
+pub fn settle(
+    config: &ContestConfig<'_>,
+    contender: &Contender,
+    resident: &mut ContenderServer,
+    content: Content,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<()> {
+    let Content::Fresh { restored, begun } = content else {
+        return Ok(());
+    };
+    let origin = match restored {
+        Some(snapshot) => Origin {
+            is_restored: true,
+            load: snapshot.load,
+        },
+        None => {
+            let load = dataset::fill(config.plan, workload, resident, config.console)?;
+            if let Place::InProcess(file) = &resident.place {
+                // The last connection that was closed has left nothing in a journal.
+                Snapshots::new(config.home).keep(
+                    &key(contender, config.plan),
+                    &file.data(),
+                    &database_file_id(),
+                    &config.plan.workload_of(contender),
+                    load,
+                    config.console,
+                )?;
+            }
+            Origin {
+                is_restored: false,
+                load: Some(load),
+            }
+        }
+    };
+    journal.notice(scope(&contender.name))?;
+    ready(config, resident, workload, origin, begun, journal)
+}
+
+/// What a contest with such a contender measures.
+fn scope(contender: &str) -> Finding {
+    finding(
+        "contest.in-process",
+        Severity::Note,
+        &[contender],
+        format!(
+            "`{contender}` is SQLite and has no server: it runs in a load process of its own, whose processor time, bytes, syncs and \
+             memory are those of clients and database together. A statement costs no round trip and holds up its client's thread; \
+             clients that write wait in a queue of dbduel, first come, first served, and not by SQLite's own handler. Its turns alternate \
+             with those of the others and nothing is frozen; a write-ahead log is emptied in the guard before a turn, and what the system \
+             has not written of its file may be written in another's turn"
+        ),
+        "compare it with a server at few clients, and say that the one is a library and the other a server",
+    )
+}

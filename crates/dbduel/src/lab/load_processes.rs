@@ -1,0 +1,106 @@
+//! The load processes of a contest: one for all servers, and one for each contender that runs in its own, whose threads are its
+//! clients and whose processor time, bytes and memory are its own and no other's.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
+use dbduel_load::session::Session;
+use dbduel_record::Plan;
+use dbduel_record::commits::CommitRange;
+use dbduel_record::plan::LoadProcess as Written;
+
+use super::drive::{LoadProcess, SliceEnd};
+use super::server::runs_in_process;
+
+/// All of them. Dropped means ended.
+#[derive(Debug)]
+pub struct LoadProcesses {
+    /// For contenders with servers; none when there is no such contender.
+    shared: Option<LoadProcess>,
+    /// By the names of contenders.
+    own: BTreeMap<String, LoadProcess>,
+}
+
+impl LoadProcesses {
+    /// Starts those that the contenders of a plan need.
+    ///
+    /// # Errors
+    /// When this program cannot be executed again.
+    pub fn start(plan: &Plan) -> Result<Self> {
+        let clients = plan.levels.iter().map(|level| level.clients).max();
+        let mut processes = Self {
+            shared: None,
+            own: BTreeMap::new(),
+        };
+        for contender in &plan.contenders {
+            if runs_in_process(&contender.server) {
+                let load = Written {
+                    threads: clients.unwrap_or_default().max(1),
+                    ..plan.load.clone()
+                };
+                let process = LoadProcess::start(&load)?;
+                processes.own.insert(contender.name.clone(), process);
+            } else if processes.shared.is_none() {
+                processes.shared = Some(LoadProcess::start(&plan.load)?);
+            }
+        }
+        Ok(processes)
+    }
+
+    fn of(&mut self, contender: &str) -> Result<&mut LoadProcess> {
+        let own = self.own.get_mut(contender);
+        own.or(self.shared.as_mut())
+            .with_context(|| format!("`{contender}` has no load process"))
+    }
+
+    /// The number of the process that drives a contender's clients.
+    pub fn pid(&self, contender: &str) -> Option<u32> {
+        let own = self.own.get(contender);
+        own.or(self.shared.as_ref()).map(LoadProcess::pid)
+    }
+
+    /// True when one of them is broken; all must then be started again.
+    pub fn is_broken(&self) -> bool {
+        let all = self.own.values().chain(&self.shared);
+        all.into_iter().any(LoadProcess::is_broken)
+    }
+
+    /// As [`LoadProcess::open`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
+        self.of(&order.contender)?.open(order)
+    }
+
+    /// As [`LoadProcess::close`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn close(&mut self, contender: &str) -> Result<()> {
+        self.of(contender)?.close(contender)
+    }
+
+    /// As [`LoadProcess::slice`].
+    pub fn slice(
+        &mut self,
+        order: SliceOrder,
+        on_begin: impl FnMut(Instant),
+        on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
+    ) -> SliceEnd {
+        match self.of(&order.contender) {
+            Ok(process) => process.slice(order, on_begin, on_tick),
+            Err(error) => SliceEnd::lost(format!("{error:#}")),
+        }
+    }
+
+    /// What the contender that was driven last acknowledged since the last call.
+    #[must_use]
+    pub fn take_commits(&mut self) -> Vec<CommitRange> {
+        let all = self.own.values_mut().chain(&mut self.shared);
+        all.flat_map(LoadProcess::take_commits).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! A contender without a server: a file of SQLite in a private folder, opened by the processes that use it.
+//!
+//! The folder is among the sandboxes and has an owner as they have, so what a killed dbduel leaves is found alike.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::address::Address;
+use dbduel_load::driver::{Settings, sqlite_version};
+use dbduel_load::fill::create_file;
+use dbduel_record::files::{Change, FileSystem};
+
+use super::home::{Home, create_private_dir};
+use super::orphans;
+use super::process::ProcessIdentity;
+use super::sandbox::{Owner, data_of};
+
+/// What `server = "…"` calls SQLite, and what its files are kept under.
+pub const SQLITE: &str = "sqlite";
+
+/// The file's name in its folder, in which SQLite keeps its journals too.
+const FILE_NAME: &str = "dbduel.sqlite";
+
+/// The file of a contender.
+pub struct DatabaseFile {
+    files: Arc<dyn FileSystem>,
+    folder: PathBuf,
+    settings: Settings,
+}
+
+impl DatabaseFile {
+    /// Makes the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or belongs to a process that lives.
+    pub fn create(home: &Home, run: &str, contender: &str, settings: Settings) -> Result<Self> {
+        let Some(me) = ProcessIdentity::current() else {
+            bail!("this system has no usable `/proc`")
+        };
+        let files = Arc::clone(home.files());
+        create_private_dir(&*files, home.root())?;
+        let home = home
+            .canonical()
+            .with_context(|| format!("could not find `{}`", home.root().display()))?;
+        let folder = home.sandboxes().join(run).join(contender);
+        create_private_dir(&*files, &folder)?;
+        if let Some(earlier) = Owner::load(&folder)
+            && earlier.dbduel != me
+            && earlier.dbduel.is_alive()
+        {
+            bail!(
+                "the sandbox `{}` belongs to the running process {}",
+                folder.display(),
+                earlier.dbduel.pid
+            );
+        }
+        let owner = Owner {
+            dbduel: me,
+            build: id(),
+            server: None,
+            group: None,
+            socket_folder: None,
+        };
+        owner.save(&*files, &folder)?;
+        Ok(DatabaseFile {
+            files,
+            folder,
+            settings,
+        })
+    }
+
+    /// The folder of the file.
+    pub fn data(&self) -> PathBuf {
+        data_of(&self.folder)
+    }
+
+    /// The file, with what its connections set.
+    pub fn address(&self) -> Address {
+        Address::File {
+            path: self.data().join(FILE_NAME).into(),
+            settings: Box::new(self.settings.clone()),
+        }
+    }
+
+    /// Makes the empty file, or what an incomplete one was anew.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn make(&self) -> Result<()> {
+        self.clear()?;
+        create_private_dir(&*self.files, &self.data())?;
+        create_file(&self.address())
+            .with_context(|| format!("could not make the file `{}`", self.address()))
+    }
+
+    /// Removes the file and its journals.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear(&self) -> Result<()> {
+        let data = self.data();
+        if data.is_dir() {
+            remove(&*self.files, &data)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the folder with everything in it.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn remove(self) -> Result<()> {
+        remove(&*self.files, &self.folder)?;
+        if let Some(run) = self.folder.parent() {
+            orphans::remove_empty_run(&*self.files, run);
+        }
+        Ok(())
+    }
+}
+
+/// SQLite's name with its version.
+pub fn id() -> String {
+    format!("{SQLITE}-{}", sqlite_version())
+}
+
+fn remove(files: &dyn FileSystem, path: &Path) -> Result<()> {
+    files
+        .apply(Change::Remove { path })
+        .with_context(|| format!("could not remove `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_again_and_goes_with_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let file = DatabaseFile::create(&home, "run", "0-a", Settings::new()).unwrap();
+        file.make().unwrap();
+        let Address::File { path, .. } = file.address() else {
+            panic!("{}", file.address());
+        };
+        fs::write(&path, "half").unwrap();
+        file.make().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        file.remove().unwrap();
+        assert!(!home.sandboxes().join("run").exists());
+    }
+}

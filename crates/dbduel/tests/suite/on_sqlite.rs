@@ -1,0 +1,158 @@
+//! SQLite, which runs in the load process: its rows, its workloads, its conflicts.
+
+use std::time::Duration;
+
+use dbduel_load::address::Address;
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_load::fill::{Digest, FillWatch, Place, clear, create_file, digest, fill};
+use dbduel_load::order::{Answer, Order};
+use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};
+use dbduel_record::plan::Parameters;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::suite::on_server::database::Database;
+use crate::suite::on_server::server::{MARIADB, Server};
+use crate::support::{Load, open_order, slice_order};
+
+struct File {
+    _folder: TempDir,
+    address: Address,
+    credentials: Credentials,
+}
+
+impl File {
+    fn create(settings: &[(&str, &str)]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let settings = settings.iter();
+        let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let address = Address::File {
+            path: folder.path().join("data.sqlite").into(),
+            settings: Box::new(settings.collect()),
+        };
+        create_file(&address).unwrap();
+        File {
+            _folder: folder,
+            address,
+            credentials: Credentials::default(),
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            dialect: Dialect::Sqlite,
+            address: &self.address,
+            credentials: &self.credentials,
+            tls: &TlsMode::Off,
+            database: "main",
+            connections: 3,
+            deadline: Duration::from_secs(60),
+        }
+    }
+}
+
+fn resolved(workload: &dyn Workload, given: &[(&str, Value)]) -> Parameters {
+    let known = |name: &str| workload.parameters().iter().any(|spec| spec.name == name);
+    let given = given.iter().filter(|(name, _)| known(name));
+    let given = given.map(|(name, value)| ((*name).to_owned(), value.clone()));
+    parameters::resolve(workload, &given.collect()).unwrap()
+}
+
+/// Equal seeds, equal rows, whatever the product: SQLite has no decimals, no dates and no unsigned numbers.
+#[test(on = &[MARIADB])]
+fn the_rows_are_those_of_mariadb(server: &Server) {
+    let file = File::create(&[("journal_mode", "wal")]);
+    let database = Database::create(server, "as_sqlite");
+    for (name, given) in [
+        (
+            "oltp-read-write",
+            [("tables", 2.into()), ("table_size", 12_345.into())],
+        ),
+        (
+            "order-entry",
+            [("warehouses", 1.into()), ("scale", 0.1.into())],
+        ),
+    ] {
+        let workload = find(name).unwrap();
+        let parameters = resolved(workload, &given);
+        let filled = |place: &Place<'_>| -> Digest {
+            let watch = FillWatch::default();
+            fill(workload, &parameters, place, 5, &watch).unwrap();
+            let found = digest(workload, &parameters, place, &watch).unwrap();
+            clear(workload, &parameters, place).unwrap();
+            found
+        };
+        let found = filled(&file.place());
+        assert!(found.rows > 20_000, "{name}");
+        assert_eq!(filled(&database.place(3)), found, "{name}");
+    }
+}
+
+/// With two clients at once, in both kinds of journal.
+#[test]
+fn every_workload_that_speaks_sqlite_runs_on_its_own_data_without_an_error() {
+    let mut names = Vec::new();
+    let mut load = Load::start(2);
+    for workload in WORKLOADS
+        .iter()
+        .filter(|workload| workload.speaks(Dialect::Sqlite))
+    {
+        for (journal, protocol, auto_inc) in [("wal", "prepared", true), ("delete", "text", false)]
+        {
+            let file = File::create(&[("journal_mode", journal), ("synchronous", "off")]);
+            let given = [
+                ("tables", 2.into()),
+                ("table_size", 2_000.into()),
+                ("protocol", protocol.into()),
+                ("auto_inc", auto_inc.into()),
+                ("secondary", (!auto_inc).into()),
+                ("warehouses", 1.into()),
+                ("scale", 0.02.into()),
+            ];
+            let parameters = resolved(*workload, &given);
+            let watch = FillWatch::default();
+            fill(*workload, &parameters, &file.place(), 1, &watch).unwrap();
+            let mut order = open_order(&file.address, workload.name(), 2);
+            order.dialect = Dialect::Sqlite;
+            order.workload.parameters.clone_from(&parameters);
+            load.order(&Order::Open(order));
+            let opened = load.answer();
+            let Answer::Opened { session, .. } = opened else {
+                panic!("{}: {opened:?}", workload.name());
+            };
+            assert_eq!(session.variables["journal_mode"], journal);
+            let slice = load.slice(&slice_order(2, 0.2));
+            let done: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
+            assert!(done > 0, "{} {journal}", workload.name());
+            assert_eq!(slice.errors, [], "{} {journal}", workload.name());
+            load.order(&Order::Close {
+                contender: "only".to_owned(),
+            });
+            load.answer();
+            let options = ConnectOptions {
+                dialect: Dialect::Sqlite,
+                ..ConnectOptions::default()
+            };
+            let mut connection =
+                Connection::connect(&file.address, &file.credentials, &options).unwrap();
+            let after = workload.verify(&parameters, &mut connection, Moment::AfterLoad);
+            assert!(after.unwrap().holds(), "{} {journal}", workload.name());
+        }
+        names.push(workload.name());
+    }
+    assert_eq!(names.len(), 11, "{names:?}");
+}
+
+/// A statement holds up its thread, so two clients on one would wait for each other.
+#[test]
+fn more_clients_than_threads_are_refused() {
+    let file = File::create(&[]);
+    let mut load = Load::start(1);
+    let mut order = open_order(&file.address, "oltp-point-select", 2);
+    order.dialect = Dialect::Sqlite;
+    load.order(&Order::Open(order));
+    let Answer::Refused { why } = load.answer() else {
+        panic!("two clients on one thread");
+    };
+    assert!(why.contains("2 clients need as many load threads"), "{why}");
+}
