@@ -118,7 +118,7 @@ impl Sysbench<'_> {
             }
             // sysbench has no driver for SQLite.
             Address::File { path, .. } => {
-                return Err(format!("`{}` is no server", path.display()));
+                return Err(format!("`{}` is no server", path.display()).into());
             }
         }
         let output = command.arg(verb).output()?;

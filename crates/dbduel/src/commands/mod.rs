@@ -58,7 +58,7 @@ const EXIT_CODES: &str = "Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a first duel in a few minutes: what does the doublewrite buffer cost?
+    /// Run a first duel: SQLite with a rollback journal against a write-ahead log, in a minute, or MariaDB in five.
     Quickstart(quickstart::Arguments),
     /// Run an experiment file, or resume the record in a directory.
     Run(run::Arguments),

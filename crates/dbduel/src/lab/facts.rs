@@ -121,8 +121,13 @@ pub fn identify(connection: &mut Connection) -> Identity {
             (full, "SQLite".to_owned(), number)
         }
     };
+    let product = match connection.dialect() {
+        // It is none that is started.
+        Dialect::Sqlite => None,
+        _ => recognise(&format!("{version} {comment}")),
+    };
     Identity {
-        product: recognise(&format!("{version} {comment}")),
+        product,
         version,
         comment,
         number,

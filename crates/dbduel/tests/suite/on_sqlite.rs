@@ -1,5 +1,6 @@
 //! SQLite, which runs in the load process: its rows, its workloads, its conflicts.
 
+use std::process::Command;
 use std::time::Duration;
 
 use dbduel_load::address::Address;
@@ -7,10 +8,13 @@ use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsM
 use dbduel_load::fill::{Digest, FillWatch, Place, clear, create_file, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};
+use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::lab::{Lab, check_refused, follows_the_plan, published, signal, verify};
 use crate::suite::on_server::database::Database;
 use crate::suite::on_server::server::{MARIADB, Server};
 use crate::support::{Load, open_order, slice_order};
@@ -155,4 +159,109 @@ fn more_clients_than_threads_are_refused() {
         panic!("two clients on one thread");
     };
     assert!(why.contains("2 clients need as many load threads"), "{why}");
+}
+
+/// A rollback journal against a write-ahead log, which syncs a fraction as often.
+const JOURNALS: &str = r#"
+budget = "60 s"
+seed = 7
+about = ["journal_mode"]
+[contenders.rollback-journal]
+server = "sqlite"
+settings = { journal_mode = "delete", synchronous = "full" }
+[contenders.write-ahead-log]
+like = "rollback-journal"
+settings = { journal_mode = "wal" }
+[workload]
+name = "oltp-update-non-index"
+table_size = 2_000
+[load]
+clients = 2
+[schedule]
+slice = "500 ms"
+guard = "100 ms"
+warm_up = "1 s"
+"#;
+
+#[test]
+fn a_contest_of_sqlite_needs_no_server_and_counts_processor_time_once() {
+    let lab = Lab::new(JOURNALS);
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // A busy machine may leave it undecided.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let record = lab.record();
+    assert!(follows_the_plan(&record, &record.plan));
+    assert!(
+        record
+            .slices
+            .iter()
+            .all(|row| row.ok > 0 && row.failed == 0)
+    );
+    let digests = record.events.iter().filter_map(|event| match &event.what {
+        Event::DatasetReady { digest, .. } => Some(digest),
+        _ => None,
+    });
+    let digests: Vec<_> = digests.collect();
+    assert_eq!((digests.len(), digests[0]), (2, digests[1]));
+    let has = |source: &str, metric: &str| {
+        let mut rows = record.readings.iter();
+        rows.any(|row| row.source == source && row.metric == metric)
+    };
+    assert!(has("load", "cpu_user_s") && !has("server", "cpu_user_s"));
+    assert!(has("server", "connections_count"));
+    let one = &record.contenders[1];
+    assert!(one.size.unwrap().after_files.unwrap().data.bytes > 100_000);
+    assert_eq!(one.variables_before["journal_mode"], "wal");
+    let report = published(&lab.record_dir());
+    let findings = report["findings"].to_string();
+    assert!(findings.contains("contest.in-process"), "{findings}");
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+}
+
+/// The processes that a process has started and that are still there.
+fn children(pid: u32) -> Vec<i32> {
+    let output = Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &pid.to_string()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+#[test]
+fn a_killed_dbduel_and_a_killed_load_process_cost_a_slice_each() {
+    let lab = Lab::new(JOURNALS);
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 2);
+    let loads = children(run.id());
+    assert_eq!(loads.len(), 2, "a load process for each");
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(loads[0]), Signal::SIGKILL);
+    let lost = || {
+        let events = lab.record().events;
+        let mut events = events.iter();
+        events.any(|event| matches!(event.what, Event::SliceLost { .. }))
+    };
+    lab.wait_until(&mut run, "a lost slice", lost);
+    signal(&run, Signal::SIGKILL);
+    run.wait().unwrap();
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert!(lab.record().slices.iter().all(|row| row.failed == 0));
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+}
+
+#[test]
+fn a_setting_that_sqlite_does_not_have_is_refused_at_its_place() {
+    check_refused(JOURNALS, "\"wal\"", "\"wall\"", "10:29", "it takes delete");
+    check_refused(
+        JOURNALS,
+        "synchronous =",
+        "sync =",
+        "7:39",
+        "no setting `sync`",
+    );
 }

@@ -310,7 +310,7 @@ impl Arena {
     pub fn connect_at(
         &mut self,
         plan: &Plan,
-        load: &mut LoadProcess,
+        load: &mut LoadProcesses,
         contender: usize,
         level: usize,
     ) -> Result<()> {

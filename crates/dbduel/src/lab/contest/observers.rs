@@ -100,11 +100,13 @@ impl Observers {
                 false => arena.pid(contender),
             },
             disk: self.disk.clone(),
+            is_load: is_in_process,
             overcounts_writes: self.overcounts_writes,
         };
         let load = Subject {
             pid: load_pid,
             disk: None,
+            is_load: true,
             overcounts_writes: self.overcounts_writes,
         };
         Watch::start(observer, server, load).context("could not start the watch over a slice")

@@ -193,6 +193,7 @@ impl Contest<'_> {
         let verb = match connection.dialect() {
             Dialect::MySql => "ANALYZE TABLE",
             Dialect::PostgreSql => "VACUUM (ANALYZE)",
+            Dialect::Sqlite => "ANALYZE",
         };
         for table in dataset::tables(plan, workload, &mut connection)? {
             connection

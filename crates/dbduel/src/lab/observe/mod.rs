@@ -37,6 +37,8 @@ pub struct Subject {
     pub pid: Option<u32>,
     /// The directory in `/sys` of the disk that holds the data, for samplers of the device.
     pub disk: Option<PathBuf>,
+    /// It is the load process itself, in which a database runs: processor time is that process's, and counted once.
+    pub is_load: bool,
     /// The kernel [counts more](write_accounting) than the process writes to the device.
     pub overcounts_writes: bool,
 }
@@ -165,6 +167,7 @@ mod tests {
         let subject = Subject {
             pid: Some(std::process::id()),
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
+            is_load: false,
             overcounts_writes: false,
         };
         let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());

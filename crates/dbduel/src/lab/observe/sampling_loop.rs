@@ -331,6 +331,8 @@ impl SamplingLoop {
             let answer = self.asked.threads.take();
             match answer.filter(|threads| threads.iter().any(|tid| alive.contains(tid))) {
                 Some(threads) => *known = threads,
+                // A client is a load thread there.
+                None if self.server.is_load => known.extend(scanner.named("load-")),
                 None => known.extend(scanner.connections()),
             }
             // Threads that have ended give their numbers back.
@@ -459,6 +461,7 @@ mod tests {
         let subject = Subject {
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
             pid: Some(std::process::id()),
+            is_load: false,
             overcounts_writes: false,
         };
         for (source, metric) in EACH_SECOND {

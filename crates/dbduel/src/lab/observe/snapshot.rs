@@ -92,16 +92,29 @@ pub(super) struct Snapshots {
     pub load: Snapshot,
     /// At the machine.
     pub host: Snapshot,
+    /// The server is the load process.
+    is_one: bool,
+}
+
+/// What of a process is not counted again where the server is the load process.
+fn is_processor_time(metric: &str) -> bool {
+    let is_of_connections = metric.starts_with("connections_");
+    let is_time = ["on_cpu_s", "cpu_user_s", "cpu_system_s", "run_queue_s"]
+        .iter()
+        .any(|end| metric.ends_with(end));
+    is_time && !is_of_connections
 }
 
 impl Snapshots {
     /// Snapshots at a server and a load process, and at the machine that they run on.
     pub fn now(server: &Subject, load: &Subject, pace: Pace) -> Self {
+        let is_one = server.is_load;
         let host = Snapshot::at(Whose::Machine, server, pace);
         let load = Snapshot::at(Whose::Process, load, pace);
         let server = Snapshot::at(Whose::Process, server, pace);
         Self {
             at: Instant::now(),
+            is_one,
             server,
             load,
             host,
@@ -124,8 +137,12 @@ impl Snapshots {
         connections: &BTreeSet<u32>,
     ) -> Vec<(&'static str, BTreeMap<String, f64>)> {
         let none = BTreeSet::new();
+        let mut server = self.server.since(&earlier.server, connections);
+        if self.is_one {
+            server.retain(|metric, _| !is_processor_time(metric));
+        }
         vec![
-            ("server", self.server.since(&earlier.server, connections)),
+            ("server", server),
             ("load", self.load.since(&earlier.load, &none)),
             ("host", self.host.since(&earlier.host, &none)),
         ]

@@ -151,6 +151,15 @@ impl Scanner {
             .collect()
     }
 
+    /// Threads that exist whose names begin with this.
+    pub fn named(&self, prefix: &str) -> BTreeSet<u32> {
+        let has_name = |tid: &u32| {
+            let name = fs::read_to_string(format!("/proc/{}/task/{tid}/comm", self.pid));
+            name.is_ok_and(|name| name.starts_with(prefix))
+        };
+        self.threads.keys().copied().filter(has_name).collect()
+    }
+
     /// Threads that exist.
     pub fn alive(&self) -> BTreeSet<u32> {
         self.threads.keys().copied().collect()

@@ -1,7 +1,7 @@
 //! The files of a data directory by their use: data, redo, undo, temporary, logs, system.
 //!
 //! Files are recognised by the names that MySQL 5.5 to 9 and MariaDB 10.1 to 11 give them, with InnoDB, MyISAM, Aria,
-//! MyRocks and TokuDB, and PostgreSQL 9.6 to 18. A contender may rename them (`log_bin`, `innodb_undo_directory`), but only within its data
+//! MyRocks and TokuDB, PostgreSQL 9.6 to 18, and `dbduel.sqlite`. A contender may rename them (`log_bin`, `innodb_undo_directory`), but only within its data
 //! directory, and not in a way that changes the parts of a name that are looked at here.
 
 use std::ffi::OsStr;
@@ -174,7 +174,9 @@ fn in_root(name: &str, extension: &str) -> FileUse {
         _ if is_numbered => FileUse::Log,
         // A tablespace that several tables share.
         "ibd" if name != "mysql.ibd" => FileUse::Data,
-        "tokudb" => FileUse::Data,
+        "tokudb" | "sqlite" => FileUse::Data,
+        "sqlite-wal" | "sqlite-journal" => FileUse::Redo,
+        "sqlite-shm" => FileUse::Temporary,
         _ => FileUse::System,
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use dbduel_load::driver::{Dialect, Settings, sqlite_version};
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 use dbduel_record::plan::{Contender, Plan};
 
 use super::sandboxed::{Content, check_workload, folder};
@@ -131,23 +131,30 @@ pub fn settle(
             }
         }
     };
-    journal.notice(scope(&contender.name))?;
     ready(config, resident, workload, origin, begun, journal)
 }
 
-/// What a contest with such a contender measures.
-fn scope(contender: &str) -> Finding {
-    finding(
+/// Says what a contest with such contenders measures.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
+    if contenders.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = contenders.iter().map(|name| format!("`{name}`")).collect();
+    Ok(journal.notice(finding(
         "contest.in-process",
         Severity::Note,
-        &[contender],
+        contenders,
         format!(
-            "`{contender}` is SQLite and has no server: it runs in a load process of its own, whose processor time, bytes, syncs and \
-             memory are those of clients and database together. A statement costs no round trip and holds up its client's thread; \
-             clients that write wait in a queue of dbduel, first come, first served, and not by SQLite's own handler. Its turns alternate \
-             with those of the others and nothing is frozen; a write-ahead log is emptied in the guard before a turn, and what the system \
-             has not written of its file may be written in another's turn"
+            "SQLite has no server and runs in a load process of its own, for each of {}: client CPU, bytes, syncs and memory are those of \
+             clients and database together, and server CPU is not measured. A statement costs no round trip. Clients that write \
+             wait in a queue of dbduel, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
+             alternate, a write-ahead log is emptied in the guard before a turn, and the system may write pages of one file \
+             in another's turn",
+            names.join(" and ")
         ),
         "compare it with a server at few clients, and say that the one is a library and the other a server",
-    )
+    ))?)
 }

@@ -29,7 +29,7 @@ use crate::judge::audit::ServerEvidence;
 use crate::lab::dataset;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, file_sizes};
+use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, file_sizes, runs_in_process};
 use crate::report::words;
 
 pub use check_settings::rehearse;
@@ -84,6 +84,13 @@ pub fn prepare(
             }
         });
     }
+    let in_process: Vec<&str> = plan
+        .contenders
+        .iter()
+        .filter(|contender| runs_in_process(&contender.server))
+        .map(|contender| contender.name.as_str())
+        .collect();
+    in_process::announce(&in_process, journal)?;
     running::check_distinct(config, &mut connections)?;
     drop(connections);
     print_plan::announce(config, past, workload, &mut candidates)?;
