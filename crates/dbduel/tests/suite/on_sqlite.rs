@@ -144,7 +144,7 @@ fn every_workload_that_speaks_sqlite_runs_on_its_own_data_without_an_error() {
         }
         names.push(workload.name());
     }
-    assert_eq!(names.len(), 11, "{names:?}");
+    assert_eq!(names.len(), 13, "{names:?}");
 }
 
 /// A statement holds up its thread, so two clients on one would wait for each other.

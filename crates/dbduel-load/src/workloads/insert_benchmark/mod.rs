@@ -74,8 +74,8 @@ impl Workload for InsertBenchmark {
         }
     }
 
-    fn speaks(&self, _dialect: Dialect) -> bool {
-        true
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect != Dialect::Sqlite
     }
 
     fn mysql_parameters(&self) -> &'static [&'static str] {
