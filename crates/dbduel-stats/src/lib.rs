@@ -13,6 +13,7 @@
 //!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
 //! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
 //!   [`epochs`]: the same for servers that were restarted in between.
+//! * [`attribution`]: contenders between two, and what each of their differing settings contributes.
 //! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
 //! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
 //!   over runs.
@@ -58,6 +59,7 @@ mod moments;
 mod slow_movement;
 mod waves;
 
+pub mod attribution;
 pub mod compare;
 pub mod crossover;
 pub mod epochs;

@@ -8,6 +8,7 @@
     reason = "helpers of tests; a refusal here is a failed test"
 )]
 
+mod attribution;
 mod compare;
 mod competitors;
 mod coverage;
