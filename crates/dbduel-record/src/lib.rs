@@ -17,6 +17,7 @@
 
 mod bounds;
 pub mod commits;
+pub mod design;
 pub mod event;
 pub mod facts;
 pub mod files;

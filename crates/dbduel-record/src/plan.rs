@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::design::Design;
+
 /// The version of the record's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
@@ -76,6 +78,10 @@ pub struct Plan {
     /// A known handicap that the lab gives to one contender, to prove itself; absent in a real duel.
     #[serde(default)]
     pub injection: Option<Injection>,
+    /// How the difference of two contenders is divided among the factors in which they differ; absent where all contenders
+    /// were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
     /// What the experiment says that the contest is about: classes, facts, rules or variables of the audit. The
     /// contenders differ in them on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::read::Complaints;
 use super::{EVENTS, PLAN, RecordError};
 use crate::bounds::{check_block, check_level, check_plan, check_time};
+use crate::design;
 use crate::event::{Event, Stamped};
 use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::{Block, FormatVersion, LoadLevel, Plan};
@@ -79,6 +80,7 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
     check_plan(&plan)
         .and_then(|()| check_indices(&plan))
+        .and_then(|()| design::check(&plan))
         .map_err(malformed)?;
     Ok(plan)
 }

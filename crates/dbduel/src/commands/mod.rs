@@ -62,6 +62,8 @@ enum Verb {
     Quickstart(quickstart::Arguments),
     /// Run an experiment file, or resume the record in a directory.
     Run(run::Arguments),
+    /// Measure what each differing setting of two contenders contributes to their difference.
+    Attribute(run::Arguments),
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
     /// Accept sysbench's command line: its options, tests, scripts and output.
@@ -107,7 +109,8 @@ impl CommandLine {
         let home = self.home;
         match self.verb {
             Verb::Quickstart(arguments) => quickstart::quickstart(home, &arguments),
-            Verb::Run(arguments) => run::run(home, &arguments),
+            Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
+            Verb::Attribute(arguments) => run::run(home, &arguments, run::Purpose::Attribute),
             Verb::Load(arguments) => load::load(&arguments),
             Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
             Verb::History(arguments) => history::history(&arguments),

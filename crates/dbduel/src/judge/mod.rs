@@ -35,7 +35,7 @@ pub use finding::Finding;
 pub use summary::{Summary, Verdict};
 
 use duel::decide::Question;
-use duel::{decide, measures, overturn, pairs, profile, quantities};
+use duel::{attribution, decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
 use levels::{objective, scaling};
 use rules::run::RunEvidence;
@@ -116,12 +116,13 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level];
     let mut decision = decide::decide_blocks(plan, blocks, level);
-    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
-    for (comparison, contender) in decision.comparisons.iter_mut().zip(others) {
+    for (comparison, contender) in decision.comparisons.iter_mut().zip(plan.challengers()) {
         let question = Question::against_baseline(plan, contender, level);
         comparison.quantities = quantities::compare(evidence, level, &question);
     }
     let pairs = pairs::compare(evidence, level, &decision.comparisons);
+    let whole = decision.comparisons.first();
+    let attribution = attribution::attribution(evidence, level, decision.effects, whole);
     Duel {
         level,
         label: plan.levels[level].label(),
@@ -134,6 +135,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
             .collect(),
         comparisons: decision.comparisons,
         pairs,
+        attribution,
     }
 }
 

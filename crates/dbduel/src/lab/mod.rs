@@ -2,6 +2,7 @@
 
 pub mod busy_poll;
 pub mod clock;
+pub mod combinations;
 pub mod contest;
 pub mod dataset;
 pub mod drive;

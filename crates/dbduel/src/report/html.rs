@@ -9,7 +9,7 @@ use super::chart::{self, LevelChart, Svg};
 use super::explanation::has_content;
 use super::template::rendered;
 use super::view::View;
-use super::{Format, Options, Rendered, order_entry, words};
+use super::{Format, Options, Rendered, attribution, order_entry, words};
 use crate::judge::summary::{Duel, Figure, Measures};
 use crate::judge::{Finding, Summary};
 
@@ -111,6 +111,8 @@ struct Page {
     schedule: Option<Pair>,
     /// One per explanation; absent where the time could not be divided.
     waterfalls: Vec<Option<Pair>>,
+    /// One per level of a designed contest; absent where nothing was divided.
+    effects: Vec<Option<Pair>>,
     processor: Option<Pair>,
     flames: Vec<Pair>,
 }
@@ -162,6 +164,12 @@ impl Format for Html {
                 .iter()
                 .filter(|one| has_content(one))
                 .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
+                .collect(),
+            effects: summary
+                .duels
+                .iter()
+                .filter(|duel| duel.attribution.is_some())
+                .map(|duel| Pair::maybe(|width| attribution::chart::effects(summary, duel, width)))
                 .collect(),
             flames: summary
                 .flames

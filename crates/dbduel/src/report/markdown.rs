@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::template::rendered;
 use super::view::View;
-use super::{ExtraFile, Format, Options, Rendered, chart, order_entry};
+use super::{ExtraFile, Format, Options, Rendered, attribution, chart, order_entry};
 use crate::judge::{Finding, Summary};
 
 const WIDTH: f64 = 900.0;
@@ -59,6 +59,8 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
     let mut files = vec![file("ratios".to_owned(), &chart::forest(summary, WIDTH))];
     for duel in &summary.duels {
         let number = duel.level + 1;
+        let effects = attribution::chart::effects(summary, duel, WIDTH);
+        files.extend(effects.map(|svg| file(format!("effects-{number}"), &svg)));
         let over_time = chart::throughput_over_time(summary, duel, WIDTH);
         let latency = chart::latency_profile(summary, duel, WIDTH / 2.0);
         files.extend(over_time.map(|svg| file(format!("throughput-over-time-{number}"), &svg)));

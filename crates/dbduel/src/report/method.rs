@@ -12,11 +12,10 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
     let Summary {
         rule,
         schedule,
-        contenders,
         duels,
         ..
     } = summary;
-    let comparisons = contenders.len().saturating_sub(1).max(1);
+    let comparisons = summary.comparisons();
     let alpha = 1.0 - rule.confidence;
     vec![
         (

@@ -3,6 +3,7 @@
 //! Functions return what is to be written; nothing here prints, opens a file, asks for the time or looks
 //! at the environment. A format does not see raw events; all that it says is in the [`Summary`].
 
+mod attribution;
 #[cfg(test)]
 mod browser;
 pub mod chart;

@@ -1,4 +1,4 @@
-//! `dbduel run`: an experiment file, or a record to resume.
+//! `dbduel run` and `dbduel attribute`: an experiment file, or a record to resume.
 
 mod extension;
 mod new_record;
@@ -22,14 +22,16 @@ use super::fail_if::FailIf;
 use super::http::Loopback;
 use super::positive_duration;
 use super::{metrics, sweep, watch};
-use crate::console;
+use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
+use crate::interrupt;
 use crate::judge;
 use crate::judge::records::sweep::is_over;
 use crate::lab::busy_poll;
+use crate::lab::combinations::combinable;
 use crate::lab::contest::board::Board;
-use crate::lab::expand::expand;
+use crate::lab::expand::{Surroundings, expand};
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::interpreted;
 use crate::lab::server::Home;
@@ -39,7 +41,7 @@ pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
 pub use run_contest::{clear_leftovers, run_contest, seal_ended};
 
-/// Options of `dbduel run`.
+/// Options of `dbduel run` and of `dbduel attribute`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// An experiment file (TOML), or the directory of a record to resume.
@@ -80,11 +82,20 @@ pub struct Arguments {
 }
 pub use planning::{plan_of, refuse_void, surroundings};
 
+/// What an experiment file is to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// What it asks.
+    Run,
+    /// Which of the settings in which its contenders differ makes their difference.
+    Attribute,
+}
+
 /// Runs or resumes.
 ///
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
-pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
+pub fn run(home: Option<PathBuf>, arguments: &Arguments, purpose: Purpose) -> Result<Exit> {
     let options = RunOptions {
         keep: arguments.keep,
         stacks: arguments.stacks,
@@ -99,7 +110,7 @@ pub fn run(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     if arguments.target.is_dir() {
         resume_target(home, arguments, &options)
     } else {
-        begin(home, arguments, &options)
+        begin(home, arguments, purpose, &options)
     }
 }
 
@@ -134,7 +145,12 @@ fn resume_target(
 }
 
 /// Begins with the experiment in a file, or prints its plan.
-fn begin(home: Option<PathBuf>, arguments: &Arguments, options: &RunOptions<'_>) -> Result<Exit> {
+fn begin(
+    home: Option<PathBuf>,
+    arguments: &Arguments,
+    purpose: Purpose,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
     let (path, results) = (&arguments.target, &arguments.results);
     if arguments.budget.is_some() {
         return Err(NotARecord(path.clone()).into());
@@ -148,7 +164,16 @@ fn begin(home: Option<PathBuf>, arguments: &Arguments, options: &RunOptions<'_>)
         path: path.clone(),
         source,
     })?;
-    let experiment = Experiment::parse(path, &text)?;
+    let mut experiment = Experiment::parse(path, &text)?;
+    if purpose == Purpose::Attribute {
+        if !experiment.sweep.is_empty() {
+            bail!(
+                "`{}` has a [sweep]; leave it out to divide the difference of two of its contenders",
+                path.display()
+            );
+        }
+        experiment.attribute.get_or_insert_default();
+    }
     let file = ExperimentFile {
         path,
         text: &text,
@@ -162,7 +187,8 @@ fn begin(home: Option<PathBuf>, arguments: &Arguments, options: &RunOptions<'_>)
         let home = home::find(home)?;
         return sweep::start(&home, results, &file, options);
     }
-    let plan = expand(&file, &surroundings(scripts))?;
+    let surroundings = surroundings(scripts);
+    let plan = expand(&file, &surroundings)?;
     for finding in [busy_poll::doubt(&plan), interpreted::doubt(&plan)]
         .into_iter()
         .flatten()
@@ -174,7 +200,27 @@ fn begin(home: Option<PathBuf>, arguments: &Arguments, options: &RunOptions<'_>)
         return Ok(Exit::Done);
     }
     let home = home::find(home)?;
+    let plan = match plan.design {
+        Some(_) => combined(&home, &file, plan, &surroundings)?,
+        None => plan,
+    };
     start(&home, results, &file, &plan, options)
+}
+
+/// The plan of a designed contest whose servers all start.
+fn combined(
+    home: &Home,
+    file: &ExperimentFile<'_>,
+    plan: Plan,
+    surroundings: &Surroundings,
+) -> Result<Plan> {
+    refuse_void(home, file, &plan)?;
+    interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    let console = Console::new();
+    clear_leftovers(home, &console);
+    let combined = combinable(home, file, plan, surroundings, &console);
+    console.finish();
+    combined
 }
 
 /// What the user wants of a contest beyond its verdict.

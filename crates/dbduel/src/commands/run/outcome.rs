@@ -83,8 +83,14 @@ pub fn is_undecided(summary: &Summary) -> bool {
 }
 
 fn has(summary: &Summary, verdict: Verdict) -> bool {
-    let mut comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
-    comparisons.any(|comparison| comparison.verdict == verdict)
+    let duels = || summary.duels.iter();
+    let comparisons = duels().flat_map(|duel| &duel.comparisons);
+    let divided = duels().filter_map(|duel| duel.attribution.as_ref());
+    let effects = divided.flat_map(|attribution| &attribution.effects);
+    let mut verdicts = comparisons
+        .map(|comparison| comparison.verdict)
+        .chain(effects.map(|effect| effect.verdict));
+    verdicts.any(|found| found == verdict)
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ pub struct Case {
     pub contenders: Vec<ServerEvidence>,
     /// Index of the one that the others are compared with.
     pub baseline: usize,
+    /// Of a designed contest, the name of the only one that is compared with the baseline: each of the others has every
+    /// setting from one of the two.
+    pub target: Option<String>,
     /// The machine, when it is known.
     pub host: Option<Host>,
     /// What the contest claims to be.
@@ -91,6 +94,7 @@ impl Case {
         Case {
             contenders,
             baseline: 0,
+            target: None,
             host: None,
             contest: Contest::default(),
             stage: Stage::default(),
@@ -103,9 +107,19 @@ impl Case {
     }
 
     /// Indices of the contenders that are compared with the baseline.
-    pub fn others(&self) -> impl Iterator<Item = usize> + use<> {
-        let baseline = self.baseline;
-        (0..self.contenders.len()).filter(move |&index| index != baseline)
+    pub fn others(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let is_compared = |&index: &usize| match &self.target {
+            Some(target) => self.contenders[index].name == *target,
+            None => index != self.baseline,
+        };
+        (0..self.contenders.len()).filter(is_compared)
+    }
+
+    /// Compares what a designed contest compares.
+    pub fn declare_design(&mut self, plan: &Plan) {
+        let target = plan.design.as_ref().map(|design| design.target);
+        let target = target.and_then(|target| plan.contenders.get(target));
+        self.target = target.map(|target| target.name.clone());
     }
 
     /// True when the variables of the baseline and of this contender are known.

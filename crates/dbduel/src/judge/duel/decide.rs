@@ -14,9 +14,11 @@ use dbduel_stats::compare::{
 use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan, Unit};
 
 use super::log_ratios::{self, CONTENDER, REFERENCE, block_deviation, differences, throughput};
-use super::{epochs, paths};
+use super::{attribution, epochs, paths};
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
-use crate::judge::summary::{BlockRatio, Comparison, Figure, How, PaidBy, Verdict};
+use crate::judge::summary::{
+    BlockRatio, Change, Comparison, FactorEffect, Figure, How, PaidBy, Verdict,
+};
 use crate::percent;
 
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
@@ -31,15 +33,19 @@ pub struct LevelDecision {
     pub blocks_complete: u32,
     /// One entry per contender other than the baseline, in the order of the experiment.
     pub comparisons: Vec<Comparison>,
+    /// Of a designed contest, what each factor contributes, without latency and cost.
+    pub effects: Vec<FactorEffect>,
 }
 
 impl LevelDecision {
     /// True when no further block is needed: every comparison is decided or cannot be saved.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.comparisons
-            .iter()
-            .all(|comparison| comparison.verdict != Verdict::Undecided)
+        let comparisons = self.comparisons.iter().map(|comparison| comparison.verdict);
+        let effects = self.effects.iter().map(|effect| effect.verdict);
+        comparisons
+            .chain(effects)
+            .all(|verdict| verdict != Verdict::Undecided)
     }
 }
 
@@ -55,8 +61,8 @@ pub(in crate::judge) fn decide_blocks(
     blocks: &LevelBlocks<'_>,
     level: usize,
 ) -> LevelDecision {
-    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
-    let comparisons = others
+    let comparisons = plan
+        .challengers()
         .map(|contender| {
             Question::against_baseline(plan, contender, level).compare(&blocks.complete)
         })
@@ -65,13 +71,14 @@ pub(in crate::judge) fn decide_blocks(
         level,
         blocks_complete: blocks.complete.len() as u32,
         comparisons,
+        effects: attribution::effects(plan, &blocks.complete, level),
     }
 }
 
 /// Error probability of one comparison: the duel's, divided by the number of comparisons in it
 /// (Bonferroni). Every level has its own.
 fn alpha_per_comparison(plan: &Plan) -> f64 {
-    let comparisons = plan.contenders.len().saturating_sub(1).max(1);
+    let comparisons = plan.challengers().count().max(1);
     (1.0 - plan.decision.confidence) / comparisons as f64
 }
 
@@ -83,6 +90,8 @@ pub(in crate::judge) struct Question<'a> {
     pub contender: usize,
     /// To whom.
     pub reference: usize,
+    /// Of a contrast of more than the two, the weight of every contender.
+    pub weights: Option<Vec<f64>>,
     /// Probability that anything that is said in answer is wrong.
     pub alpha: f64,
     /// Simulated sign paths.
@@ -103,6 +112,7 @@ impl<'a> Question<'a> {
             plan,
             contender,
             reference: plan.baseline,
+            weights: None,
             alpha: alpha_per_comparison(plan),
             paths: plan.decision.paths,
             stream: format!("judge/level/{level}/contender/{name}"),
@@ -121,6 +131,7 @@ impl<'a> Question<'a> {
             plan,
             contender,
             reference,
+            weights: None,
             alpha,
             paths: paths::needed(alpha, &plan.decision),
             stream,
@@ -197,12 +208,7 @@ impl<'a> Question<'a> {
             ratio,
             restart_sd,
         } = conclusion;
-        comparison.verdict = match verdict {
-            sequential::Verdict::Faster => Verdict::Faster,
-            sequential::Verdict::Slower => Verdict::Slower,
-            sequential::Verdict::Equivalent => Verdict::Equivalent,
-            sequential::Verdict::Undecided => Verdict::Undecided,
-        };
+        comparison.verdict = verdict.into();
         comparison.is_within_horizon = is_within_horizon;
         comparison.decided_at_block = decided_at_block;
         comparison.paid_by = paid_by;
@@ -331,8 +337,30 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// Log ratios, one per block; `value` is what is compared of a slice.
+    pub(in crate::judge) fn differences(
+        &self,
+        blocks: &[CompleteBlock<'_>],
+        value: impl Fn(&SliceRow) -> f64,
+    ) -> Result<Vec<f64>, StatsError> {
+        match &self.weights {
+            Some(weights) => log_ratios::contrasts(blocks, weights, value),
+            None => differences(&self.pairs(blocks, value)),
+        }
+    }
+
+    /// The contenders that the answer rests on.
+    pub(in crate::judge) fn members(&self) -> Vec<usize> {
+        match &self.weights {
+            Some(weights) => (0..weights.len())
+                .filter(|&who| weights[who] != 0.0)
+                .collect(),
+            None => vec![self.contender, self.reference],
+        }
+    }
+
     /// Names a contender that never worked, after enough blocks to know that it never will.
-    fn nothing_committed(&self, blocks: &[CompleteBlock<'_>]) -> Option<String> {
+    pub(super) fn nothing_committed(&self, blocks: &[CompleteBlock<'_>]) -> Option<String> {
         if blocks.len() < SILENT_BLOCKS {
             return None;
         }
@@ -340,14 +368,34 @@ impl<'a> Question<'a> {
             let mut rows = blocks.iter().flat_map(|block| block.slices_of(who));
             rows.all(|row| row.ok == 0)
         };
-        let who = [self.contender, self.reference]
-            .into_iter()
-            .find(is_silent)?;
+        let who = self.members().into_iter().find(is_silent)?;
         let name = &self.plan.contenders[who].name;
         Some(format!(
             "`{name}` committed nothing in {} blocks, so there is no ratio",
             blocks.len()
         ))
+    }
+}
+
+impl From<sequential::Verdict> for Verdict {
+    fn from(verdict: sequential::Verdict) -> Self {
+        match verdict {
+            sequential::Verdict::Faster => Self::Faster,
+            sequential::Verdict::Slower => Self::Slower,
+            sequential::Verdict::Equivalent => Self::Equivalent,
+            sequential::Verdict::Undecided => Self::Undecided,
+        }
+    }
+}
+
+impl From<sequential::Verdict> for Change {
+    fn from(verdict: sequential::Verdict) -> Self {
+        match verdict {
+            sequential::Verdict::Faster => Self::Higher,
+            sequential::Verdict::Slower => Self::Lower,
+            sequential::Verdict::Equivalent => Self::Equivalent,
+            sequential::Verdict::Undecided => Self::Undecided,
+        }
     }
 }
 

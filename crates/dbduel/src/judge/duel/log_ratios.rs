@@ -52,6 +52,38 @@ pub(in crate::judge) fn differences(pairs: &[BlockSlices]) -> Result<Vec<f64>, S
     Ok(differences.swap_remove(CONTENDER))
 }
 
+/// The contrast of all contenders with these weights, one for each block: weights times the mean logarithm of a contender's
+/// slices.
+pub(in crate::judge) fn contrasts(
+    blocks: &[CompleteBlock<'_>],
+    weights: &[f64],
+    value: impl Fn(&SliceRow) -> f64,
+) -> Result<Vec<f64>, StatsError> {
+    let level = |block: &CompleteBlock<'_>, contender: usize| {
+        let slices = block.slices_of(contender).map(|row| value(row).ln());
+        let (sum, count) = slices.fold((0.0, 0.0), |(sum, count), one| (sum + one, count + 1.0));
+        sum / count
+    };
+    let contrasts = blocks.iter().enumerate().map(|(index, block)| {
+        let weighted = weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight != 0.0);
+        let contrast: f64 = weighted
+            .map(|(contender, weight)| weight * level(block, contender))
+            .sum();
+        match contrast.is_finite() {
+            true => Ok(contrast),
+            false => Err(StatsError::OutOfRange {
+                what: "contrast of a block",
+                index,
+                value: contrast,
+            }),
+        }
+    });
+    contrasts.collect()
+}
+
 /// Committed transactions per second.
 pub(in crate::judge) fn throughput(row: &SliceRow) -> f64 {
     (row.ok as f64).max(SILENT_SLICE_COUNTS) / row.measured_s

@@ -1,5 +1,6 @@
 //! One level: what each contender did there, and the verdict between them.
 
+pub mod attribution;
 pub mod decide;
 pub mod epochs;
 pub mod log_ratios;

@@ -13,7 +13,8 @@ use crate::judge::evidence::Evidence;
 use crate::judge::summary::{Comparison, PairComparison};
 
 /// The pairs of `level`: contenders against the baseline, as `verdicts` has them, and later contenders against earlier
-/// ones. None for a duel of two, where the verdict says it all.
+/// ones. None for a duel of two, where the verdict says it all, and
+/// none of a designed contest, which asks for contrasts of all contenders.
 pub fn compare(
     evidence: &Evidence<'_>,
     level: usize,
@@ -21,7 +22,7 @@ pub fn compare(
 ) -> Vec<PairComparison> {
     let plan = evidence.plan();
     let contenders = plan.contenders.len();
-    if contenders < 3 {
+    if contenders < 3 || plan.design.is_some() {
         return Vec::new();
     }
     let without_baseline = (contenders - 1) * (contenders - 2) / 2;

@@ -8,10 +8,9 @@
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
 use dbduel_stats::quantile::requests_per_slice;
-use dbduel_stats::sequential;
 
 use super::decide::{Question, no_block};
-use super::log_ratios::{block_deviation, differences};
+use super::log_ratios::block_deviation;
 use crate::counts;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
@@ -38,12 +37,15 @@ pub(in crate::judge) fn compare_one(
     quantity: Quantity,
     alpha: f64,
 ) -> QuantityComparison {
-    let question = Question::with_alpha(
-        question.plan,
-        [question.contender, question.reference],
-        alpha,
-        format!("{}/{}", question.stream, quantity.stream()),
-    );
+    let question = Question {
+        weights: question.weights.clone(),
+        ..Question::with_alpha(
+            question.plan,
+            [question.contender, question.reference],
+            alpha,
+            format!("{}/{}", question.stream, quantity.stream()),
+        )
+    };
     let blocks = match quantity {
         Quantity::LatencyP50 | Quantity::LatencyP95 | Quantity::LatencyP99 => {
             &evidence.levels[level].complete
@@ -74,12 +76,13 @@ pub(in crate::judge) fn answer(
         return answer;
     }
     let rows = |who: usize| blocks.iter().flat_map(move |block| block.slices_of(who));
-    let both = || rows(question.contender).chain(rows(question.reference));
+    let members = question.members();
+    let all = || members.iter().flat_map(|who| rows(*who));
     let without_value = || {
-        let mut values = both().map(|row| value(evidence, quantity, row));
+        let mut values = all().map(|row| value(evidence, quantity, row));
         values.find_map(Result::err)
     };
-    if let Some(why) = too_few_transactions(quantity, both()).or_else(without_value) {
+    if let Some(why) = too_few_transactions(quantity, all()).or_else(without_value) {
         answer.ratio = Figure::NotMeasured { why };
         return answer;
     }
@@ -98,18 +101,12 @@ fn fill(
     question: &Question<'_>,
 ) -> Result<(), StatsError> {
     let quantity = answer.quantity;
-    let pairs = question.pairs(blocks, |row| {
+    let differences = question.differences(blocks, |row| {
         value(evidence, quantity, row).unwrap_or(f64::NAN)
-    });
-    let differences = differences(&pairs)?;
+    })?;
     answer.block_sd = block_deviation(&differences, blocks);
     let conclusion = question.conclude(blocks, &differences)?;
-    answer.change = match conclusion.verdict {
-        sequential::Verdict::Faster => Change::Higher,
-        sequential::Verdict::Slower => Change::Lower,
-        sequential::Verdict::Equivalent => Change::Equivalent,
-        sequential::Verdict::Undecided => Change::Undecided,
-    };
+    answer.change = conclusion.verdict.into();
     answer.decided_at_block = conclusion.decided_at_block;
     answer.ratio = conclusion.ratio;
     Ok(())

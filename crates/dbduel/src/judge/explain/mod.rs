@@ -227,7 +227,7 @@ pub fn explain(evidence: &Evidence<'_>) -> Vec<Explanation> {
     let plan = evidence.plan();
     let mut explanations = Vec::new();
     for level in 0..plan.levels.len() {
-        for contender in (0..plan.contenders.len()).filter(|&one| one != plan.baseline) {
+        for contender in plan.challengers() {
             if !evidence.levels[level].complete.is_empty() {
                 explanations.push(of(evidence, level, contender));
             }

@@ -111,7 +111,7 @@ pub fn crossings(evidence: &Evidence<'_>, duels: &[Duel]) -> Vec<ContenderCrossi
     if levels.is_empty() {
         return Vec::new();
     }
-    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
+    let others = plan.challengers();
     let found = others.enumerate().map(|(number, contender)| {
         let name = &plan.contenders[contender].name;
         let sizes: Vec<Size<'_>> = levels

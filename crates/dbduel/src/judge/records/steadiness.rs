@@ -42,7 +42,7 @@ pub fn steadiness(record: &Record) -> Vec<Steadiness> {
         return Vec::new();
     };
     let decision = decide_blocks(plan, blocks, 0);
-    let mut others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
+    let mut others = plan.challengers();
     let (Some(throughput), Some(contender)) = (decision.comparisons.first(), others.next()) else {
         return Vec::new();
     };

@@ -1,5 +1,6 @@
 //! Every rule, in the order in which a report lists equal weights.
 
+use super::run::several_differences::several_differences;
 use super::run::{carry_over, contenders, journal, lab, load, observe, steady, verdict};
 use super::servers::{
     compared, contest, device, disclosure, engine, general, memory, option_file, taken, torn_pages,
@@ -174,6 +175,7 @@ const RUN: &[Rule] = &[
     run("verdict.short-horizon", "Stalls rarer than the measured time cannot be detected.", verdict::short_horizon),
     run("verdict.skewed-blocks", "When robust and plain estimates disagree, a few blocks determine the result.", verdict::skewed),
     run("verdict.ratio-changed", "A ratio that changes during the run has no single value.", verdict::ratio_changed),
+    run("verdict.several-differences", "A duel compares two contenders as they are, with all that differs between them.", several_differences),
     run("verdict.uneven-stalls", "Stalls are part of a server's performance; the rate of a few is uncertain.", verdict::uneven_stalls),
 ];
 

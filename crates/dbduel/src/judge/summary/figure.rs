@@ -88,6 +88,8 @@ pub enum How {
     PairedTotals,
     /// Ratio within mirrored blocks, averaged over every start of the servers.
     Epochs,
+    /// Sum of effects within blocks ÷ the whole difference.
+    ShareOfWhole,
     /// Mean of the second half of a series ÷ that of the first.
     Halves,
 }
@@ -124,6 +126,10 @@ impl How {
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
                  the sequential test"
+            }
+            Self::ShareOfWhole => {
+                "sum of the effects over the whole difference of log throughput; interval by inverting the sequential test \
+                 of the sum less a share of the whole"
             }
             Self::Halves => {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"

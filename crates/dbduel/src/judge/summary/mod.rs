@@ -3,6 +3,7 @@
 //! Holds no text for people beyond reasons, computes nothing, and knows no report format. Names are
 //! snake case with their unit; a number never stands without its interval or the reason why it has none.
 
+mod attribution;
 mod figure;
 mod over_levels;
 mod quantity;
@@ -27,6 +28,7 @@ pub use super::seconds::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp
 pub use super::seconds::tracks::{Track, TrackQuantity};
 pub use super::seconds::watched::Watched;
 use super::workloads::order_entry::OrderEntry;
+pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
@@ -207,11 +209,14 @@ pub struct Duel {
     pub blocks_incomplete: u32,
     /// One entry per contender, the baseline too.
     pub contenders: Vec<Measures>,
-    /// One entry per contender other than the baseline.
+    /// One entry per contender other than the baseline; of a designed contest the one whose difference is divided.
     pub comparisons: Vec<Comparison>,
-    /// Every two contenders, when there are more than two.
+    /// Every two contenders, when there are more than two; none of a designed contest.
     #[serde(default)]
     pub pairs: Vec<PairComparison>,
+    /// What each factor contributes; absent unless the contest is designed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<Attribution>,
 }
 
 impl Duel {
@@ -278,6 +283,13 @@ pub struct Outcomes {
 }
 
 impl Summary {
+    /// Comparisons of throughput at each load level, among which its error probability is divided.
+    #[must_use]
+    pub fn comparisons(&self) -> usize {
+        let duels = self.duels.first();
+        duels.map_or(1, |duel| duel.comparisons.len()).max(1)
+    }
+
     /// True when a contender is the baseline under another name.
     #[must_use]
     pub fn is_identical_to_baseline(&self, contender: &str) -> bool {

@@ -16,6 +16,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use dbduel_record::design::{ChangeKind, Design, DesignChange, DesignFactor};
 use dbduel_record::event::{EndReason, Event, Finding, SliceId, Stamped};
 use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Schedule, TurnChoice,
@@ -24,6 +25,7 @@ use dbduel_record::plan::{
 use dbduel_record::rows::{ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
 use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
+use dbduel_stats::attribution::FactorialDesign;
 
 use course::Step;
 use facts::{files, host, settings};
@@ -74,6 +76,8 @@ pub struct Scenario {
     pub ended: Option<EndReason>,
     /// What was observed of the servers; nothing but processor time when absent.
     pub observation: Option<Observation>,
+    /// How the difference of two of the contenders is divided.
+    pub design: Option<Design>,
     /// Root of everything random.
     pub seed: u64,
 }
@@ -156,6 +160,7 @@ impl Scenario {
             noticed: Vec::new(),
             ended: Some(EndReason::BudgetSpent),
             observation: None,
+            design: None,
             seed: 7,
         }
     }
@@ -182,6 +187,52 @@ impl Scenario {
             sides,
             blocks: 12,
             seed: 11,
+            ..Self::duel()
+        }
+    }
+
+    /// The contenders between two that differ in three settings, of which the first brings 20 %, the second 8 % and the
+    /// third nothing.
+    pub fn designed() -> Self {
+        let matrix = FactorialDesign::new(3).unwrap();
+        let names = ["safe", "fast", "a", "b", "c", "ab", "ac", "bc"];
+        let speed = |run: &Vec<bool>| {
+            let worth = run
+                .iter()
+                .zip([1.2, 1.08, 1.0])
+                .filter(|(is_changed, _)| **is_changed);
+            worth.map(|(_, worth)| worth).product::<f64>()
+        };
+        let runs = names.iter().zip(matrix.runs());
+        let settings = [
+            ("innodb_flush_log_at_trx_commit", "1", "2"),
+            ("innodb_doublewrite", "ON", "OFF"),
+            ("innodb_lru_scan_depth", "1536", "256"),
+        ];
+        let factor = |(name, from, to): (&str, &str, &str)| DesignFactor {
+            name: name.to_owned(),
+            is_listed: true,
+            changes: vec![DesignChange {
+                kind: ChangeKind::Setting,
+                name: name.to_owned(),
+                from: Some(from.to_owned()),
+                to: Some(to.to_owned()),
+            }],
+            grouped_because: None,
+        };
+        Self {
+            question: "Which setting makes `fast` fast?".to_owned(),
+            sides: runs
+                .map(|(name, run)| Side::new(name, &[speed(run)]))
+                .collect(),
+            clients: vec![16],
+            blocks: 20,
+            noise: 0.02,
+            design: Some(Design {
+                target: 1,
+                factors: settings.map(factor).into(),
+                runs: matrix.runs().to_vec(),
+            }),
             ..Self::duel()
         }
     }
@@ -260,6 +311,7 @@ impl Scenario {
                 free_disk_bytes_min: 1 << 30,
             },
             injection: None,
+            design: self.design.clone(),
             objective: None,
             search: None,
             about: Vec::new(),

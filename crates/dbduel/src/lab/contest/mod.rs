@@ -48,7 +48,7 @@ pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
 use pilot::SteadySeries;
-pub use prepare::{NotComparable, rehearse};
+pub use prepare::{NotComparable, rehearse, rehearse_one};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use dbduel_record::seed::named_seed;
 use super::Contest;
 use super::injector::SlowdownInjector;
 use super::warm_up::rate;
-use crate::judge::LevelDecision;
+use crate::judge::{LevelDecision, Verdict};
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
 use crate::report::words;
@@ -180,5 +180,13 @@ fn standing(decision: &LevelDecision) -> String {
             comparison.contender
         ))
     });
-    known.collect()
+    let decided = decision.effects.iter();
+    let decided = decided
+        .filter(|effect| effect.verdict != Verdict::Undecided)
+        .count();
+    let effects = match decision.effects.len() {
+        0 => String::new(),
+        all => format!(", {decided} of {all} factors decided"),
+    };
+    known.chain([effects]).collect()
 }

@@ -1,7 +1,5 @@
 //! Contenders: what `like` brings, and parameters of the workload that a contender has of its own.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use dbduel_load::driver::{SettingError, check_setting};
@@ -18,34 +16,15 @@ pub(super) fn complete_contender(
     experiment: &Experiment,
     written: &experiment::Contender,
 ) -> Contender {
-    let chain = experiment::chain(&experiment.contenders, written);
-    let server = chain.iter().find_map(|contender| contender.server.as_ref());
-    let password_file = chain
-        .iter()
-        .find_map(|contender| contender.password_file.as_ref());
-    let mut settings: Vec<Setting> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for setting in chain.iter().rev().flat_map(|contender| &contender.settings) {
-        let (name, value) = (setting.name.value.clone(), setting.value.value.clone());
-        match places.entry(normalised_name(&name)) {
-            Entry::Occupied(known) => settings[*known.get()].value = value,
-            Entry::Vacant(new) => {
-                new.insert(settings.len());
-                settings.push(Setting { name, value });
-            }
-        }
-    }
+    let own = experiment::resolved(&experiment.contenders, written);
+    let (server, password_file) = (own.server.as_ref(), own.password_file.as_ref());
     if let Some(server) = server {
         match ServerName::parse(&server.value) {
             Ok(ServerName {
                 meaning: Meaning::Running(_),
                 ..
             }) => {
-                if let Some(setting) = chain
-                    .iter()
-                    .flat_map(|contender| &contender.settings)
-                    .next()
-                {
+                if let Some(setting) = own.settings.first() {
                     let message = "settings of a running server cannot be changed from here; set them where it is configured";
                     report.add(&setting.name.span, message);
                 }
@@ -75,7 +54,14 @@ pub(super) fn complete_contender(
         server: server
             .map(|server| server.value.clone())
             .unwrap_or_default(),
-        settings,
+        settings: own
+            .settings
+            .iter()
+            .map(|setting| Setting {
+                name: setting.name.value.clone(),
+                value: setting.value.value.clone(),
+            })
+            .collect(),
         password_file: password_file.map(|file| beside(path, &file.value)),
         tables: Parameters::new(),
     }
@@ -106,22 +92,22 @@ pub(super) fn with_tables(
     let Ok(known) = workloads::find(&workload.name) else {
         return contender;
     };
-    let chain = experiment::chain(&experiment.contenders, written);
+    let own = experiment::resolved(&experiment.contenders, written);
     let mut tables = Parameters::new();
-    for (key, value) in chain.iter().rev().flat_map(|contender| &contender.tables) {
+    for (key, value) in &own.tables {
         let name = normalised_name(&key.value);
         if known.own_parameters().contains(&name.as_str()) {
             tables.insert(name, value.value.clone());
             continue;
         }
-        let own = known.own_parameters().join("`, `");
-        let message = match own.as_str() {
+        let names = known.own_parameters().join("`, `");
+        let message = match names.as_str() {
             "" => format!(
                 "contenders of `{}` have no tables of their own",
                 known.name()
             ),
-            own => format!(
-                "`{}` would change the load and not only how tables are stored; a contender may say `{own}`",
+            names => format!(
+                "`{}` would change the load and not only how tables are stored; a contender may say `{names}`",
                 key.value
             ),
         };
@@ -147,9 +133,9 @@ pub(super) fn with_tables(
             ..complete
         },
         Err(error) => {
-            let culprit = chain
+            let culprit = own
+                .tables
                 .iter()
-                .flat_map(|contender| &contender.tables)
                 .find(|(key, _)| normalised_name(&key.value) == normalised_name(&error.parameter));
             let span = culprit.map_or(&written.name.span, |(key, _)| &key.span);
             report.add(span, error.to_string());

@@ -13,17 +13,18 @@ use crate::{counts, percent};
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
 
+/// When a duel is decided, with the error probability shared by so many `statements`.
 pub(super) fn complete_decision(
     report: &Report<'_>,
     experiment: &Experiment,
     schedule: &Schedule,
     contenders: usize,
     levels: usize,
+    statements: usize,
 ) -> DecisionRule {
     let confidence = experiment.confidence.unwrap_or(0.95);
     let horizon = experiment.horizon.unwrap_or(0.02);
-    let comparisons = contenders.saturating_sub(1).max(1) as f64;
-    let alpha = (1.0 - confidence) / comparisons;
+    let alpha = (1.0 - confidence) / statements.max(1) as f64;
     let blocks_max = match schedule.epochs {
         Some(epochs) => {
             check_epochs(report, experiment, schedule, contenders, levels);

@@ -5,6 +5,7 @@
 mod blocks;
 mod contenders;
 mod decision;
+mod design;
 mod extension;
 mod extras;
 mod levels;
@@ -72,11 +73,11 @@ pub struct Surroundings {
 /// # Errors
 /// Values that contradict each other or do not exist, with line and column.
 pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<Plan, Troubles> {
-    let ExperimentFile {
-        path,
-        text,
-        experiment,
-    } = *file;
+    let attribute = file.experiment.attribute.as_ref();
+    let designed = attribute.map(|attribute| design::designed(file, attribute));
+    let (own, design) = designed.transpose()?.unzip();
+    let ExperimentFile { path, text, .. } = *file;
+    let experiment = own.as_ref().unwrap_or(file.experiment);
     let report = Report::new(path, text);
     let contenders: Vec<Contender> = experiment
         .contenders
@@ -118,12 +119,17 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let (mirrored, block_form) = block_form(experiment, contenders.len(), levels.len());
     let schedule = complete_schedule(experiment, contenders.len(), &levels, shares, mirrored);
     check_objective(&report, experiment, &schedule);
+    let statements = match &design {
+        Some(design) => design.factors.len(),
+        None => contenders.len().saturating_sub(1),
+    };
     let decision = complete_decision(
         &report,
         experiment,
         &schedule,
         contenders.len(),
         levels.len(),
+        statements,
     );
     let rounds = match &search {
         Some(search) => search.looks.last().copied().unwrap_or(0),
@@ -163,6 +169,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         decision,
         limits: complete_limits(&experiment.limits),
         injection,
+        design,
         objective: experiment.load.objective.as_ref().map(|written| Objective {
             share: written.value.share,
             latency_us: written.value.latency.as_secs_f64() * 1e6,

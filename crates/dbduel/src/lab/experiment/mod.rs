@@ -4,6 +4,7 @@
 //! [`Experiment::parse`] checks what can be seen in the file alone. Completing it is the business
 //! of [`super::expand`].
 
+pub mod attribute;
 mod conduct;
 mod contenders;
 pub mod document;
@@ -20,6 +21,7 @@ mod workload;
 use std::path::Path;
 use std::time::Duration;
 
+use attribute::{Attribute, read_attribute};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
 use dbduel_record::plan::{IoLimit, SuitePhase};
@@ -71,6 +73,8 @@ pub struct Experiment {
     pub search: Search,
     /// Factors beside the contenders and the load, in the order of the file.
     pub sweep: Vec<SweptFactor>,
+    /// That the difference of two contenders is divided among what they differ in.
+    pub attribute: Option<Attribute>,
 }
 
 /// `[suite]`.
@@ -326,6 +330,13 @@ impl Experiment {
             .section("sweep")
             .map(|section| read_sweep(&report, &section, &workload, &contenders))
             .unwrap_or_default();
+        let attribute = root
+            .section("attribute")
+            .map(|section| read_attribute(&report, &section));
+        if let Some(attribute) = attribute.as_ref().filter(|_| !sweep.is_empty()) {
+            let message = "[attribute] and [sweep] cannot stand in one experiment; divide the difference of one cell";
+            report.add(&attribute.span, message);
+        }
         if let Some(rate) = load.rate.as_ref().filter(|_| !sweep.is_empty())
             && rate.value == Rates::Searched
         {
@@ -359,6 +370,7 @@ impl Experiment {
             waivers,
             search,
             sweep,
+            attribute,
         })
     }
 
@@ -392,6 +404,51 @@ pub fn chain<'e>(contenders: &'e [Contender], start: &'e Contender) -> Vec<&'e C
         chain.push(next);
     }
     chain
+}
+
+/// The contender with everything that it has from those that it is like: the nearest value of each, in the order of the
+/// furthest, under the name that is written there.
+#[must_use]
+pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
+    let chain = chain(contenders, start);
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut tables: Vec<WrittenParameter> = Vec::new();
+    for contender in chain.iter().rev() {
+        for own in &contender.settings {
+            let name = normalised_name(&own.name.value);
+            let known = settings.iter_mut();
+            match known
+                .rev()
+                .find(|setting| normalised_name(&setting.name.value) == name)
+            {
+                Some(known) => {
+                    known.name.span = own.name.span.clone();
+                    known.value = own.value.clone();
+                }
+                None => settings.push(own.clone()),
+            }
+        }
+        for (key, value) in &contender.tables {
+            let name = normalised_name(&key.value);
+            let known = tables
+                .iter_mut()
+                .find(|(known, _)| normalised_name(&known.value) == name);
+            match known {
+                Some(known) => *known = (key.clone(), value.clone()),
+                None => tables.push((key.clone(), value.clone())),
+            }
+        }
+    }
+    Contender {
+        name: start.name.clone(),
+        like: None,
+        server: chain.iter().find_map(|contender| contender.server.clone()),
+        settings,
+        password_file: chain
+            .iter()
+            .find_map(|contender| contender.password_file.clone()),
+        tables,
+    }
 }
 
 /// Servers take `-` for `_` and any case in option names.

@@ -137,6 +137,7 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.clients = plan.levels.iter().map(|level| level.clients).max();
     case.about.clone_from(&plan.about);
     case.waive(&plan.waivers);
+    case.declare_design(plan);
     case.declare_tables(plan);
     case.declare_what_was_asked();
 }

@@ -11,7 +11,7 @@ mod verdicts;
 use dbduel_record::event::Severity;
 
 use super::view::{View, audit_doubts_left, caveats, severity};
-use super::{Format, Options, Rendered, explanation, order_entry, scaling, words};
+use super::{Format, Options, Rendered, attribution, explanation, order_entry, scaling, words};
 use figures::figures;
 pub use page::wrap;
 pub(super) use page::{Ink, Page, clean, columns_of, padded};
@@ -39,6 +39,10 @@ impl Format for Terminal {
     fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered {
         let mut page = Page::new(options);
         verdict_box(&mut page, summary, findings);
+        let view = View::new(summary, findings);
+        if let Some(part) = &view.attribution {
+            attribution::print(&mut page, part);
+        }
         figures(&mut page, summary);
         ratios::quantities(&mut page, summary);
         ratios::pairs(&mut page, summary);
@@ -49,7 +53,6 @@ impl Format for Terminal {
             page.wrapped(sentence);
         }
         explanations(&mut page, summary);
-        let view = View::new(summary, findings);
         if let Some(part) = &view.orders {
             order_entry::print(&mut page, part);
         }

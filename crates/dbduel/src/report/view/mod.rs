@@ -6,7 +6,7 @@ use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
-use super::{method, order_entry, scaling, words};
+use super::{attribution, method, order_entry, scaling, words};
 use crate::judge::{Finding, Summary};
 
 mod by_clients;
@@ -62,6 +62,8 @@ pub struct View {
     pub quantities_note: String,
     /// Every two contenders, level by level; absent for a duel of two.
     pub pairs: Option<PairsView>,
+    /// What each factor contributes; absent unless the contest is designed for it.
+    pub attribution: Option<attribution::AttributionView>,
     pub fairness: Option<FairnessView>,
     pub disclosure: Vec<DisclosureView>,
     /// How much of it the record has.
@@ -137,6 +139,7 @@ impl View {
             quantities,
             quantities_note,
             pairs: pairs::pairs(summary),
+            attribution: attribution::view(summary),
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),

@@ -4,20 +4,23 @@ use super::numbers::{multiple, ratio};
 use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
+use crate::report::attribution;
 
-/// One sentence per contender other than the baseline, without the full stop.
+/// One sentence per contender that is compared with the baseline, and those of a designed contest on its factors, without the
+/// full stop.
 #[must_use]
 pub fn headlines(summary: &Summary) -> Vec<String> {
     if summary.search.is_some() {
         return crate::report::scaling::highest_rates(summary);
     }
-    let others = summary
-        .contenders
-        .iter()
-        .filter(|contender| contender.name != summary.baseline);
-    others
-        .map(|contender| headline(summary, &contender.name))
-        .collect()
+    let is_compared = |name: &String| {
+        let duels = summary.duels.first();
+        duels.is_none_or(|duel| duel.comparisons.iter().any(|one| one.contender == *name))
+    };
+    let names = summary.contenders.iter().map(|contender| &contender.name);
+    let others = names.filter(|name| **name != summary.baseline && is_compared(name));
+    let verdicts = others.map(|name| headline(summary, name));
+    verdicts.chain(attribution::headlines(summary)).collect()
 }
 
 /// The duels in which a contender got the same verdict.

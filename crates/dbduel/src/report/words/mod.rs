@@ -32,7 +32,8 @@ pub fn joined_texts(texts: &[String]) -> String {
     joined(&texts)
 }
 
-fn joined(labels: &[&str]) -> String {
+#[must_use]
+pub fn joined(labels: &[&str]) -> String {
     match labels {
         [] => String::new(),
         [one] => (*one).to_owned(),

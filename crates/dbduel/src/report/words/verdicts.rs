@@ -71,7 +71,7 @@ pub fn change_sign(change: Change) -> &'static str {
 /// What the quantities beside throughput are, and how sure their intervals.
 #[must_use]
 pub fn quantities_note(summary: &Summary) -> String {
-    let comparisons = summary.contenders.len().saturating_sub(1).max(1);
+    let comparisons = summary.comparisons();
     let alpha = (1.0 - summary.rule.confidence) / (comparisons * Quantity::ALL.len()) as f64;
     format!(
         "Ratios to {} within blocks; lower is better. Latency: quantile of a typical slice. Error probability of the {} \

@@ -36,6 +36,7 @@ pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
     } else {
         Stage::Configuration
     };
+    case.declare_design(&record.plan);
     case.declare_tables(&record.plan);
     case.declare_what_was_asked();
     case.margins = Some(margins(duels));

@@ -192,7 +192,7 @@ fn crossings(
         return Vec::new();
     };
     let plan = first.evidence.plan();
-    let others = (0..plan.contenders.len()).filter(|&contender| contender != plan.baseline);
+    let others = plan.challengers();
     let crossed = others.enumerate().map(|(number, contender)| {
         let measured = along.iter().zip(&sizes).map(|(&cell, &size)| {
             let one = judged[cell]

@@ -6,6 +6,7 @@ pub mod journal;
 pub mod lab;
 pub mod load;
 pub mod observe;
+pub mod several_differences;
 pub mod steady;
 pub mod verdict;
 

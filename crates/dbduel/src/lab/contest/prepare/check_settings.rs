@@ -33,6 +33,18 @@ pub fn rehearse(config: &ContestConfig<'_>) -> Result<Vec<ServerEvidence>> {
     evidence
 }
 
+/// Asks one contender's server as [`rehearse`] does, to see whether it starts with its settings.
+///
+/// # Errors
+/// As [`rehearse`].
+pub fn rehearse_one(config: &ContestConfig<'_>, number: usize) -> Result<ServerEvidence> {
+    let record = std::path::absolute(config.record)?;
+    orphans::note_record(config.home, &run_name(config), &record)?;
+    let evidence = ask(config, number, &config.plan.contenders[number]);
+    let _ = orphans::remove_leftovers(config.home);
+    evidence
+}
+
 fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running(address) = &name.meaning {

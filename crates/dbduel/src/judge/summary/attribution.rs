@@ -1,0 +1,89 @@
+//! What each factor of a designed contest contributes to the difference of two contenders. Types of the published JSON.
+//!
+//! Computes nothing and knows no record.
+
+use dbduel_record::design::DesignFactor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+use super::quantity::{Change, Quantity, QuantityComparison};
+use crate::judge::summary::Verdict;
+
+/// The difference of two contenders at one level, divided among the factors in which they differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attribution {
+    /// Name of the contender whose difference from the baseline is divided.
+    pub target: String,
+    /// Number of contenders, these two included.
+    pub contenders: usize,
+    /// True when every combination of the factors is a contender; otherwise interactions of two share contrasts.
+    pub has_all_combinations: bool,
+    /// What the two differ in; lists per factor keep this order.
+    pub factors: Vec<DesignFactor>,
+    /// One entry per factor.
+    pub effects: Vec<FactorEffect>,
+    /// Interactions of two factors.
+    pub interactions: Vec<Interaction>,
+    /// The sum of the effects of all listed factors, as a share of the whole difference of log throughput.
+    pub listed_share: Figure,
+    /// Ratio that interactions of three and more factors contribute; absent where there are no three factors.
+    pub gap: Option<Figure>,
+    /// Why nothing can be said.
+    pub because: Option<String>,
+}
+
+/// What one factor contributes: the mean over all combinations of the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FactorEffect {
+    /// Name of the factor.
+    pub factor: String,
+    /// What may be said of its second level against its first.
+    pub verdict: Verdict,
+    /// Throughput, second level ÷ first.
+    pub ratio: Figure,
+    /// True when the whole interval lies within the horizon.
+    pub is_within_horizon: bool,
+    /// Logarithm of the ratio as a share of that of the whole difference; absent while that is not decided.
+    pub share: Option<f64>,
+    /// Probability that anything said of its throughput is wrong.
+    pub alpha: f64,
+    /// Blocks after which the verdict first stood.
+    pub decided_at_block: Option<usize>,
+    /// Latency and cost, second level ÷ first.
+    #[serde(default)]
+    pub quantities: Vec<QuantityComparison>,
+}
+
+impl FactorEffect {
+    /// What is divided beside throughput.
+    pub const QUANTITIES: [Quantity; 3] = [
+        Quantity::LatencyP95,
+        Quantity::ServerCpuPerTransaction,
+        Quantity::BytesWrittenPerTransaction,
+    ];
+}
+
+/// What two factors do together beyond what each does by itself, or the sum of several such.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interaction {
+    /// More than one: the design cannot tell them from each other, and the ratio is that of all together.
+    pub terms: Vec<InteractionTerm>,
+    /// False where parts of the interactions of other pairs are in it too.
+    pub is_clear: bool,
+    /// What may be said.
+    pub change: Change,
+    /// Throughput: ratio of the second factor with the first one changed ÷ the same without it.
+    pub ratio: Figure,
+    /// Probability that anything said here is wrong.
+    pub alpha: f64,
+}
+
+/// Two factors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InteractionTerm {
+    /// Their names.
+    pub factors: [String; 2],
+    /// True when it counts with the inverse of its ratio.
+    pub is_inverse: bool,
+}

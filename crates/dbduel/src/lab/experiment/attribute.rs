@@ -1,0 +1,74 @@
+//! `[attribute]`: which of the settings in which two contenders differ makes their difference.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::document::{Located, Report, Section, describe, string};
+
+/// `[attribute]`.
+#[derive(Debug, Clone, Default)]
+pub struct Attribute {
+    /// Where it is written.
+    pub span: Range<usize>,
+    /// The contender whose difference to the baseline is divided; with two contenders the other one.
+    pub to: Option<Located<String>>,
+    /// What is told apart; nothing listed means all that differs.
+    pub factors: Vec<WrittenFactor>,
+}
+
+/// Settings that change as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenFactor {
+    /// Their names.
+    pub names: Vec<Located<String>>,
+    /// Why they are grouped, where their author did not.
+    pub grouped_because: Option<String>,
+}
+
+pub(super) fn read_attribute(report: &Report<'_>, section: &Section<'_, '_>) -> Attribute {
+    let attribute = Attribute {
+        span: section.span(),
+        to: section.get("to", string),
+        factors: section
+            .value("factors")
+            .map(|value| read_factors(report, value))
+            .unwrap_or_default(),
+    };
+    section.refuse_unknown_keys();
+    attribute
+}
+
+fn read_factors(report: &Report<'_>, value: &Spanned<DeValue<'_>>) -> Vec<WrittenFactor> {
+    let wrong = |value: &Spanned<DeValue<'_>>| {
+        let message = format!(
+            "`factors` in [attribute] is a list of settings, and of lists of settings that change as one, such as \
+             [\"innodb_doublewrite\", [\"log_bin\", \"sync_binlog\"]]; found {}",
+            describe(value.get_ref())
+        );
+        report.add(&value.span(), message);
+    };
+    let Some(list) = value.get_ref().as_array().filter(|list| !list.is_empty()) else {
+        wrong(value);
+        return Vec::new();
+    };
+    let name = |entry: &Spanned<DeValue<'_>>| match string(entry.get_ref()) {
+        Ok(value) => Some(Located {
+            value,
+            span: entry.span(),
+        }),
+        Err(_) => {
+            wrong(entry);
+            None
+        }
+    };
+    let factor = |entry: &Spanned<DeValue<'_>>| WrittenFactor {
+        names: match entry.get_ref().as_array() {
+            Some(names) if !names.is_empty() => names.iter().filter_map(name).collect(),
+            _ => name(entry).into_iter().collect(),
+        },
+        grouped_because: None,
+    };
+    list.iter().map(factor).collect()
+}
