@@ -107,14 +107,16 @@ fn main() -> Result<ExitCode, StatsError> {
             let width = widths
                 .get(widths.len() / 2)
                 .map_or("–".to_owned(), |width| format!("{:.0} %", 100.0 * width));
+            let closure = match cell.widths.len() {
+                0 => "–".to_owned(),
+                given => format!("{:.1} ({:.0}; {width})", of(cell.closure_missed), of(given)),
+            };
             println!(
-                "| {machine} | {} | {:.1} | {:.1} | {:.1} | {:.1} ({:.0}; {width}) | {} |",
+                "| {machine} | {} | {:.1} | {:.1} | {:.1} | {closure} | {} |",
                 truth.0,
                 of(cell.named),
                 of(cell.effects_missed),
                 of(cell.interactions_missed),
-                of(cell.closure_missed),
-                of(cell.widths.len()),
                 found.join(", ")
             );
         }

@@ -183,39 +183,43 @@ impl FactorialDesign {
         let columns: Vec<Vec<f64>> = (0..self.factors())
             .map(|factor| self.column(factor))
             .collect();
-        let mut found: Vec<(Vec<([usize; 2], bool)>, Vec<f64>)> = Vec::new();
+        // Their weights are signs until all are found.
+        let mut found: Vec<InteractionContrast> = Vec::new();
         for one in 0..columns.len() {
             for other in one + 1..columns.len() {
                 let product = columns[one].iter().zip(&columns[other]);
                 let product: Vec<f64> = product.map(|(a, b)| a * b).collect();
                 let all = product.len() as f64;
-                let known = found.iter_mut().find_map(|(pairs, column)| {
-                    let alike = dot(column, &product);
-                    (alike.abs() == all).then_some((pairs, alike < 0.0))
+                let known = found.iter_mut().find_map(|contrast| {
+                    let alike = dot(&contrast.weights, &product);
+                    (alike.abs() == all).then_some((contrast, alike < 0.0))
                 });
                 match known {
-                    Some((pairs, is_negative)) => pairs.push(([one, other], is_negative)),
-                    None => found.push((vec![([one, other], false)], product)),
+                    Some((known, is_negative)) => known.pairs.push(([one, other], is_negative)),
+                    None => found.push(InteractionContrast {
+                        pairs: vec![([one, other], false)],
+                        is_clear: true,
+                        weights: product,
+                    }),
                 }
             }
         }
-        let scale = 4.0 / self.runs.len() as f64;
-        let is_clear = |own: usize| {
-            let mut others = found
-                .iter()
-                .enumerate()
-                .filter(|(number, _)| *number != own);
-            others.all(|(_, (_, column))| dot(column, &found[own].1) == 0.0)
+        let is_clear = |own: &InteractionContrast| {
+            let is_apart = |other: &InteractionContrast| {
+                own == other || dot(&own.weights, &other.weights) == 0.0
+            };
+            found.iter().all(is_apart)
         };
-        let clear: Vec<bool> = (0..found.len()).map(is_clear).collect();
-        let contrasts = found.into_iter().zip(clear);
-        contrasts
-            .map(|((pairs, column), is_clear)| InteractionContrast {
-                pairs,
-                is_clear,
-                weights: column.iter().map(|sign| scale * sign).collect(),
-            })
-            .collect()
+        let clear: Vec<bool> = found.iter().map(is_clear).collect();
+        let scale = 4.0 / self.runs.len() as f64;
+        for (contrast, is_clear) in found.iter_mut().zip(clear) {
+            contrast.is_clear = is_clear;
+            contrast
+                .weights
+                .iter_mut()
+                .for_each(|weight| *weight *= scale);
+        }
+        found
     }
 
     /// Weights of the whole difference: the run with all factors at the second level, less that with none.

@@ -129,10 +129,13 @@ impl Contest {
     }
 
     /// Whether the interval of the share of the whole that the first `listed` factors explain holds the truth, and its width;
-    /// `None` where there is none.
+    /// `None` where there is none, or no whole to have a share of.
     pub fn closure(&self, listed: usize, seed: u64) -> Result<Option<(bool, f64)>, StatsError> {
         let part = self.design.sum_of(0..listed);
         let whole = self.design.whole();
+        if self.true_value(&whole) == 0.0 {
+            return Ok(None);
+        }
         let truth = self.true_value(&part) / self.true_value(&whole);
         let units = |weights: &[f64]| Unit::of_weight_one(&self.differences(weights));
         let plan = SequentialPlan::new(self.blocks.len() as f64, ALPHA, 0.0, seed);

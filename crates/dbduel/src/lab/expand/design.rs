@@ -99,10 +99,12 @@ fn complete(
         .map(|run| name_of(run, &from, &to))
         .collect();
     let mut own = experiment.clone();
-    own.attribute = None;
     own.baseline = Some(from.name.clone());
     own.question.get_or_insert_with(|| {
-        format!("What makes `{}` differ from `{}`?", to.name.value, from.name.value)
+        format!(
+            "What makes `{}` differ from `{}`?",
+            to.name.value, from.name.value
+        )
     });
     let runs = design.runs().iter().zip(&names);
     own.contenders = runs

@@ -15,6 +15,8 @@ const SLICE_S: f64 = 15.0;
 const SLICE_S_MIN: f64 = 1.0;
 /// Blocks per level that a short budget is cut into.
 const BLOCKS_WANTED: f64 = 12.0;
+/// The same of a designed contest, whose effects share the error probability.
+const BLOCKS_WANTED_OF_DESIGN: f64 = 36.0;
 /// Guard as a share of the slice, and its largest default, seconds.
 const GUARD_SHARE: f64 = 0.2;
 const GUARD_S_MAX: f64 = 2.0;
@@ -57,7 +59,8 @@ pub(super) fn complete_schedule(
     let epochs = written.epochs.as_ref().map_or(1, |epochs| epochs.value);
     let warm_ups = contenders as f64 * f64::from(epochs);
     // A queue that begins empty in every turn, and its end that no turn measures, say little of a rate: only closed loops have
-    // short turns. Of the starts of servers there is no pilot yet, and for a suite it would take longer than its blocks.
+    // short turns. Of the starts of servers there is no pilot yet, and for a suite or the many contenders of a design it would take
+    // longer than its blocks.
     let is_closed = arrivals
         .iter()
         .all(|level| matches!(level.arrival, Arrival::Closed { think_ms } if think_ms == 0.0));
@@ -65,7 +68,8 @@ pub(super) fn complete_schedule(
         && epochs <= 1
         && is_closed
         && experiment.load.objective.is_none()
-        && experiment.suite.is_none();
+        && experiment.suite.is_none()
+        && experiment.attribute.is_none();
     let pilot = has_pilot.then(|| {
         let cells = (contenders * levels).max(1) as f64;
         Pilot {
@@ -85,11 +89,14 @@ pub(super) fn complete_schedule(
     let (slices, guards) = slices_and_guards(contenders, mirrored);
     let default_slice_s = {
         let parts = slices + GUARD_SHARE * guards;
-        let fitting =
-            (measuring_s / (BLOCKS_WANTED * levels.max(1) as f64) - slices * SWITCH_S) / parts;
-        let shortest_s = match pilot {
-            Some(_) => TURN_S_WANTED,
-            None => SLICE_S_MIN,
+        let wanted = match experiment.attribute {
+            Some(_) => BLOCKS_WANTED_OF_DESIGN,
+            None => BLOCKS_WANTED,
+        };
+        let fitting = (measuring_s / (wanted * levels.max(1) as f64) - slices * SWITCH_S) / parts;
+        let shortest_s = match (pilot, &experiment.attribute) {
+            (None, None) => SLICE_S_MIN,
+            _ => TURN_S_WANTED,
         };
         hundredths(fitting.clamp(shortest_s, SLICE_S))
     };
@@ -189,14 +196,14 @@ fn slices_and_guards(contenders: usize, mirrored: bool) -> (f64, f64) {
 }
 
 /// Whether blocks are mirrored, and why. Without a word in the experiment they are, unless a suite's budget holds too few of
-/// them for its workloads.
+/// them for its workloads, or a design has so many contenders that blocks of one slice each are long enough.
 pub(super) fn block_form(
     experiment: &Experiment,
     contenders: usize,
     levels: usize,
 ) -> (bool, BlockForm) {
     let Some(suite) = &experiment.suite else {
-        return (true, BlockForm::Affordable);
+        return (experiment.attribute.is_none(), BlockForm::Affordable);
     };
     if let Some(mirrored) = suite.mirrored {
         return (mirrored, BlockForm::AsWritten);

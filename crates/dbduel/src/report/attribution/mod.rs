@@ -266,7 +266,11 @@ fn interaction(one: &Interaction, unit: RatioUnit) -> InteractionView {
     InteractionView {
         name: format!("{}{partly}", terms.join(" and ")),
         ratio: CellText {
-            answer: one.change.word(),
+            answer: match one.change {
+                Change::Higher => Verdict::Faster.word(),
+                Change::Lower => Verdict::Slower.word(),
+                other => other.word(),
+            },
             value: format!(
                 "{} {}",
                 words::change_sign(one.change),

@@ -83,6 +83,7 @@ fn differences(plan: &Plan) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::Record;
     use dbduel_record::plan::Setting;
 
     use crate::judge::summarise;
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn contenders_that_differ_in_several_settings_are_to_be_divided() {
         let mut record = Scenario::duel().record();
-        let claim = |record| {
+        let claim = |record: &Record| {
             let (_, findings) = summarise(record);
             let found = findings
                 .into_iter()
