@@ -84,7 +84,7 @@ fn complete(
                 from.name.value, to.name.value, factors[0].name
             ),
             many => format!(
-                "`{}` and `{}` differ in {many} factors, at most {FACTORS_MAX} can be told apart; list those that matter in \
+                "`{}` and `{}` differ in {many} factors, at most {FACTORS_MAX} can be divided; list those that matter in \
                  `factors` of [attribute], and all others are one more",
                 from.name.value, to.name.value
             ),

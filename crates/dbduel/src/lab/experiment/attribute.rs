@@ -14,7 +14,7 @@ pub struct Attribute {
     pub span: Range<usize>,
     /// The contender whose difference to the baseline is divided; with two contenders the other one.
     pub to: Option<Located<String>>,
-    /// What is told apart; nothing listed means all that differs.
+    /// The factors; nothing listed means all that differs.
     pub factors: Vec<WrittenFactor>,
 }
 
