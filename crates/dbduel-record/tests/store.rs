@@ -47,6 +47,7 @@ fn plan() -> Plan {
             cell: None,
         }],
         suite: None,
+        design: None,
         load: LoadProcess {
             busy_poll_us: 0,
             threads: 1,
