@@ -31,7 +31,7 @@ pub(super) fn complete_contender(
             }
             Ok(name) => {
                 if matches!(name.meaning, Meaning::InProcess) {
-                    check_sqlite(report, &chain);
+                    check_sqlite(report, &own.settings);
                 }
                 if let Some(file) = password_file {
                     let message = "`password_file` goes with a running server; dbduel makes the accounts of its own";
@@ -68,8 +68,8 @@ pub(super) fn complete_contender(
 }
 
 /// Refuses what SQLite does not know.
-fn check_sqlite(report: &Report<'_>, chain: &[&experiment::Contender]) {
-    for setting in chain.iter().flat_map(|contender| &contender.settings) {
+fn check_sqlite(report: &Report<'_>, settings: &[experiment::Setting]) {
+    for setting in settings {
         let name = normalised_name(&setting.name.value);
         if let Err(error) = check_setting(&name, &setting.value.value) {
             let span = match error {
