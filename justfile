@@ -57,6 +57,11 @@ deb:
 wheel:
     packaging/wheel.sh
 
+# The documentation as a site, in target/book.
+book:
+    cargo build
+    docs/site/build.sh target/debug/dbduel
+
 # Regenerate the JSON schema of reports after a change of its types.
 schema:
     DBDUEL_WRITE_SCHEMA=1 cargo test --locked -p dbduel --bin dbduel published_schema

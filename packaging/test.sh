@@ -28,7 +28,7 @@ tarball)
     cd "$work"/dbduel-*
     use env -i HOME="$work" PATH=/usr/bin:/bin ./dbduel
     zcat man/dbduel-run.1.gz | grep -q '^.SH OPTIONS'
-    env -i HOME="$work" PATH=/usr/bin:/bin ./dbduel run --plan experiments/same-server-twice.toml > plan
+    env -i HOME="$work" PATH=/usr/bin:/bin ./dbduel run --plan --json experiments/same-server-twice.toml > plan
     grep -q contenders plan
     test -s THIRD-PARTY-LICENSES.txt
     ;;

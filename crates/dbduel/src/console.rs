@@ -11,11 +11,15 @@ use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::lab::server::Progress;
+use crate::lab::server::{Progress, ProgressUnit};
+use crate::report::words;
 use crate::visible::{escaped_json, visible, visible_inked};
 
 /// Least time between two plain progress lines of one stage.
 const LINE_PAUSE: Duration = Duration::from_secs(10);
+
+/// A rate over less time than this says little.
+const RATE_AFTER: Duration = Duration::from_secs(2);
 
 /// Shows what is going on.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub struct Console {
 struct PlainLines {
     stage: String,
     last: Option<Instant>,
+    /// When the stage was first seen to advance, and from where.
+    first: Option<(Instant, u64)>,
 }
 
 impl Console {
@@ -43,6 +49,7 @@ impl Console {
         let plain = Mutex::new(PlainLines {
             stage: String::new(),
             last: None,
+            first: None,
         });
         Self { bar, plain }
     }
@@ -77,6 +84,18 @@ impl Console {
         }
     }
 
+    fn plain_advance(&self, done: u64, total: Option<u64>, unit: ProgressUnit) {
+        let (stage, first) = {
+            let mut plain = self
+                .plain
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (begun, before) = *plain.first.get_or_insert((Instant::now(), done));
+            (plain.stage.clone(), (begun.elapsed(), before))
+        };
+        self.plain_line(&stage, || progress_line(&stage, done, total, unit, first));
+    }
+
     /// At most one line per [`LINE_PAUSE`] and stage.
     fn plain_line(&self, stage: &str, line: impl FnOnce() -> String) {
         let mut plain = self
@@ -86,7 +105,10 @@ impl Console {
         let is_due =
             plain.stage != stage || plain.last.is_none_or(|last| last.elapsed() >= LINE_PAUSE);
         if is_due {
-            stage.clone_into(&mut plain.stage);
+            if plain.stage != stage {
+                stage.clone_into(&mut plain.stage);
+                plain.first = None;
+            }
             plain.last = Some(Instant::now());
             status_line(&line());
         }
@@ -99,35 +121,68 @@ impl Progress for Console {
             Some(bar) => {
                 bar.set_style(style("{spinner} {msg}"));
                 bar.unset_length();
+                bar.set_position(0);
+                // The rate is that of this stage.
+                bar.reset_eta();
                 bar.set_message(visible(what).into_owned());
             }
             None => self.plain_line(what, || what.to_owned()),
         }
     }
 
-    fn advance(&self, done: u64, total: Option<u64>) {
+    fn advance(&self, done: u64, total: Option<u64>, unit: ProgressUnit) {
         let Some(bar) = &self.bar else {
-            let stage = self
-                .plain
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .stage
-                .clone();
-            self.plain_line(&stage, || match total {
-                Some(total) if total > 0 => format!("{stage}: {} %", done.min(total) * 100 / total),
-                _ => format!("{stage}: {done}"),
-            });
+            self.plain_advance(done, total, unit);
             return;
         };
-        match total {
-            Some(total) => {
-                bar.set_style(style("{spinner} {msg} [{bar:24}] {percent} % ({eta} left)"));
-                bar.set_length(total);
+        let template = match (unit, total) {
+            (ProgressUnit::Bytes, Some(_)) => {
+                "{spinner} {msg} [{bar:24}] {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left"
             }
-            None => bar.set_style(style("{spinner} {msg} ({pos})")),
+            (ProgressUnit::Bytes, None) => {
+                "{spinner} {msg} ({binary_bytes}, {binary_bytes_per_sec})"
+            }
+            (ProgressUnit::Rows, Some(_)) => {
+                "{spinner} {msg} [{bar:24}] {percent} % of {human_len} rows, {per_sec}, {eta} left"
+            }
+            (ProgressUnit::Rows, None) => "{spinner} {msg} ({human_pos} rows, {per_sec})",
+        };
+        bar.set_style(style(template));
+        if let Some(total) = total {
+            bar.set_length(total);
         }
         bar.set_position(done);
     }
+}
+
+/// How far a stage is, how fast, and how long it still takes at that rate.
+fn progress_line(
+    stage: &str,
+    done: u64,
+    total: Option<u64>,
+    unit: ProgressUnit,
+    first: (Duration, u64),
+) -> String {
+    let amount = |count: u64| match unit {
+        ProgressUnit::Bytes => words::bytes(count),
+        ProgressUnit::Rows => words::count(count),
+    };
+    let mut line = format!("{stage}: {}", amount(done));
+    if let Some(total) = total {
+        line += &format!(" of {}", amount(total));
+    }
+    if unit == ProgressUnit::Rows {
+        line += " rows";
+    }
+    let (passed, before) = first;
+    let per_second = done.saturating_sub(before) as f64 / passed.as_secs_f64();
+    if passed >= RATE_AFTER && per_second >= 1.0 {
+        line += &format!(", {}/s", amount(per_second as u64));
+        if let Some(left) = total.and_then(|total| total.checked_sub(done)) {
+            line += &format!(", about {} left", words::duration(left as f64 / per_second));
+        }
+    }
+    line
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -189,4 +244,45 @@ pub fn width() -> usize {
 #[must_use]
 pub fn is_colour_wanted() -> bool {
     AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_progress_has_the_rate_and_the_remaining_time() {
+        let first = (Duration::from_secs(10), 5 << 20);
+        let bytes = progress_line(
+            "fetching x",
+            25 << 20,
+            Some(45 << 20),
+            ProgressUnit::Bytes,
+            first,
+        );
+        assert_eq!(
+            bytes,
+            "fetching x: 25.0 MiB of 45.0 MiB, 2.00 MiB/s, about 10 s left"
+        );
+        let rows = progress_line(
+            "loading",
+            1_000_000,
+            Some(3_000_000),
+            ProgressUnit::Rows,
+            (Duration::from_secs(4), 0),
+        );
+        assert_eq!(
+            rows,
+            "loading: 1,000,000 of 3,000,000 rows, 250,000/s, about 8 s left"
+        );
+        // Too early for a rate, and without a known end.
+        let early = progress_line(
+            "unpacking",
+            1 << 20,
+            None,
+            ProgressUnit::Bytes,
+            (Duration::ZERO, 0),
+        );
+        assert_eq!(early, "unpacking: 1.00 MiB");
+    }
 }

@@ -10,6 +10,7 @@ pub mod fail_if;
 pub mod generate;
 pub mod history;
 pub mod http;
+pub mod init;
 pub mod load;
 mod metrics;
 pub mod quickstart;
@@ -60,6 +61,8 @@ const EXIT_CODES: &str = "Exit codes:
 enum Verb {
     /// Run a first duel: SQLite with a rollback journal against a write-ahead log, in a minute, or MariaDB in five.
     Quickstart(quickstart::Arguments),
+    /// Write an experiment file with comments, from options or answers to questions.
+    Init(init::Arguments),
     /// Run an experiment file, or resume the record in a directory.
     Run(run::Arguments),
     /// Measure what each differing setting of two contenders contributes to their difference.
@@ -109,6 +112,7 @@ impl CommandLine {
         let home = self.home;
         match self.verb {
             Verb::Quickstart(arguments) => quickstart::quickstart(home, &arguments),
+            Verb::Init(arguments) => init::init(&arguments),
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::run(home, &arguments, run::Purpose::Attribute),
             Verb::Load(arguments) => load::load(&arguments),

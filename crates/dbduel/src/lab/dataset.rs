@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::driver::{Connection, TlsMode};
@@ -15,7 +15,9 @@ use dbduel_record::plan::{self, Contender, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::contest::ContenderServer;
-use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
+use super::server::{
+    Home, Progress, ProgressUnit, clear_unfinished, copy_tree, tree_size, unfinished,
+};
 use crate::interrupt;
 
 /// Raised when the content that the same parameters give changes.
@@ -24,8 +26,6 @@ const CONTENT_VERSION: u32 = 1;
 const CONNECTIONS: u32 = 8;
 /// How often work on tables is looked at.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
-/// What the rows per second that are shown are a mean over.
-const PACE_PAUSE: Duration = Duration::from_secs(5);
 /// File that makes a directory a snapshot.
 const DESCRIPTION: &str = "snapshot.json";
 
@@ -373,20 +373,12 @@ pub fn watch_over<T: Send>(
     let watch = FillWatch::default();
     let result = std::thread::scope(|scope| {
         let working = scope.spawn(|| work(&watch));
-        let mut pace = None;
         while !working.is_finished() {
             std::thread::sleep(LOOK_PAUSE);
             let total = watch.rows_total.load(Ordering::Relaxed);
             if total > 0 {
                 let done = watch.rows_done.load(Ordering::Relaxed);
-                let (since, before) = *pace.get_or_insert((Instant::now(), done));
-                let passed = since.elapsed();
-                if passed >= PACE_PAUSE {
-                    let per_second = done.saturating_sub(before) as f64 / passed.as_secs_f64();
-                    progress.stage(&format!("{what}, {per_second:.0} rows/s"));
-                    pace = Some((Instant::now(), done));
-                }
-                progress.advance(done, Some(total));
+                progress.advance(done, Some(total), ProgressUnit::Rows);
             }
             if interrupt::check().is_err() {
                 watch.cancelled.store(true, Ordering::Relaxed);

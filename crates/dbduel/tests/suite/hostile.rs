@@ -51,7 +51,9 @@ fn said(output: &Output) -> String {
 
 fn plan(lab: &Lab) -> Plan {
     let mut command = program();
-    command.args(["run", "--plan"]).arg(lab.experiment());
+    command
+        .args(["run", "--plan", "--json"])
+        .arg(lab.experiment());
     let output = ended(command);
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -228,7 +230,7 @@ fn a_script_is_not_run_for_a_plan_or_a_dry_audit() {
         assert!(!said.contains("printed"), "{words:?}: {said}");
         assert!(!mark.exists(), "{words:?}");
     }
-    let plan = String::from_utf8(command(&["run", "--plan"]).stdout).unwrap();
+    let plan = String::from_utf8(command(&["run", "--plan", "--json"]).stdout).unwrap();
     assert!(plan.contains("\"options.rows\": 7"), "{plan}");
     let output = command(&["run", "--plan", "--run-script"]);
     assert!(output.status.success() && mark.exists(), "{output:?}");

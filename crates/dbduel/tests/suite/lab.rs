@@ -63,7 +63,7 @@ pub fn shipped() -> PathBuf {
 /// What the program answers when it is asked for the plan of an experiment file.
 pub fn plan_of(file: &Path) -> Output {
     program()
-        .args(["run", "--plan"])
+        .args(["run", "--plan", "--json"])
         .arg(file)
         .output()
         .unwrap()

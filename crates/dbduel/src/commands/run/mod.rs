@@ -3,6 +3,7 @@
 mod extension;
 mod new_record;
 mod outcome;
+mod plan_text;
 mod planning;
 mod run_contest;
 
@@ -17,6 +18,7 @@ use dbduel_record::foreign::read_text;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
+use serde_json::json;
 
 use super::fail_if::FailIf;
 use super::http::Loopback;
@@ -49,9 +51,12 @@ pub struct Arguments {
     /// Directory in which the record's directory is created.
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub results: PathBuf,
-    /// Print the plan as JSON and stop; starts nothing.
+    /// Print the plan and stop; starts nothing.
     #[arg(long)]
     pub plan: bool,
+    /// With --plan, print JSON: every default resolved, every seed.
+    #[arg(long, requires = "plan")]
+    pub json: bool,
     /// With --plan, run the top level of a workload script with the permissions of this process, to read its options. Without
     /// this flag the script has no os, io or ffi library.
     #[arg(long, requires = "plan")]
@@ -181,7 +186,12 @@ fn begin(
     };
     if !experiment.sweep.is_empty() {
         if arguments.plan {
-            console::print(&sweep::plan(&file, scripts)?)?;
+            let (sweep, cells) = sweep::planned(&file, scripts)?;
+            if arguments.json {
+                console::print_json(&json!({ "sweep": sweep, "cells": cells }))?;
+            } else {
+                console::print(&plan_text::sweep(&home::find(home)?, &sweep, &cells)?)?;
+            }
             return Ok(Exit::Done);
         }
         let home = home::find(home)?;
@@ -195,11 +205,15 @@ fn begin(
     {
         console::status_line(&format!("{} {}", finding.claim, finding.remedy));
     }
-    if arguments.plan {
+    if arguments.plan && arguments.json {
         console::print_json(&plan)?;
         return Ok(Exit::Done);
     }
     let home = home::find(home)?;
+    if arguments.plan {
+        console::print(&plan_text::contest(&home, &plan)?)?;
+        return Ok(Exit::Done);
+    }
     let plan = match plan.design {
         Some(_) => combined(&home, &file, plan, &surroundings)?,
         None => plan,

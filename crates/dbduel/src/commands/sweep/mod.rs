@@ -15,7 +15,6 @@ use dbduel_record::foreign::read_text_below;
 use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
-use serde_json::json;
 
 use super::run::{self, RunOptions};
 use crate::console;
@@ -36,19 +35,12 @@ pub fn is_sweep(dir: &Path) -> bool {
     dir.join(SWEEP).is_file()
 }
 
-/// The plan of a sweep, and those of its cells if each took an equal share of the budget, as JSON.
+/// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
+/// processor is reported for the first cell of which it is true.
 ///
 /// # Errors
 /// All that is wrong with the experiment, with line and column.
-pub fn plan(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<String> {
-    let (sweep, cells) = planned(file, scripts)?;
-    let both = json!({ "sweep": sweep, "cells": cells });
-    Ok(console::json(&both)?)
-}
-
-/// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
-/// processor is reported for the first cell of which it is true.
-fn planned(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<(SweepPlan, Vec<Plan>)> {
+pub fn planned(file: &ExperimentFile<'_>, scripts: ScriptAccess) -> Result<(SweepPlan, Vec<Plan>)> {
     let (sweep, cells) = expand_sweep(file, &run::surroundings(scripts))?;
     let doubts = cells.iter().map(busy_poll::doubt);
     if let Some((cell, finding)) =

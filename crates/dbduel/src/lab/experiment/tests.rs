@@ -231,3 +231,28 @@ fn a_script_stands_for_a_workload_and_brings_its_options() {
         "goes with `script`",
     );
 }
+
+/// An unknown key in every table; the errors name those that are known.
+#[test]
+fn every_known_key_is_documented() {
+    let errors = parse(
+        "zzz_qqq = 1\n[contenders.a]\nserver = \"mariadb-10.11\"\nzzz_qqq = 1\n[workload]\nname = \"oltp-point-select\"\n\
+         [load]\nclients = 1\nzzz_qqq = 1\n[schedule]\nzzz_qqq = 1\n[limits]\nzzz_qqq = 1\n[search]\nzzz_qqq = 1\n\
+         [injection]\ncontender = \"a\"\nstopped = \"10 %\"\nzzz_qqq = 1\n",
+    )
+    .unwrap_err()
+    .to_string();
+    let lists = errors.split("known here: ").skip(1);
+    let known = lists.flat_map(|list| {
+        let line = list.lines().next().unwrap_or_default();
+        line.split('`').skip(1).step_by(2)
+    });
+    let known: std::collections::BTreeSet<&str> = known.collect();
+    assert!(known.len() > 30, "{known:?} of {errors}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for key in known {
+        let is_there = page.contains(&format!("`{key}`")) || page.contains(&format!("[{key}"));
+        assert!(is_there, "docs/experiments.md does not have `{key}`");
+    }
+}

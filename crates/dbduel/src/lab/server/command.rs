@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::copy::tree_size;
-use super::progress::Progress;
+use super::progress::{Progress, ProgressUnit};
 use crate::interrupt;
 
 /// How much of a program's output is kept; what comes later is read and thrown away.
@@ -177,7 +177,10 @@ impl<'a> Tool<'a> {
                 looked = Instant::now();
                 // A folder that changes under the count is only a less exact count.
                 if let Ok(size) = tree_size(watch.folder) {
-                    watch.progress.advance(size.apparent_bytes, watch.total);
+                    let bytes = ProgressUnit::Bytes;
+                    watch
+                        .progress
+                        .advance(size.apparent_bytes, watch.total, bytes);
                 }
             }
             thread::sleep(POLL);

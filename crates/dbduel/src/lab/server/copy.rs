@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 
-use super::progress::Progress;
+use super::progress::{Progress, ProgressUnit};
 use crate::interrupt;
 
 /// What a copy did.
@@ -135,7 +135,7 @@ fn copy_into(from: &Path, to: &Path, total: u64, progress: &dyn Progress) -> io:
                 copied.files += 1;
                 copied.apparent_bytes += bytes;
                 copied.cloned_files += u64::from(cloned);
-                progress.advance(copied.apparent_bytes, Some(total));
+                progress.advance(copied.apparent_bytes, Some(total), ProgressUnit::Bytes);
             }
         }
         File::open(&target)

@@ -45,9 +45,18 @@ pub fn known(home: &Home) -> Vec<Listed> {
         .iter()
         .map(|known| Listed {
             known,
-            installed: matches!(Build::load(&home.servers().join(known.id)), Ok(Some(_))),
+            installed: is_in(home, known.id),
         })
         .collect()
+}
+
+/// Whether a server is in the lab's home and need not be fetched.
+pub fn is_installed(name: &ServerName, home: &Home) -> bool {
+    is_in(home, &name.id())
+}
+
+fn is_in(home: &Home, id: &str) -> bool {
+    matches!(Build::load(&home.servers().join(id)), Ok(Some(_)))
 }
 
 /// Every server that is in the lab's home, by name.

@@ -41,7 +41,7 @@ pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
 pub use process::{forked_by, signal_tree};
 pub use products::{COUNTERS, FactQuery, PROBE, Product, VARIABLES, recognise};
-pub use progress::{Progress, Silent};
+pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::RefusedSetting;
 pub use reserved::reserved;
 pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError};

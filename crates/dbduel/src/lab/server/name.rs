@@ -60,6 +60,11 @@ pub enum NameError {
         "the server's address holds a password, which does not belong into a file that is kept in the record; write `tcp://user@host`"
     )]
     Password,
+    /// A user in the address of an archive, perhaps with a password. Not repeated here.
+    #[error(
+        "the address of the archive says who logs in, which does not belong into a file that is kept in the record; put it into ~/.netrc"
+    )]
+    WebLogin,
 }
 
 fn did_you_mean(suggestion: &Option<String>) -> String {
@@ -96,6 +101,9 @@ impl ServerName {
         }
         let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
         if let Some(source) = sources::by_scheme(scheme) {
+            if sources::names_user(locator) {
+                return Err(NameError::WebLogin);
+            }
             (source.check)(locator).map_err(malformed)?;
             return Ok(named(Meaning::Provided {
                 source,
@@ -251,6 +259,9 @@ mod tests {
     fn a_password_is_refused_and_not_repeated() {
         let error = ServerName::parse("tcp://u:secret@host").unwrap_err();
         assert_eq!(error, NameError::Password);
+        assert!(!format!("{error} {error:?}").contains("secret"));
+        let error = ServerName::parse("url:https://u:secret@h/x.tar.gz").unwrap_err();
+        assert_eq!(error, NameError::WebLogin);
         assert!(!format!("{error} {error:?}").contains("secret"));
     }
 

@@ -1,12 +1,21 @@
-//! How long operations tell that they are alive.
+//! How long operations report that they are alive.
 
 /// Receives what a long operation is doing.
 pub trait Progress: Sync {
     /// A new stage begins: a short phrase such as "unpacking mysql-8.0.33".
     fn stage(&self, what: &str);
 
-    /// `done` of `total` bytes of the stage; `None` when the total is not known.
-    fn advance(&self, done: u64, total: Option<u64>);
+    /// `done` of `total` of the stage; `None` when the total is not known.
+    fn advance(&self, done: u64, total: Option<u64>, unit: ProgressUnit);
+}
+
+/// What the progress of a stage is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgressUnit {
+    /// Bytes fetched, unpacked or copied.
+    Bytes,
+    /// Rows of tables.
+    Rows,
 }
 
 /// Discards it.
@@ -14,5 +23,5 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn stage(&self, _what: &str) {}
-    fn advance(&self, _done: u64, _total: Option<u64>) {}
+    fn advance(&self, _done: u64, _total: Option<u64>, _unit: ProgressUnit) {}
 }

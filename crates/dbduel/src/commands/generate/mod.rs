@@ -1,5 +1,7 @@
 //! `dbduel generate`: files that packages and shells take from the definitions of the command line.
 
+mod reference;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,12 @@ pub enum Action {
         /// Folder for the pages; made where it is missing.
         dir: PathBuf,
     },
+    /// Write the reference pages of the documentation's site.
+    #[command(hide = true)]
+    Reference {
+        /// Folder for the pages; made where it is missing.
+        dir: PathBuf,
+    },
 }
 
 /// Prints or writes.
@@ -39,6 +47,7 @@ pub fn generate(action: &Action) -> Result<Exit> {
             clap_complete::generate(*shell, &mut command, "dbduel", &mut text);
             console::print(&String::from_utf8_lossy(&text))?;
         }
+        Action::Reference { dir } => reference::write(command, dir)?,
         Action::Man { dir } => write_man_pages(command, dir)
             .with_context(|| format!("could not write man pages into `{}`", dir.display()))?,
     }

