@@ -50,12 +50,44 @@ mod tests {
         document.title = "RESULT " + JSON.stringify(result);
     });</script></body>"#;
 
+    /// Opens a page, in frames of its own, as wide as windows are, and leaves in the title what does not fit: how much wider than
+    /// the frame the page is, elements beyond its edge that nothing scrolls, and words beyond the edge of their chart.
+    const WIDTHS: &str = r#"<script>addEventListener("load", () => {
+        const result = {};
+        for (const frame of document.querySelectorAll("iframe")) {
+            const page = frame.contentDocument, width = page.documentElement.clientWidth;
+            const cut = [];
+            for (const element of page.querySelectorAll("body *")) {
+                if (!element.getClientRects().length) continue;
+                const box = element.getBoundingClientRect(), chart = element.closest("svg");
+                if (chart && chart !== element) {
+                    const edge = chart.getBoundingClientRect();
+                    const sticksOut = box.right > edge.right + 2 || box.left < edge.left - 2;
+                    if (element.tagName === "text" && sticksOut && !element.closest("[clip-path]")) cut.push(element.textContent);
+                    continue;
+                }
+                let isScrolled = false;
+                for (let above = element.parentElement; above; above = above.parentElement) {
+                    isScrolled ||= ["auto", "scroll", "hidden"].includes(frame.contentWindow.getComputedStyle(above).overflowX);
+                }
+                if (box.right > width + 1 && !isScrolled) cut.push(element.tagName + " " + element.textContent.slice(0, 40));
+            }
+            result[frame.dataset.width] = { beyond: page.documentElement.scrollWidth - width, cut };
+        }
+        document.title = "RESULT " + JSON.stringify(result);
+    });</script></body>"#;
+
     /// What a reader found; `None` without a browser.
     fn visit(html: &str) -> Option<serde_json::Value> {
+        let (start, end) = html.rsplit_once("</body>").unwrap();
+        browse(&format!("{start}{READER}{end}"))
+    }
+
+    /// What the script of a page left in its title; `None` without a browser.
+    fn browse(html: &str) -> Option<serde_json::Value> {
         let dir = tempfile::tempdir().unwrap();
         let page = dir.path().join("page.html");
-        let (start, end) = html.rsplit_once("</body>").unwrap();
-        std::fs::write(&page, format!("{start}{READER}{end}")).unwrap();
+        std::fs::write(&page, html).unwrap();
         let profile = format!("--user-data-dir={}", dir.path().join("profile").display());
         let output = Command::new("chromium")
             .args([
@@ -86,7 +118,9 @@ mod tests {
             }
         };
         let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (_, rest) = dom.split_once("RESULT ").expect("the page ran its script");
+        let (_, rest) = dom
+            .split_once("<title>RESULT ")
+            .expect("the page ran its script");
         let (title, _) = rest.split_once("</title>").unwrap();
         let plain = title
             .replace("&lt;", "<")
@@ -133,6 +167,34 @@ mod tests {
         assert_eq!(found["unreachable"], 0, "not for the keyboard: {found}");
         let warm_up = found["warmUp"].as_str().unwrap();
         assert!(warm_up.contains("not counted"), "{found}");
+    }
+
+    #[test]
+    fn nothing_is_cut_on_narrow_and_wide_windows() {
+        let mut scenario = Scenario::duel().observed(Observation::doublewrite());
+        scenario.sides[1].name = "no-doublewrite-and-a-long-name".to_owned();
+        let page = page(&scenario.record());
+        let page = page.replace('&', "&amp;").replace('"', "&quot;");
+        let frames: Vec<String> = [400, 720, 1280, 1920]
+            .map(|width| {
+                format!(
+                    "<iframe data-width=\"{width}\" style=\"width: {width}px; height: 900px\" srcdoc=\"{page}\"></iframe>"
+                )
+            })
+            .into();
+        let html = format!(
+            "<!doctype html><title></title><body>{}{WIDTHS}",
+            frames.concat()
+        );
+        let Some(found) = browse(&html) else { return };
+        for (width, frame) in found.as_object().unwrap() {
+            assert!(frame["beyond"].as_i64().unwrap() <= 0, "{width}: {frame}");
+            assert!(
+                frame["cut"].as_array().unwrap().is_empty(),
+                "{width}: {frame}"
+            );
+        }
+        assert_eq!(found.as_object().unwrap().len(), 4);
     }
 
     #[test]

@@ -118,7 +118,8 @@ impl Plot {
 
 /// Half of what a small text takes, about, pixels.
 fn half_width(text: &str) -> f64 {
-    0.5 * SMALL_CHARACTER * text.chars().count() as f64
+    let wide = |c: char| if "%+−×".contains(c) { 1.5 } else { 1.0 };
+    0.5 * SMALL_CHARACTER * text.chars().map(wide).sum::<f64>()
 }
 
 /// True when two small texts on one line, each with the middle where it stands, leave no room between them.
