@@ -25,6 +25,7 @@ use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_record::store::RecordError;
 
 use commands::CommandLine;
+use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use exit::Exit;
@@ -62,4 +63,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.downcast_ref().is_some_and(RecordError::is_of_place)
         || error.is::<Unreadable>()
         || error.is::<NameError>()
+        || error.is::<InitError>()
 }

@@ -41,6 +41,20 @@ const WORKLOAD: &str = "oltp-read-write";
 /// Connections where no number is given.
 const CLIENTS: u32 = 16;
 
+/// Why no experiment was written.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// None is named and no person can be asked.
+    #[error(
+        "which servers? Give `--server` twice, such as `dbduel init --server mariadb-11.8 --server mysql-8.0.33`; \
+         `dbduel servers list` shows the known ones"
+    )]
+    NoServers,
+    /// The file is there.
+    #[error("`{}` is there already; name another file, or replace it with `--force`", .0.display())]
+    FileExists(PathBuf),
+}
+
 /// What an experiment is made of.
 struct Choice {
     servers: Vec<ServerName>,
@@ -77,10 +91,7 @@ fn choose(arguments: &Arguments) -> Result<Choice> {
         .collect::<Result<Vec<_>, _>>()?;
     if servers.is_empty() {
         if !is_asked {
-            bail!(
-                "which servers? Give `--server` twice, such as `dbduel init --server mariadb-11.8 --server mysql-8.0.33`; \
-                 `dbduel servers list` shows the known ones"
-            );
+            return Err(InitError::NoServers.into());
         }
         servers = ask(
             "Servers, separated by spaces (`dbduel servers list` shows them)",
@@ -259,10 +270,7 @@ fn write(path: &Path, text: &str, is_forced: bool) -> Result<()> {
         false => options.create_new(true),
     };
     let mut file = options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow::anyhow!(
-            "`{}` is there already; name another file, or replace it with `--force`",
-            path.display()
-        ),
+        io::ErrorKind::AlreadyExists => InitError::FileExists(path.to_owned()).into(),
         _ => anyhow::Error::new(error).context(format!("could not create `{}`", path.display())),
     })?;
     file.write_all(text.as_bytes())

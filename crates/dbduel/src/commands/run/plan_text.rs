@@ -55,8 +55,8 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
             )?;
         }
     }
+    text.push('\n');
     let mut line = |name: &str, value: &str| writeln!(text, "{name:<NAMES$} {value}");
-    line("", "")?;
     line("Workload", &workload(plan)?)?;
     for (number, level) in plan.levels.iter().enumerate() {
         let name = if number == 0 { "Duels" } else { "" };
