@@ -230,6 +230,9 @@ fn settings_of(server: &ServerName) -> &'static str {
     if matches!(server.meaning, Meaning::Running(_)) {
         return "# a running server keeps its own settings; password_file = \"…\" names the file with its password";
     }
+    if matches!(server.meaning, Meaning::InProcess) {
+        return "# settings = { journal_mode = \"wal\", synchronous = \"full\" }";
+    }
     if server.written.contains("postgres") {
         return "# settings = { shared_buffers = \"1GB\", synchronous_commit = \"on\" }";
     }

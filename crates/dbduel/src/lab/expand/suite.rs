@@ -44,7 +44,12 @@ pub(super) fn complete_suite(
             },
             cell: None,
         };
-        check_clients(report, &written.name.span, &workload, &[level.clone()]);
+        check_clients(
+            report,
+            &written.name.span,
+            &workload,
+            std::slice::from_ref(&level),
+        );
         let phase = phase(report, written, &workload);
         let by_phase = match phase {
             SuitePhase::Fresh | SuitePhase::Read => "read",

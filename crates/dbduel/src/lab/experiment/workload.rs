@@ -92,7 +92,7 @@ fn parameters(
         .value("options")
         .filter(|options| options.get_ref().is_table());
     let written = section.entries().filter(|(key, _)| {
-        !own_keys.contains(&key.value.as_str()) && !(key.value == "options" && options.is_some())
+        !(own_keys.contains(&key.value.as_str()) || key.value == "options" && options.is_some())
     });
     let mut parameters = read_parameters(report, title, written);
     if options.is_some()
