@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::ServerEvidence;
 use super::table::table;
 use super::value::{Value, option_value};
+use crate::judge::workloads;
 
 /// Facts that are what a contest is about when its contenders are told to store the tables differently.
 const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
@@ -152,6 +153,19 @@ impl Case {
         if tables.any(|others| Some(others) != first) {
             self.subject
                 .extend(HOW_TABLES_ARE_STORED.map(str::to_owned));
+        }
+    }
+
+    /// Takes what the clients of a plan's workload set in their sessions.
+    pub fn set_sessions(&mut self, plan: &Plan) {
+        for evidence in &mut self.contenders {
+            let mut contenders = plan.contenders.iter();
+            let Some(contender) = contenders.find(|one| one.name == evidence.name) else {
+                continue;
+            };
+            let workload = plan.workload_of(contender);
+            evidence.set_by_clients =
+                workloads::session(&workload.name, &workload.parameters, evidence.product);
         }
     }
 

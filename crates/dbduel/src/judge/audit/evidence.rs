@@ -10,6 +10,7 @@ use super::defaults::{DefaultsBasis, version_variable};
 use super::forms;
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
+use crate::judge::workloads::SetByClients;
 use crate::percent;
 
 /// Counters of statements that read or change rows.
@@ -54,6 +55,8 @@ pub struct ServerEvidence {
     pub stints_lost: u32,
     /// `SHOW SESSION VARIABLES` on a connection of the load.
     pub session: Texts,
+    /// What the clients of the workload set in their sessions, over what the server is set to.
+    pub set_by_clients: Vec<SetByClients>,
     /// Settings as they were asked for.
     pub asked: Texts,
     /// What its option file asks for and the server does not take.
@@ -150,6 +153,7 @@ impl ServerEvidence {
             earlier_stints: Vec::new(),
             stints_lost: 0,
             session: Texts::new(),
+            set_by_clients: Vec::new(),
             asked: Texts::new(),
             refused: Vec::new(),
             missing_includes: Vec::new(),
@@ -251,7 +255,10 @@ impl ServerEvidence {
         };
         match place {
             "status" => text(&self.status_after, key).or_else(|| text(&self.status_before, key)),
-            "session" => text(&self.session, key),
+            "session" => match self.set_by_clients(key) {
+                Some(set) => Some((set.value.to_owned(), Value::read(set.value))),
+                None => text(&self.session, key),
+            },
             "probe" => text(&self.probe, key),
             "asked" => {
                 let raw = self.asked.get(key)?;
@@ -266,6 +273,13 @@ impl ServerEvidence {
             "derived" => self.derived(key),
             _ => None,
         }
+    }
+
+    /// What clients set a variable of their sessions to; `None` when they leave it as it is.
+    #[must_use]
+    pub fn set_by_clients(&self, variable: &str) -> Option<&SetByClients> {
+        let mut set = self.set_by_clients.iter();
+        set.find(|set| set.variable == variable)
     }
 
     /// True when nothing at all is known of a place, so that a missing name there says nothing.

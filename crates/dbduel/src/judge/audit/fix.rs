@@ -214,8 +214,14 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
                 && readings
                     .iter()
                     .any(|reading| reading.row.is_some_and(|row| row.is_architecture));
+            // Settings of servers do not reach what clients set themselves.
+            let is_of_clients = indices
+                .iter()
+                .zip(&readings)
+                .any(|(&index, reading)| reading::set_by_clients(reading, case, index).is_some());
             if is_apart
                 && !is_by_design
+                && !is_of_clients
                 && compare::weight(fact, case, &indices, &readings) > Weight::Information
                 && subject.names(fact, &readings).is_none()
             {

@@ -62,6 +62,18 @@ impl Reading<'_> {
     }
 }
 
+/// The parameter of the workload by which its clients set a fact of the contender `index` themselves, so that no setting of the
+/// server changes it.
+#[must_use]
+pub fn set_by_clients(reading: &Reading<'_>, case: &Case, index: usize) -> Option<&'static str> {
+    let mut names = reading.from.iter().map(|read| read.name.as_str());
+    names.find_map(|name| {
+        let variable = name.strip_prefix("session.")?;
+        let set = case.contenders[index].set_by_clients(variable)?;
+        Some(set.parameter)
+    })
+}
+
 /// Reads a fact of the contender `index`.
 #[must_use]
 pub fn read<'t>(fact: &'t Fact, case: &Case, index: usize) -> Reading<'t> {

@@ -28,6 +28,10 @@ pub fn look_up(schema: &str, key: &str) -> Option<(String, Value)> {
         }
         "collation" => collations(schema)?,
         "compression" => compression(schema),
+        "unlogged" => {
+            let count = schema.matches("CREATE UNLOGGED TABLE").count();
+            return Some((format!("{count} UNLOGGED"), Value::Number(count as f64)));
+        }
         "foreign_keys" => {
             let count = schema.to_ascii_lowercase().matches("foreign key").count();
             return Some((

@@ -5,7 +5,9 @@
 pub mod order_entry;
 
 use dbduel_record::order_entry::Constraint;
+use dbduel_record::plan::Parameters;
 
+use super::audit::Product;
 use super::rules::Rule;
 
 /// A workload about which the judge has more to say than about others.
@@ -16,6 +18,19 @@ pub struct Workload {
     pub classes: &'static [Constraint],
     /// Rules about its figures.
     pub rules: &'static [Rule],
+    /// What its clients set in their sessions, over what the server is set to.
+    pub session: fn(&Parameters, Product) -> Vec<SetByClients>,
+}
+
+/// A setting of a session that clients make themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetByClients {
+    /// The session's variable.
+    pub variable: &'static str,
+    /// As the server shows it.
+    pub value: &'static str,
+    /// The workload's parameter that decides.
+    pub parameter: &'static str,
 }
 
 /// Every such workload.
@@ -26,4 +41,11 @@ pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD];
 pub fn classes(workload: &str) -> &'static [Constraint] {
     let found = WORKLOADS.iter().find(|known| known.name == workload);
     found.map_or(&[], |found| found.classes)
+}
+
+/// What the clients of a workload set in their sessions; nothing where they set nothing.
+#[must_use]
+pub fn session(workload: &str, parameters: &Parameters, product: Product) -> Vec<SetByClients> {
+    let found = WORKLOADS.iter().find(|known| known.name == workload);
+    found.map_or_else(Vec::new, |found| (found.session)(parameters, product))
 }

@@ -139,6 +139,7 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.waive(&plan.waivers);
     case.declare_design(plan);
     case.declare_tables(plan);
+    case.set_sessions(plan);
     case.declare_what_was_asked();
 }
 

@@ -141,6 +141,12 @@ impl<'a> Pair<'a> {
         rows.any(|row| row.is_by_design(self.are_related()))
     }
 
+    /// The parameter by which clients of the workload decide this fact on a side.
+    fn set_by_clients(&self) -> Option<&'static str> {
+        let mut sides = self.readings.iter().zip(self.indices);
+        sides.find_map(|(reading, index)| reading::set_by_clients(reading, self.case, index))
+    }
+
     /// True when a setting changes the value, but would not make it that of the other product.
     fn is_apart(&self, reading: &Reading<'_>) -> bool {
         let is = |row: &&Row| row.is_by_design(self.are_related()) && !row.set.is_empty();
@@ -345,6 +351,12 @@ impl<'a> Pair<'a> {
         let unsettled = self.fact.remedy.as_deref().unwrap_or(none).to_owned();
         if self.readings.iter().any(|reading| self.is_apart(reading)) {
             return (unsettled, Vec::new());
+        }
+        if let Some(parameter) = self.set_by_clients() {
+            let remedy = format!(
+                "Clients set it themselves, whatever the servers are set to: give the workload's parameter `{parameter}` under [workload] a value that means the same on both."
+            );
+            return (remedy, Vec::new());
         }
         let settings = equalising(self.fact, self.case, &self.indices, &self.readings);
         // Durability is never given up to be equal.

@@ -38,6 +38,7 @@ pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
     };
     case.declare_design(&record.plan);
     case.declare_tables(&record.plan);
+    case.set_sessions(&record.plan);
     case.declare_what_was_asked();
     case.margins = Some(margins(duels));
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();

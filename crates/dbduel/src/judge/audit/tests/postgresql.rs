@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::judge::audit::codes::codes;
+use crate::judge::rules::table::rules;
+use crate::judge::workloads;
 
 /// What stands around the table in the page.
 const BEGIN: &str =
@@ -109,6 +111,98 @@ fn a_fix_sets_each_product_in_its_own_words() {
 }
 
 #[test]
+fn what_clients_set_themselves_counts_and_is_corrected_by_their_parameter() {
+    let case_of = |isolation: &str| {
+        let parameters = [("isolation".to_owned(), isolation.into())].into();
+        let mut case = Case::of(vec![
+            server("mariadb", "mariadb-11.8.6"),
+            server("postgresql", "postgresql-17.11"),
+        ]);
+        for contender in &mut case.contenders {
+            contender.set_by_clients =
+                workloads::session("order-entry", &parameters, contender.product);
+        }
+        case
+    };
+    let apart = case_of("product");
+    let audit_of_both = audit(&apart);
+    let found = finding(&audit_of_both, "isolation.level");
+    assert_eq!(found.severity, Severity::Void);
+    assert!(
+        found.remedy.contains("`isolation` under [workload]") && found.remedy_settings.is_empty(),
+        "{}",
+        found.remedy
+    );
+    let fix = super::super::fix(&apart);
+    let mut settings = fix.settings.iter();
+    assert!(!settings.any(|setting| setting.name.contains("isolation")));
+    // The server's default is repeatable read, and no session uses it.
+    let audit = audit(&case_of("read-committed"));
+    let mut comparisons = audit.comparisons.iter();
+    let level = comparisons.find(|one| one.fact == "isolation.level");
+    assert_eq!(level.unwrap().outcome, Outcome::Equivalent);
+}
+
+#[test]
+fn tables_outside_the_wal_and_rows_that_vacuum_left_are_found() {
+    let mut case = Case::of(vec![
+        server("logged", "postgresql-17.11"),
+        server("unlogged", "postgresql-17.11"),
+    ]);
+    let schema = |kind: &str| Some(format!("CREATE {kind}TABLE t (id integer);\n"));
+    case.contenders[0].schema = schema("");
+    case.contenders[1].schema = schema("UNLOGGED ");
+    for (contender, dead) in case.contenders.iter_mut().zip(["900000", "20000"]) {
+        contender.status_after = counters(&[
+            ("pg_stat_user_tables.n_live_tup", "1000000"),
+            ("pg_stat_user_tables.n_dead_tup", dead),
+        ]);
+    }
+    let audit = audit(&case);
+    let found = finding(&audit, "table.unlogged");
+    assert_eq!(found.severity, Severity::Void);
+    assert_eq!(found.favours.as_deref(), Some("unlogged"));
+    let dead = finding(&audit, "R48");
+    assert_eq!(dead.about, ["logged"]);
+    assert!(
+        dead.claim.contains("900,000 dead rows at the end, 47.4 %"),
+        "{}",
+        dead.claim
+    );
+}
+
+/// Where a setting decides, a fix makes PostgreSQL equal to any other recorded server.
+#[test]
+fn a_fix_leaves_no_doubt_between_postgresql_and_other_servers() {
+    // What a build decides, or no setting reaches.
+    let is_out_of_reach = |rule: &str| {
+        matches!(
+            rule,
+            "memory.allocator" | "build.optimisation" | "collation.server" | "charset.server"
+        )
+    };
+    let mut left = std::collections::BTreeSet::new();
+    for (one, product, _) in Defaults::servers() {
+        if product != Product::PostgreSql {
+            continue;
+        }
+        for (other, _, _) in Defaults::servers() {
+            if other == one || other == "mysql-5.6.21" {
+                continue;
+            }
+            let case = Case::of(vec![server("a", one), server("b", other)]);
+            let fix = super::super::fix(&case);
+            let heavy = fix.after.findings.iter();
+            let heavy = heavy.filter(|found| found.severity > Severity::Note);
+            for found in heavy.filter(|found| !is_out_of_reach(&found.rule)) {
+                left.insert(format!("{one} and {other}: {} {}", found.rule, found.claim));
+            }
+        }
+    }
+    assert!(left.is_empty(), "{left:#?}");
+}
+
+#[test]
 fn the_product_is_recognised_and_units_are_resolved() {
     let shown = counters(&[
         ("server_version", "17.11 (Debian 17.11-1)"),
@@ -139,8 +233,9 @@ fn every_answer_to_an_objection_across_products_exists() {
     for row in &rows[2..] {
         let answers = row.trim_end_matches('|').rsplit('|').next().unwrap();
         for name in answers.split(',').map(|name| name.trim().trim_matches('`')) {
+            let is_rule = || rules().any(|rule| rule.id == name);
             assert!(
-                codes.iter().any(|code| code.name == name),
+                codes.iter().any(|code| code.name == name) || is_rule(),
                 "`{name}` in {row}"
             );
         }

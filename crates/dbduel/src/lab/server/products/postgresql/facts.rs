@@ -56,7 +56,7 @@ pub fn queries(version: Version) -> Vec<FactQuery> {
 }
 
 /// One statement that reads the statistics views as rows of a name and a value: `pg_stat_wal.wal_bytes`, and
-/// `pg_stat_database/NAME.xact_commit` where a view has several rows.
+/// `pg_stat_database/NAME.xact_commit` where a view has several rows. Of tables, sums over those of users.
 fn status(version: Version) -> &'static str {
     macro_rules! rows {
         ($view:literal, $key:literal) => {
@@ -74,12 +74,19 @@ fn status(version: Version) -> &'static str {
     macro_rules! all {
         ($first:expr $(, $more:expr)*) => { concat!($first $(, " UNION ALL ", $more)*, " ORDER BY 1") };
     }
+    macro_rules! tables {
+        () => {
+            "SELECT 'pg_stat_user_tables.' || c.key, c.value FROM (SELECT coalesce(sum(n_live_tup), 0) AS n_live_tup, \
+             coalesce(sum(n_dead_tup), 0) AS n_dead_tup FROM pg_stat_user_tables) v, LATERAL json_each_text(row_to_json(v)) c"
+        };
+    }
     macro_rules! base {
         ($($more:expr),*) => {
             all!(
                 rows!("pg_stat_archiver", "''"),
                 rows!("pg_stat_bgwriter", "''"),
                 rows!("pg_stat_database", "'/' || coalesce(v.datname, 'shared')"),
+                tables!(),
                 "SELECT 'pg_current_wal_insert_lsn', (pg_current_wal_insert_lsn() - '0/0')::text"
                 $(, $more)*
             )
@@ -90,6 +97,7 @@ fn status(version: Version) -> &'static str {
             rows!("pg_stat_archiver", "''"),
             rows!("pg_stat_bgwriter", "''"),
             rows!("pg_stat_database", "'/' || v.datname"),
+            tables!(),
             "SELECT 'pg_current_xlog_insert_location', (pg_current_xlog_insert_location() - '0/0')::text"
         ),
         10..13 => base!(),
