@@ -21,8 +21,9 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight;
-    /// version 2 had no suites, and its readers would take their workloads for load levels of one.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 0 };
+    /// version 2 had no suites, and its readers would take their workloads for load levels of one. Up to 3.0 errors of
+    /// PostgreSQL had a number in the place of their SQLSTATE.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 1 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]

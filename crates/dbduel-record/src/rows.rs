@@ -4,7 +4,7 @@
 
 use std::ops::AddAssign;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One row of `slices.csv`: one transaction class in one slice. The class [`ALL_CLASSES`] holds
 /// the sum of all classes and is always present.
@@ -175,8 +175,9 @@ pub struct ErrorRow {
     pub position: u32,
     /// Name of the contender.
     pub contender: String,
-    /// The server's error number, which [`error_name`] makes readable; 0 for a lost connection.
-    pub code: u32,
+    /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
+    #[serde(deserialize_with = "name_or_number")]
+    pub code: String,
     /// How often.
     pub count: u64,
     /// Text of the first of them.
@@ -231,8 +232,18 @@ const SQLITE_EXTENDED_CODES: &[(u32, &str)] = &[
     (2579, "CONSTRAINT_ROWID"),
 ];
 
-/// What an error is known by: its number, the name of SQLite's code, or PostgreSQL's SQLSTATE, which is kept as a number of
-/// base 36. MySQL's numbers have 16 bits, and those of SQLSTATEs of errors are beyond.
+/// Reads the name of an error. Records of format 3.0 and before have SQLSTATEs as numbers of base 36, which have more
+/// than five digits.
+fn name_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Ok(match name.parse::<u32>() {
+        Ok(number) if name.len() > 5 => error_name(number),
+        _ => name,
+    })
+}
+
+/// What an error is known by: its number, the name of SQLite's code, or PostgreSQL's SQLSTATE, which the load process counts as
+/// a number of base 36. MySQL's numbers have 16 bits, and those of SQLSTATEs of errors are beyond.
 #[must_use]
 pub fn error_name(code: u32) -> String {
     if code >= SQLITE_ERRORS {
@@ -284,6 +295,26 @@ mod error_name_tests {
         }
         for state in ["02000", "23505", "40P01", "57P01", "XX000"] {
             assert_eq!(error_name(u32::from_str_radix(state, 36).unwrap()), state);
+        }
+    }
+
+    #[test]
+    fn numbers_of_older_records_become_names() {
+        let read = |code: &str| {
+            let text = format!("block,position,contender,code,count,example\n1,0,a,{code},1,x\n");
+            let mut reader = csv::Reader::from_reader(text.as_bytes());
+            let row: ErrorRow = reader.deserialize().next().unwrap().unwrap();
+            row.code
+        };
+        for (kept, name) in [
+            ("6750865", "40P01"),
+            ("40P01", "40P01"),
+            ("57014", "57014"),
+            ("72000", "72000"),
+            ("1213", "1213"),
+            ("0", "0"),
+        ] {
+            assert_eq!(read(kept), name, "{kept}");
         }
     }
 }

@@ -301,7 +301,7 @@ fn a_torn_row_that_ends_within_a_quoted_line_break_is_removed_whole() {
             block: 0,
             position,
             contender: "old".to_owned(),
-            code: 1062,
+            code: "1062".to_owned(),
             count: 1,
             example: "Duplicate entry\nfor key".to_owned(),
         }],

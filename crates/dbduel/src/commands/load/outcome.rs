@@ -7,15 +7,16 @@ use dbduel_load::workloads;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
-use dbduel_record::rows::{ALL_CLASSES, TransactionCounts};
+use dbduel_record::rows::{ALL_CLASSES, TransactionCounts, error_name};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::NAME;
+use crate::judge::classes::ErrorCode;
 use crate::lab::contest::now_ms;
 
 /// Raised when a field of the document changes its name or meaning; new fields do not raise it.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// The document, and the histograms that its quantiles come from.
 pub struct Outcome {
@@ -84,7 +85,7 @@ pub struct Document {
     /// Service times (done − sent) where transactions fall due by a schedule; in a closed loop the latencies are just that.
     pub service_us: Option<Latency>,
     /// Errors by code, those of retried statements included.
-    pub errors: Vec<ErrorCount>,
+    pub errors: Vec<ErrorCode>,
     /// The load process itself.
     pub client: Client,
     /// The series, warm-up included.
@@ -286,7 +287,7 @@ impl Outcome {
             },
             service_us: services
                 .and_then(|times| Latency::of(&times, times.mean() * times.len() as f64 / 1e3)),
-            errors: answer.errors,
+            errors: answer.errors.into_iter().map(named).collect(),
             ticks: answer.ticks,
             setup,
         };
@@ -327,6 +328,15 @@ fn per_second(count: u64, seconds: f64) -> f64 {
 /// Zero in place of a division by nothing, as after an interruption in the warm-up.
 fn ratio(of: f64, by: f64) -> f64 {
     if by > 0.0 { of / by } else { 0.0 }
+}
+
+/// The error as the document has it.
+fn named(error: ErrorCount) -> ErrorCode {
+    ErrorCode {
+        code: error_name(error.code),
+        count: error.count,
+        example: error.example,
+    }
 }
 
 #[cfg(test)]
@@ -512,7 +522,8 @@ pub(super) mod tests {
             .unwrap()
             .document;
         let json = serde_json::to_value(&document).unwrap();
-        assert_eq!(json["schema_version"], 1);
+        assert_eq!(json["schema_version"], 2);
+        assert_eq!(json["errors"][0]["code"], "1213");
         assert_eq!(json["server"], "unix:/run/db.sock");
         assert_eq!(json["arrival"]["kind"], "closed");
         assert_eq!(json["total"]["ok"], 1000);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use dbduel_load::fill::FillReport;
 use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
-use dbduel_record::rows::{TransactionCounts, error_name};
+use dbduel_record::rows::TransactionCounts;
 
 use super::outcome::{Document, Latency};
 use crate::report::words::{count, duration, latency, number, sentence, share, things};
@@ -186,8 +186,7 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
         rows.push(("errors", "none".to_owned()));
     }
     for error in errors {
-        let name = error_name(error.code);
-        let what = format!("{} × {name}: {}", count(error.count), error.example);
+        let what = format!("{} × {}: {}", count(error.count), error.code, error.example);
         rows.push(("error", what));
     }
     if let Some(us) = client.cpu_us_per_transaction {

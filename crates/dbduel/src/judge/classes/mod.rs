@@ -71,8 +71,8 @@ pub struct ClassFigures {
 /// One error code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCode {
-    /// The server's error number; 0 for a lost connection.
-    pub code: u32,
+    /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
+    pub code: String,
     /// How often.
     pub count: u64,
     /// Text of the first.
@@ -252,12 +252,12 @@ fn compare<'e>(
 
 fn errors(evidence: &Evidence<'_>, totals: &[&SliceRow]) -> Vec<ErrorCode> {
     let slices: Vec<SliceId> = totals.iter().map(|row| slice_of(row)).collect();
-    let mut by_code: BTreeMap<u32, ErrorCode> = BTreeMap::new();
+    let mut by_code: BTreeMap<&str, ErrorCode> = BTreeMap::new();
     for row in &evidence.record.errors {
         let (block, position) = (row.block, row.position);
         if slices.contains(&SliceId { block, position }) {
-            let error = by_code.entry(row.code).or_insert_with(|| ErrorCode {
-                code: row.code,
+            let error = by_code.entry(&row.code).or_insert_with(|| ErrorCode {
+                code: row.code.clone(),
                 count: 0,
                 example: row.example.clone(),
             });

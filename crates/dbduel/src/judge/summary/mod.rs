@@ -39,7 +39,7 @@ pub use steady::{CellCourse, SteadyState, Transient};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Everything a report says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -113,7 +113,7 @@ impl SyntheticSlice<'_> {
             block: self.id.block,
             position: self.id.position,
             contender: self.side.name.clone(),
-            code: 1205,
+            code: "1205".to_owned(),
             count,
             example: "Lock wait timeout exceeded".to_owned(),
         }

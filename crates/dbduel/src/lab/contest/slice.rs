@@ -5,7 +5,9 @@ use dbduel_load::monotonic;
 use dbduel_load::order::{ClassAnswer, SliceAnswer};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
-use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use dbduel_record::rows::{
+    ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow, error_name,
+};
 use dbduel_record::store::SliceResult;
 
 use super::turn::Turn;
@@ -221,7 +223,7 @@ fn rows(
             block,
             position,
             contender: contender.to_owned(),
-            code: error.code,
+            code: error_name(error.code),
             count: error.count,
             example: error.example.clone(),
         })

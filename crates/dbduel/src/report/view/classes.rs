@@ -1,6 +1,5 @@
 //! Transaction classes as text: a table per contender and load level.
 
-use dbduel_record::rows::error_name;
 use serde::Serialize;
 
 use super::ratios::looks;
@@ -243,7 +242,7 @@ fn errors(codes: &[ErrorCode]) -> String {
         format!(
             "{} × {} ({})",
             words::count(error.count),
-            error_name(error.code),
+            error.code,
             error.example
         )
     });

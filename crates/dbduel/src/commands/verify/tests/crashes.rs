@@ -81,7 +81,7 @@ fn rows(number: u32) -> SliceResult {
             block,
             position,
             contender: contender.clone(),
-            code: 1062,
+            code: "1062".to_owned(),
             count: 1,
             example: "Duplicate entry\nfor \"key\"".to_owned(),
         }],

@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Severity;
 use dbduel_record::plan::Arrival;
-use dbduel_record::rows::{ALL_CLASSES, SliceRow, error_name};
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 
 use super::RunEvidence;
 use crate::judge::evidence::slice_of;
@@ -118,13 +118,13 @@ fn commonest_errors(run: &RunEvidence<'_>, contender: &str) -> String {
         .filter(|row| row.contender == contender)
     {
         let entry = counts
-            .entry(row.code)
+            .entry(row.code.as_str())
             .or_insert((0_u64, row.example.as_str()));
         entry.0 += row.count;
     }
     match counts.into_iter().max_by_key(|(_, (count, _))| *count) {
         Some((code, (_, example))) => {
-            format!("; most common error {}: {example}", error_name(code))
+            format!("; most common error {code}: {example}")
         }
         None => String::new(),
     }
