@@ -16,7 +16,7 @@ pub struct Server {
     /// root as the default user; postgresql://user@host:5432, postgresql:/folder/of/socket or
     /// postgresql://user@/folder/of/socket:5432 for PostgreSQL, with postgres; sqlite:/path/to/file for a file of SQLite, with
     /// settings for its connections as in sqlite:/path/to/file?journal_mode=wal&synchronous=full. The password comes from
-    /// --password-file, DBDUEL_PASSWORD, or MYSQL_PWD or PGPASSWORD.
+    /// --password-file, DBDUEL_PASSWORD, MYSQL_PWD or PGPASSWORD, or for PostgreSQL from PGPASSFILE or ~/.pgpass.
     #[arg(long = "server", value_name = "ADDRESS")]
     pub address: String,
     /// File whose first line is the password.

@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result};
 use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, ErrorClass, TlsMode};
 
+use super::pgpass;
+
 /// Environment variable with the password of any server.
 const PASSWORD: &str = "DBDUEL_PASSWORD";
 
@@ -52,21 +54,31 @@ pub enum PasswordSource {
 }
 
 /// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the
-/// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, or no password.
+/// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, the [password file](pgpass) of PostgreSQL's clients, or no
+/// password.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// When a file cannot be read, or is not one's own.
 pub fn credentials(
     server: &ServerAddress,
     file: Option<&Path>,
     name: Option<&str>,
 ) -> Result<Credentials> {
-    let ServerAddress { dialect, user, .. } = server;
-    let password = match file {
-        Some(file) => first_line(file)?,
-        None => of_environment(*dialect, name, |variable| std::env::var(variable).ok()),
-    };
+    let ServerAddress {
+        dialect,
+        user,
+        place,
+    } = server;
     let user = user.as_deref().unwrap_or(default_user(*dialect));
+    let of_environment = || of_environment(*dialect, name, |name| std::env::var(name).ok());
+    let password = match file {
+        Some(file) => Some(first_line(file)?),
+        None => match (of_environment(), dialect) {
+            (None, Dialect::PostgreSql) => pgpass::password(place, user)?,
+            (password, _) => password,
+        },
+    };
+    let password = password.unwrap_or_default();
     Ok(Credentials::new(user, password))
 }
 
@@ -133,7 +145,7 @@ fn of_environment(
     dialect: Dialect,
     name: Option<&str>,
     read: impl Fn(&str) -> Option<String>,
-) -> String {
+) -> Option<String> {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_uppercase()
@@ -150,7 +162,6 @@ fn of_environment(
     own.and_then(|own| read(&own))
         .or_else(|| read(PASSWORD))
         .or_else(|| read(password_of_clients(dialect)))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -164,15 +175,17 @@ mod tests {
             move |asked: &str| names.contains(&asked).then(|| asked.to_owned())
         };
         let all = &["MYSQL_PWD", "DBDUEL_PASSWORD", "DBDUEL_PASSWORD_MY_SQL"];
-        let of = |name, names| of_environment(Dialect::MySql, name, environment(names));
+        let of = |name, names| {
+            of_environment(Dialect::MySql, name, environment(names)).unwrap_or_default()
+        };
         assert_eq!(of(Some("my-sql"), all), all[2]);
         assert_eq!(of(Some("other"), all), all[1]);
         assert_eq!(of(None, &["MYSQL_PWD"]), all[0]);
         assert_eq!(of(None, &[]), "");
         let both = environment(&["MYSQL_PWD", "PGPASSWORD"]);
         assert_eq!(
-            of_environment(Dialect::PostgreSql, None, both),
-            "PGPASSWORD"
+            of_environment(Dialect::PostgreSql, None, both).as_deref(),
+            Some("PGPASSWORD")
         );
     }
 

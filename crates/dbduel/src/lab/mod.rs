@@ -16,4 +16,5 @@ pub mod interpreted;
 pub mod load_processes;
 pub mod login;
 pub mod observe;
+pub mod pgpass;
 pub mod server;

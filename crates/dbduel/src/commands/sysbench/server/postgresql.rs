@@ -11,6 +11,7 @@ use super::super::Stop;
 use super::super::logger::Logger;
 use super::super::parsed_options::ParsedOptions;
 use super::Login;
+use crate::lab::pgpass;
 
 /// What `--pgsql-db` may set besides the database. Options of their own have host, port and user, which win in libpq too.
 const WORDS: [&str; 4] = ["dbname", "password", "sslmode", "sslrootcert"];
@@ -32,11 +33,16 @@ pub(super) fn login(given: &ParsedOptions, voice: Logger) -> Result<Login, Stop>
         set.unwrap_or_default()
     };
     let user = given.text("pgsql-user").to_owned();
-    let password = match given.text("pgsql-password") {
+    let address = address(given)?;
+    let mut password = match given.text("pgsql-password") {
         "" => setting("password", "PGPASSWORD"),
         password => password.to_owned(),
     };
-    let address = address(given)?;
+    if password.is_empty() {
+        let found = pgpass::password(&address, &user);
+        let found = found.map_err(|error| Stop::Fatal(format!("{error:#}")))?;
+        password = found.unwrap_or_default();
+    }
     let mode = setting("sslmode", "PGSSLMODE");
     let authority = setting("sslrootcert", "PGSSLROOTCERT");
     let tls = match address {
