@@ -7,7 +7,7 @@ use dbduel_load::driver::{Connection, Dialect, SQLITE_SHOW_SETTINGS};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
-use super::server::{COUNTERS, FactQuery, Product, VARIABLES, Version, recognise};
+use super::server::{COUNTERS, FactQuery, ServerProduct, VARIABLES, Version, recognise};
 
 /// When the facts are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn of_stint(stint: u32, file: &str) -> String {
 /// Which server this is, as it says itself.
 pub struct Identity {
     /// `None` for one that we do not start ourselves.
-    pub product: Option<&'static dyn Product>,
+    pub product: Option<&'static dyn ServerProduct>,
     /// The version as the server writes it.
     pub version: String,
     /// What else it says of its build.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::command::Tool;
 use super::digest::{self, Digests};
 use super::home::write_whole;
-use super::products::{self, Product};
+use super::products::{self, ServerProduct};
 use super::sources::Artifact;
 use super::tree::Parts;
 use super::user_namespace;
@@ -203,7 +203,7 @@ impl Build {
     ///
     /// # Errors
     /// The build was written by a version of the lab that knew more products.
-    pub fn product(&self) -> Result<&'static dyn Product> {
+    pub fn product(&self) -> Result<&'static dyn ServerProduct> {
         match products::by_name(&self.product) {
             Some(product) => Ok(product),
             None => bail!(
@@ -243,7 +243,7 @@ impl Build {
         {
             command.env("LD_LIBRARY_PATH", library_path);
         }
-        if products::by_name(&self.product).is_some_and(Product::refuses_root) {
+        if products::by_name(&self.product).is_some_and(ServerProduct::refuses_root) {
             user_namespace::drop_root(&mut command);
         }
         command

@@ -40,7 +40,7 @@ pub use database_file::{DatabaseFile, SQLITE, id as database_file_id};
 pub use home::{Home, clear_unfinished, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
 pub use process::{forked_by, signal_tree};
-pub use products::{COUNTERS, FactQuery, PROBE, Product, VARIABLES, recognise};
+pub use products::{COUNTERS, FactQuery, PROBE, ServerProduct, VARIABLES, recognise};
 pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::RefusedSetting;
 pub use reserved::reserved;

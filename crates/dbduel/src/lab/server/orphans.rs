@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 
 use super::home::{Home, create_private_dir, write_whole};
 use super::process::{self, ProcessIdentity, poll_until, signal_one, signal_tree, tree};
-use super::products::{self, PRODUCTS, Product};
+use super::products::{self, PRODUCTS, ServerProduct};
 use super::sandbox::{Owner, data_of};
 
 const POLL: Duration = Duration::from_millis(20);
@@ -105,7 +105,7 @@ fn serves_in(process: ProcessIdentity, data: &Path) -> bool {
 }
 
 /// The product as whose server a process runs with a sandbox's configuration.
-fn product_of(process: ProcessIdentity, sandbox: &Path) -> Option<&'static dyn Product> {
+fn product_of(process: ProcessIdentity, sandbox: &Path) -> Option<&'static dyn ServerProduct> {
     let arguments = process.arguments();
     PRODUCTS.iter().copied().find(|product| {
         let configuration = sandbox.join(product.configuration_name());
@@ -177,7 +177,7 @@ pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
 
 fn end(process: ProcessIdentity, sandbox: &Path, patience: Duration) -> End {
     let processes = tree(process.pid);
-    let signals = product_of(process, sandbox).map(Product::stop_signals);
+    let signals = product_of(process, sandbox).map(ServerProduct::stop_signals);
     let request = signals
         .and_then(|signals| signals.first().copied())
         .unwrap_or(Signal::SIGTERM);

@@ -17,8 +17,8 @@ use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset::{self, Description, Snapshots};
 use crate::lab::server::{
-    self, DATABASE, Product, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName,
-    StartError,
+    self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName,
+    ServerProduct, StartError,
 };
 
 /// Room for connections that every server gets; some cap their thread cache by it.
@@ -303,7 +303,7 @@ fn start(
 fn complete_settings(
     plan: &Plan,
     contender: &Contender,
-    product: &dyn Product,
+    product: &dyn ServerProduct,
 ) -> Vec<server::Setting> {
     let clients = plan
         .levels

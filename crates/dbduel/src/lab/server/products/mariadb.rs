@@ -6,12 +6,12 @@ use anyhow::Result;
 
 use super::bootstrap::{Initialisation, Piece, assemble};
 use super::{
-    Build, COMMON_FACTS, FactQuery, Places, Product, ReadBack, Setting, Version, option_file,
+    Build, COMMON_FACTS, FactQuery, Places, ReadBack, ServerProduct, Setting, Version, option_file,
 };
 
 pub struct MariaDb;
 
-impl Product for MariaDb {
+impl ServerProduct for MariaDb {
     fn name(&self) -> &'static str {
         "mariadb"
     }

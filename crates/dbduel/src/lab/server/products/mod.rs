@@ -24,7 +24,8 @@ use super::version::Version;
 
 pub use layout::Layout;
 
-pub trait Product: Sync {
+/// A product whose servers the lab runs.
+pub trait ServerProduct: Sync {
     /// Name in server names and files.
     fn name(&self) -> &'static str;
 
@@ -45,7 +46,7 @@ pub trait Product: Sync {
     }
 
     /// Makes a data directory at `data`, which does not exist, with the work folder `staging`. `settings` are those of
-    /// [`Product::init_time_settings`].
+    /// [`ServerProduct::init_time_settings`].
     ///
     /// # Errors
     /// The server refuses a setting ([`RefusedSetting`](super::RefusedSetting), by downcast), cannot be initialised, or
@@ -77,7 +78,7 @@ pub trait Product: Sync {
         argument
     }
 
-    /// Arguments that the daemon needs after [`Product::configuration_argument`], to serve or to check.
+    /// Arguments that the daemon needs after [`ServerProduct::configuration_argument`], to serve or to check.
     fn more_arguments(&self, _data: &Path) -> Vec<OsString> {
         Vec::new()
     }
@@ -207,9 +208,10 @@ const COMMON_FACTS: &[FactQuery] = &[
 ];
 
 /// Every product. A new one is a file beside this and a line here. The first that recognises a server has it.
-pub const PRODUCTS: &[&dyn Product] = &[&mariadb::MariaDb, &mysql::MySql, &postgresql::PostgreSql];
+pub const PRODUCTS: &[&dyn ServerProduct] =
+    &[&mariadb::MariaDb, &mysql::MySql, &postgresql::PostgreSql];
 
-pub fn by_name(name: &str) -> Option<&'static dyn Product> {
+pub fn by_name(name: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
         .iter()
         .copied()
@@ -244,7 +246,7 @@ pub fn layout(daemon: &Path) -> &'static Layout {
 }
 
 /// The product whose daemon or server says `version_text` of itself.
-pub fn recognise(version_text: &str) -> Option<&'static dyn Product> {
+pub fn recognise(version_text: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
         .iter()
         .copied()
@@ -291,7 +293,7 @@ mod tests {
     #[track_caller]
     fn check(version_text: &str, expected: Option<&str>) {
         assert_eq!(
-            recognise(version_text).map(Product::name),
+            recognise(version_text).map(ServerProduct::name),
             expected,
             "{version_text}"
         );

@@ -1,7 +1,7 @@
 //! Which settings a contender may have.
 
 use super::super::build::Build;
-use super::super::products::Product;
+use super::super::products::ServerProduct;
 use super::super::refusal::RefusedSetting;
 use super::super::settings::Setting;
 
@@ -12,7 +12,7 @@ use super::super::settings::Setting;
 pub fn check_settings(
     settings: &[Setting],
     build: &Build,
-    product: &dyn Product,
+    product: &dyn ServerProduct,
 ) -> Result<(), RefusedSetting> {
     for setting in settings {
         let refuse = |reason: &str| RefusedSetting {

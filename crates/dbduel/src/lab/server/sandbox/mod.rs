@@ -28,7 +28,7 @@ use super::copy::copy_tree;
 use super::home::{Home, create_private_dir};
 use super::orphans;
 use super::process::ProcessIdentity;
-use super::products::Product;
+use super::products::ServerProduct;
 use super::progress::Progress;
 use super::settings::Setting;
 use super::throttle::Throttle;
@@ -49,7 +49,7 @@ pub struct Sandbox {
     folder: PathBuf,
     socket: PathBuf,
     build: Build,
-    product: &'static dyn Product,
+    product: &'static dyn ServerProduct,
     settings: Vec<Setting>,
     cores: Vec<u32>,
     throttle: Option<Throttle>,

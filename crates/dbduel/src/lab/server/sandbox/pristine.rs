@@ -11,7 +11,7 @@ use dbduel_record::files::LocalFiles;
 
 use super::super::build::Build;
 use super::super::home::{Home, clear_unfinished, create_private_dir, unfinished};
-use super::super::products::Product;
+use super::super::products::ServerProduct;
 use super::super::progress::Progress;
 use super::super::settings::Setting;
 use crate::random::secret;
@@ -119,7 +119,7 @@ fn key(build: &Build, relevant: &[Setting]) -> String {
 
 fn make(
     build: &Build,
-    product: &dyn Product,
+    product: &dyn ServerProduct,
     relevant: &[Setting],
     staging: &Path,
 ) -> Result<PathBuf> {

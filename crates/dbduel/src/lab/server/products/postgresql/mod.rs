@@ -11,14 +11,14 @@ use anyhow::Result;
 use dbduel_load::driver::Dialect;
 use nix::sys::signal::Signal;
 
-use super::{Build, FactQuery, Layout, Places, Product, ReadBack, Setting, Version, layout};
+use super::{Build, FactQuery, Layout, Places, ReadBack, ServerProduct, Setting, Version, layout};
 
 pub struct PostgreSql;
 
 /// Settings that only `initdb` takes. `wal_segment_size` is one of them from 11 on; before, it was compiled in.
 const INIT_TIME: &[&str] = &["data_checksums", "wal_segment_size"];
 
-impl Product for PostgreSql {
+impl ServerProduct for PostgreSql {
     fn name(&self) -> &'static str {
         "postgresql"
     }
