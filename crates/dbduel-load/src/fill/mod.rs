@@ -31,7 +31,7 @@ use dbduel_record::plan::Parameters;
 
 use crate::address::Address;
 use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
-use crate::workloads::parameters::check_dialect;
+use crate::workloads::parameters::{check_dialect, check_version};
 use crate::workloads::{Table, Workload};
 pub use database::{create_database, create_file, data_directory};
 pub use digest::{Digest, digest};
@@ -134,6 +134,7 @@ pub fn fill_by(
     let place = &place;
     let pool = WorkerPool::new(place, watch);
     let mut connection = pool.connect()?;
+    check_version(place.dialect, connection.server_version(), parameters)?;
     claim::take(&mut connection, place.database)?;
     if let Some(own) = workload.own_data() {
         return own.fill(parameters, place, watch);
@@ -200,7 +201,11 @@ pub fn fill_by(
         })?;
     }
     for sql in &workload.post_load_sql(place.dialect, parameters) {
-        connection.execute(sql).map_err(FillError::Together)?;
+        match connection.execute(sql) {
+            // A foreign key of an attempt that was interrupted after it.
+            Err(error) if error.class() == Some(ErrorClass::IndexExists) => {}
+            outcome => drop(outcome.map_err(FillError::Together)?),
+        }
     }
     checkpoint::end(&mut connection).map_err(FillError::Together)?;
     Ok(FillReport {

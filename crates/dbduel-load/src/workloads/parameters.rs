@@ -259,6 +259,39 @@ pub fn check_dialect(
     Ok(())
 }
 
+/// The first major version of PostgreSQL with partitions by hash.
+const HASH_PARTITIONS_SINCE: u32 = 11;
+
+/// Refuses resolved parameters that a server of this version has nothing for; `version` is as the server writes it.
+///
+/// # Errors
+/// `partitions`, on PostgreSQL before 11.
+pub fn check_version(
+    dialect: Dialect,
+    version: &str,
+    parameters: &Parameters,
+) -> Result<(), ParameterError> {
+    const PARTITIONS: &str = "partitions";
+    let digits = |c: char| !c.is_ascii_digit();
+    let major = version
+        .split(digits)
+        .next()
+        .and_then(|text| text.parse().ok());
+    let is_older = major.is_some_and(|major: u32| major < HASH_PARTITIONS_SINCE);
+    let count = parameters.get(PARTITIONS).and_then(Value::as_u64);
+    match count {
+        Some(count @ 2..) if dialect == Dialect::PostgreSql && is_older => Err(ParameterError {
+            parameter: PARTITIONS.to_owned(),
+            why: format!(
+                "cannot be {count} on PostgreSQL {version}: partitions by hash came with {HASH_PARTITIONS_SINCE}; \
+                 set `{PARTITIONS} = 1`, best for all contenders"
+            ),
+            nearest: None,
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// As [`resolve`], for those parameters that the workload lists.
 pub(super) fn check_all(
     workload: &(impl Workload + ?Sized),
@@ -392,6 +425,25 @@ mod tests {
             error,
             "parameter `tables` cannot be `0`; it takes a whole number from 1 to 10000"
         );
+    }
+
+    #[test]
+    fn partitions_by_hash_are_refused_where_postgresql_has_none() {
+        let check = |dialect, version, count: u64| {
+            let parameters = Parameters::from([("partitions".to_owned(), count.into())]);
+            check_version(dialect, version, &parameters)
+        };
+        for version in ["9.6.24", "10.23", "10.23.0"] {
+            let error = check(Dialect::PostgreSql, version, 16).unwrap_err();
+            let said = error.to_string();
+            assert!(
+                said.contains("set `partitions = 1`") && said.contains(version),
+                "{said}"
+            );
+            assert_eq!(check(Dialect::PostgreSql, version, 1), Ok(()));
+        }
+        assert_eq!(check(Dialect::PostgreSql, "11.22 (Debian)", 16), Ok(()));
+        assert_eq!(check(Dialect::MySql, "5.6.24", 16), Ok(()));
     }
 
     #[test]

@@ -9,8 +9,11 @@ use crate::driver::{ErrorClass, LostError, ServerError, StatementError};
 /// are the snapshot conflicts of MyRocks and the certification failures of Galera and group replication.
 const TRANSACTION_ROLLBACK: &str = "40";
 
-fn class(code: u16, sqlstate: &str) -> ErrorClass {
+fn class(code: u16, sqlstate: &str, message: &str) -> ErrorClass {
     match code {
+        // ER_CANT_CREATE_TABLE with HA_ERR_FOUND_DUPP_KEY: what MariaDB, and MySQL to 5.5, call the name of a foreign key
+        // that is taken.
+        1005 if message.contains("errno: 121") => ErrorClass::IndexExists,
         // ER_CHECKREAD (MariaDB with `innodb_snapshot_isolation`), ER_LOCK_WAIT_TIMEOUT.
         1020 | 1205 => ErrorClass::Conflict,
         _ if sqlstate.starts_with(TRANSACTION_ROLLBACK) => ErrorClass::Conflict,
@@ -37,7 +40,7 @@ fn class(code: u16, sqlstate: &str) -> ErrorClass {
 impl From<dbduel_wire::ServerError> for ServerError {
     fn from(error: dbduel_wire::ServerError) -> Self {
         ServerError {
-            class: class(error.code, error.sqlstate()),
+            class: class(error.code, error.sqlstate(), &error.message),
             code: u32::from(error.code),
             sqlstate: error.sqlstate,
             message: error.message,
@@ -93,17 +96,20 @@ mod tests {
             (1020, "HY000"),
             (3101, "40000"),
         ] {
-            assert_eq!(class(code, sqlstate), ErrorClass::Conflict, "{code}");
+            assert_eq!(class(code, sqlstate, ""), ErrorClass::Conflict, "{code}");
         }
-        assert_eq!(class(1062, "23000"), ErrorClass::DuplicateKey);
-        assert_eq!(class(1146, "42S02"), ErrorClass::Other);
+        assert_eq!(class(1062, "23000", ""), ErrorClass::DuplicateKey);
+        assert_eq!(class(1146, "42S02", ""), ErrorClass::Other);
+        let taken = "Can't create table `d`.`t` (errno: 121 \"Duplicate key on write or update\")";
+        assert_eq!(class(1005, "HY000", taken), ErrorClass::IndexExists);
+        assert_eq!(class(1005, "HY000", "(errno: 150)"), ErrorClass::Other);
     }
 
     #[test]
     fn an_account_that_is_locked_expired_or_used_up_is_not_denied_for_its_password() {
-        assert_eq!(class(1045, "28000"), ErrorClass::AccessDenied);
+        assert_eq!(class(1045, "28000", ""), ErrorClass::AccessDenied);
         for code in [3118, 4151, 1862, 1226] {
-            assert_eq!(class(code, "HY000"), ErrorClass::Other, "{code}");
+            assert_eq!(class(code, "HY000", ""), ErrorClass::Other, "{code}");
         }
     }
 }

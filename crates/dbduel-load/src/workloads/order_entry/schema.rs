@@ -295,11 +295,11 @@ pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<St
             Dialect::PostgreSql | Dialect::Sqlite => None,
         };
         statements.extend(check(0));
-        statements.extend(
-            FOREIGN_KEYS
-                .iter()
-                .map(|(table, key)| format!("ALTER TABLE {table} ADD {key}")),
-        );
+        // With a name of its own, a key that is there already is refused and not added again.
+        let add = |(number, (table, key)): (usize, &(&str, &str))| {
+            format!("ALTER TABLE {table} ADD CONSTRAINT {table}_fk{number} {key}")
+        };
+        statements.extend((1..).zip(FOREIGN_KEYS).map(add));
         statements.extend(check(1));
     }
     // Statistics of a table that has just grown from nothing mislead optimisers into full scans.

@@ -6,6 +6,7 @@ use dbduel_load::workloads::Moment;
 use serde_json::Value;
 
 use super::cluster::shared;
+use crate::suite::on_server::filling::check_foreign_keys;
 use crate::suite::on_server::order_entry::{
     check_conditions, check_log, check_refusals, check_skips, check_variants, check_violations,
 };
@@ -40,6 +41,12 @@ fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed() {
 fn a_delivery_without_orders_is_counted() {
     let Some(cluster) = shared() else { return };
     check_skips(&*cluster);
+}
+
+#[test]
+fn a_fill_interrupted_at_its_end_adds_no_foreign_key_twice() {
+    let Some(cluster) = shared() else { return };
+    check_foreign_keys(&*cluster);
 }
 
 #[test]

@@ -3,17 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dbduel_load::driver::TlsMode;
+use dbduel_load::driver::{Dialect, TlsMode};
 use dbduel_load::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, clear, digest, fill, fill_by,
 };
 use dbduel_load::order::{Answer, Order};
-use dbduel_load::workloads::{WORKLOADS, find, parameters};
+use dbduel_load::workloads::{Moment, WORKLOADS, find, parameters};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use super::database::Database;
 use super::server::{ALL, MYSQL, Server};
+use super::workload::{Lab, WorkloadServer};
 use crate::support::{Load, open_order, slice_order};
 
 fn given(parameters: &[(&str, Value)]) -> Parameters {
@@ -149,6 +150,55 @@ fn an_interrupted_fill_is_gone_on_with(server: &Server) {
     assert_eq!(found, whole);
     let again = fill(workload, &parameters, &place, 5, &watch);
     assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
+}
+
+#[test(on = ALL)]
+fn a_fill_interrupted_at_its_end_adds_no_foreign_key_twice(server: &Server) {
+    check_foreign_keys(server);
+}
+
+/// Rows, indexes and foreign keys are in, and the attempt ended before it said so.
+pub fn check_foreign_keys(server: &impl WorkloadServer) {
+    let given = [
+        ("scale", Value::from(0.02)),
+        ("foreign_keys", Value::from(true)),
+    ];
+    let lab = Lab::new(server, "order-entry", "dbduel_keys_once", &given);
+    lab.fill().unwrap();
+    let mut connection = lab.query(
+        "CREATE TABLE dbduel_filling (kind VARCHAR(10) NOT NULL, subject VARCHAR(100) NOT NULL, \
+         first BIGINT NOT NULL, behind BIGINT NOT NULL, amount BIGINT NOT NULL, \
+         PRIMARY KEY (kind, subject, first))",
+    );
+    for table in lab.workload.tables(server.dialect(), &lab.parameters) {
+        let name = table.name;
+        let note = format!(
+            "INSERT INTO dbduel_filling SELECT 'rows', '{name}', 0, 1000000, COUNT(*) FROM {name}"
+        );
+        connection.execute(&note).unwrap();
+    }
+    // The mark that nothing is missing is a row that is written after the keys.
+    let unmark = "UPDATE dbduel_filling SET amount = 0 WHERE subject = 'facts'";
+    let name_of_facts = "SELECT subject FROM dbduel_filling WHERE subject LIKE '%fact%'";
+    let facts = connection.query(name_of_facts).unwrap().text(0, 0);
+    connection
+        .execute(&unmark.replace("facts", &facts.unwrap()))
+        .unwrap();
+    let mut keys = || {
+        let sql = match server.dialect() {
+            Dialect::MySql => {
+                "SELECT COUNT(*) FROM information_schema.TABLE_CONSTRAINTS \
+                 WHERE CONSTRAINT_TYPE = 'FOREIGN KEY' AND TABLE_SCHEMA = DATABASE()"
+            }
+            Dialect::PostgreSql => "SELECT COUNT(*) FROM pg_constraint WHERE contype = 'f'",
+        };
+        connection.query(sql).unwrap().text(0, 0).unwrap()
+    };
+    let before = keys();
+    assert_ne!(before, "0");
+    lab.fill().unwrap();
+    assert_eq!(keys(), before);
+    lab.verify_all(Moment::Fresh, 17);
 }
 
 #[test(on = ALL)]

@@ -2,7 +2,7 @@
 
 mod connection;
 pub mod database;
-mod filling;
+pub mod filling;
 pub mod insert_benchmark;
 pub mod linkbench;
 pub mod microbenchmarks;

@@ -14,7 +14,8 @@ use dbduel_load::bridge::workload::WorkloadRun;
 use dbduel_load::driver::{Tls, TlsMode};
 use dbduel_load::lua::Script;
 use dbduel_load::mock_server::{MockServer, Role};
-use dbduel_load::workloads::{self, Workload, parameters};
+use dbduel_load::workloads::parameters::{self, ParameterError};
+use dbduel_load::workloads::{self, Workload};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
@@ -165,7 +166,7 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
         "run" => {
             let workload =
                 workloads::find(workload).map_err(|error| Stop::Fatal(error.to_string()))?;
-            let parameters = parameters_of(workload, job, &given, servers.is_prepared)?;
+            let parameters = parameters_of(workload, job, &given, &servers)?;
             let reconnect_every = given.count("reconnect")?;
             drive(job, servers, workload, parameters, reconnect_every)
         }
@@ -214,7 +215,7 @@ fn parameters_of(
     workload: &dyn Workload,
     job: &Job,
     given: &ParsedOptions,
-    is_prepared: bool,
+    servers: &Servers,
 ) -> Result<Parameters, Stop> {
     let mut all: BTreeMap<&str, Value> = BTreeMap::new();
     for (option, parameter) in [
@@ -254,7 +255,12 @@ fn parameters_of(
     );
     all.insert(
         "protocol",
-        if is_prepared { "prepared" } else { "text" }.into(),
+        if servers.is_prepared {
+            "prepared"
+        } else {
+            "text"
+        }
+        .into(),
     );
     all.insert("rand_type", general.text("rand-type").into());
     all.insert("rand_spec_iter", general.count("rand-spec-iter")?.into());
@@ -271,7 +277,10 @@ fn parameters_of(
         .into_iter()
         .map(|(name, value)| (name.replace('-', "_"), value))
         .filter(|(name, _)| known.iter().any(|spec| spec.name == name));
-    parameters::resolve(workload, &wanted.collect()).map_err(|error| Stop::Fatal(error.to_string()))
+    let refuse = |error: ParameterError| Stop::Fatal(error.to_string());
+    let resolved = parameters::resolve(workload, &wanted.collect()).map_err(refuse)?;
+    parameters::check_dialect(workload, servers.dialect, &resolved).map_err(refuse)?;
+    Ok(resolved)
 }
 
 /// The test whose tables belong to clients; it takes no options, and like its script it lets all pass.

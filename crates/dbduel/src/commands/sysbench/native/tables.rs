@@ -86,7 +86,7 @@ pub fn prepare(
         true => workloads::find("oltp-read-only").map_err(fatal)?,
         false => native.as_workload()?,
     };
-    let parameters = parameters_of(workload, job, given, servers.is_prepared)?;
+    let parameters = parameters_of(workload, job, given, servers)?;
     let voice = job.general.voice;
     let has_index = given.switch("create-secondary");
     let tables = Mutex::new(

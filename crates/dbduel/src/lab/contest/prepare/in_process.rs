@@ -32,7 +32,7 @@ pub fn create(
     number: usize,
     contender: &Contender,
 ) -> Result<DatabaseFile> {
-    check_workload(config.plan, contender, Dialect::Sqlite)?;
+    check_workload(config.plan, contender, Dialect::Sqlite, sqlite_version())?;
     let settings: Settings = contender
         .settings
         .iter()

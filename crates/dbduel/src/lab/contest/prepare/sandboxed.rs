@@ -39,7 +39,10 @@ pub fn create(
 ) -> Result<(Sandbox, Vec<Finding>)> {
     let build = server::install::install(name, config.home, config.console)?;
     let product = build.product()?;
-    check_workload(config.plan, contender, product.dialect())?;
+    let version = build.version.to_string();
+    check_workload(config.plan, contender, product.dialect(), &version)?;
+    check_connections(config.plan, contender)
+        .map_err(|refused| located(config, contender, refused.into()))?;
     let settings = complete_settings(config.plan, contender, product);
     let created = Sandbox::create(
         config.home,
@@ -80,8 +83,13 @@ pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
     dataset::key(&build.id, &build.daemon_digests.sha256, contender, plan)
 }
 
-/// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it.
-pub(super) fn check_workload(plan: &Plan, contender: &Contender, dialect: Dialect) -> Result<()> {
+/// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it in this version.
+pub(super) fn check_workload(
+    plan: &Plan,
+    contender: &Contender,
+    dialect: Dialect,
+    version: &str,
+) -> Result<()> {
     let mut all = vec![plan.workload_of(contender)];
     if plan.suite.is_some() {
         all.extend((0..plan.levels.len()).map(|level| plan.workload_at(level, contender)));
@@ -91,6 +99,7 @@ pub(super) fn check_workload(plan: &Plan, contender: &Contender, dialect: Dialec
         let workload = workloads::find(&one.name)?;
         if workload.speaks(dialect) {
             parameters::check_dialect(workload, dialect, &one.parameters)
+                .and_then(|()| parameters::check_version(dialect, version, &one.parameters))
                 .with_context(|| format!("contender `{}`", contender.name))?;
         } else {
             silent = Some(workload);
@@ -172,7 +181,15 @@ pub fn start_on_data(
             .initialise(config.home, config.console)
             .map_err(|error| located(config, contender, error))?;
     }
-    let server = start(config, contender, &mut sandbox)?;
+    let server = start(config, contender, &mut sandbox).map_err(|error| {
+        match restored.is_some() && error.is::<StartError>() {
+            true => error.context(format!(
+                "its data are those of the snapshot `{key}`; where these files were changed or are of another server, \
+                 `dbduel datasets remove {key}` has them loaded anew"
+            )),
+            false => error,
+        }
+    })?;
     let content = Content::Fresh { restored, begun };
     Ok((resident(contender, sandbox, server)?, content))
 }
@@ -299,18 +316,45 @@ fn start(
     })
 }
 
+/// Refuses room for fewer connections than the load has clients: the server would refuse the others when they come.
+fn check_connections(plan: &Plan, contender: &Contender) -> Result<(), RefusedSetting> {
+    let is_it = |name: &str| {
+        name.replace('-', "_")
+            .eq_ignore_ascii_case("max_connections")
+    };
+    let mut own = contender.settings.iter().filter(|one| is_it(&one.name));
+    let Some((setting, given)) = own.find_map(|one| Some((one, one.value.parse::<u32>().ok()?)))
+    else {
+        return Ok(());
+    };
+    let clients = largest_level(plan);
+    // One more asks the server about itself.
+    if given > clients {
+        return Ok(());
+    }
+    Err(RefusedSetting {
+        setting: server::Setting::new(&setting.name, Some(&setting.value)),
+        said: format!(
+            "{clients} clients and dbduel itself need {} connections; raise it, or leave it out",
+            clients + 1
+        ),
+        suggestion: None,
+    })
+}
+
+/// Clients of the level that has most of them.
+fn largest_level(plan: &Plan) -> u32 {
+    let clients = plan.levels.iter().map(|level| level.clients);
+    clients.max().unwrap_or(0)
+}
+
 /// The contender's settings after those that the lab needs for the planned load.
 fn complete_settings(
     plan: &Plan,
     contender: &Contender,
     product: &dyn ServerProduct,
 ) -> Vec<server::Setting> {
-    let clients = plan
-        .levels
-        .iter()
-        .map(|level| level.clients)
-        .max()
-        .unwrap_or(0);
+    let clients = largest_level(plan);
     // Room for the clients and for our own questions.
     let needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
     let is_written = |name: &str| {
