@@ -9,6 +9,7 @@
 //! engine, waits, sessions (SQL) ──┘
 //! ```
 
+mod activity;
 mod counters;
 mod device;
 mod engine;

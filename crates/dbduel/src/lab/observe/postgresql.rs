@@ -110,7 +110,7 @@ pub fn counters(connection: &mut Connection) -> Result<HashMap<String, f64>, Que
 }
 
 /// The first number of a version; before 10 it is 9.
-fn major(version: &str) -> u32 {
+pub(super) fn major(version: &str) -> u32 {
     let digits = version.find(|c: char| !c.is_ascii_digit());
     version[..digits.unwrap_or(version.len())]
         .parse()

@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use dbduel_load::driver::{Connection, QueryError};
+use dbduel_load::driver::{Connection, Dialect, QueryError};
 use dbduel_load::executor::policy::processor_time;
 
+use super::activity::Activity;
 use super::engine::EngineLook;
 use super::snapshot::Snapshots;
 use super::states::{Scanner, State};
@@ -37,6 +38,8 @@ struct Asked {
     committing: u64,
     /// Threads that it named as serving connections; absent when it names none.
     threads: Option<BTreeSet<u32>>,
+    /// What it said of its sessions, where it says it and the kernel does not.
+    activity: Option<Activity>,
     took: Duration,
 }
 
@@ -107,13 +110,20 @@ fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
 impl SamplingLoop {
     /// A shift before the slice.
     pub(super) fn new(observer: Observer, server: Subject, load: Subject) -> Self {
+        let connection = observer.connection.as_ref();
+        let is_named = connection.is_some_and(|connection| {
+            connection.dialect() == Dialect::PostgreSql && Activity::is_named_by(connection)
+        });
         Self {
-            scanner: server.pid.map(Scanner::new),
+            scanner: server.pid.filter(|_| !is_named).map(Scanner::new),
             observer,
             server,
             load,
             observed: Observed::default(),
-            asked: Asked::default(),
+            asked: Asked {
+                activity: is_named.then(Activity::default),
+                ..Asked::default()
+            },
         }
     }
 
@@ -222,7 +232,7 @@ impl SamplingLoop {
             }
             if now >= list {
                 let rest = self.ask_who_commits();
-                list = Instant::now() + rest.max(LIST_EVERY);
+                list = Instant::now() + rest;
             }
             if now >= second {
                 let looks = Snapshots::now(&self.server, &self.load, Pace::Second);
@@ -264,14 +274,22 @@ impl SamplingLoop {
             return SECOND;
         };
         let begun = Instant::now();
-        match self.observer.list.ask(connection) {
-            Ok(sessions) => {
-                self.asked.times += 1;
-                self.asked.committing += sessions.committing;
-                if let Some(threads) = sessions.threads {
-                    self.asked.threads.get_or_insert_default().extend(threads);
-                }
+        let (answer, every) = match &mut self.asked.activity {
+            // This takes the place of looks at the threads.
+            Some(activity) => (activity.sample(connection), STATES_EVERY),
+            None => {
+                let sessions = self.observer.list.ask(connection);
+                let answer = sessions.map(|sessions| {
+                    self.asked.committing += sessions.committing;
+                    if let Some(threads) = sessions.threads {
+                        self.asked.threads.get_or_insert_default().extend(threads);
+                    }
+                });
+                (answer, LIST_EVERY)
             }
+        };
+        match answer {
+            Ok(()) => self.asked.times += 1,
             Err(error) => {
                 self.observer.connection = None;
                 self.miss("list of connections", &error.to_string());
@@ -279,7 +297,7 @@ impl SamplingLoop {
         }
         let took = begun.elapsed();
         self.asked.took += took;
-        took * LIST_REST
+        (took * LIST_REST).max(every)
     }
 
     fn ask_engine(&mut self) -> Option<ServerCounters> {
@@ -352,6 +370,14 @@ impl SamplingLoop {
                 states.insert("connections_in_commit_s".to_owned(), share * window_s);
             }
             self.keep("server", states, |metric| metric == "connections_count");
+        }
+        let activity = self.asked.activity.take();
+        if let Some(activity) = activity.filter(|activity| activity.times() > 0) {
+            let is_count = |metric: &str| metric == "connections_count";
+            self.observer.connections.clone_from(activity.sessions());
+            self.keep("server", activity.states(window_s), is_count);
+            self.keep("engine", activity.row_locks(window_s), |_| false);
+            self.keep("waits", activity.waits(window_s), |_| false);
         }
         let connections = self.observer.connections.clone();
         for (source, used) in closed.since(opened, &connections) {

@@ -50,6 +50,14 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
     let syncs = |contender| reading("redo_syncs_count", contender);
     assert!(reading("redo_written_bytes", "relaxed") > 0.0);
     assert!(syncs("durable") > 10.0 * syncs("relaxed"));
+    // What sessions wait for is sampled, and divides the time of a transaction.
+    let waited = |contender| reading("connections_log_s", contender);
+    assert!(
+        waited("durable") > 0.0,
+        "{} looks",
+        reading("state_looks_count", "durable")
+    );
+    assert!(reading("redo_files_s", "durable") > reading("redo_files_s", "relaxed"));
     for one in &record.contenders {
         let files = one.size.unwrap().after_files.unwrap();
         assert!(files.data.bytes > 1 << 20, "{files:?}");
@@ -59,6 +67,8 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
     let schema = std::fs::read_to_string(schema).unwrap();
     assert!(schema.contains("CREATE INDEX k_2 ON"), "{schema}");
     let report = published(&lab.record_dir());
+    let text = report.to_string();
+    assert!(text.contains("\"state\":\"divided\""), "{text}");
     let rules = report["findings"].as_array().unwrap().iter();
     let missing = rules.filter(|finding| {
         let claim = finding["claim"].as_str().unwrap_or_default();

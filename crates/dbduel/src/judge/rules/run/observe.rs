@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use dbduel_record::event::Severity;
 
 use super::RunEvidence;
-use crate::counts;
+use crate::judge::audit::Product;
 use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
 use crate::judge::finding::{Finding, quoted};
+use crate::{counts, percent};
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;
@@ -61,7 +62,7 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
-/// Waits that the performance schema of some contenders counts and that of others does not.
+/// Waits that are known of some contenders and not of others.
 pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
     let readings = run.evidence.record.readings.iter();
     let counting: BTreeSet<&str> = readings
@@ -74,10 +75,47 @@ pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let claim = format!(
-        "The performance schema counts the waits of {} but not those of {}, so waits are not compared.",
+        "Waits of {} are counted and those of {} are not, so waits are not compared.",
         quoted(&on),
         quoted(&off)
     );
-    let remedy = "Set performance_schema equally for all contenders: ON to explain waits, OFF to save its cost.";
+    let remedy = "Set performance_schema equally for all MySQL and MariaDB servers: ON to explain waits, OFF to save its cost. Waits of \
+                  PostgreSQL are sampled and need no setting.";
     vec![Finding::new(Severity::Note, &on, claim, remedy)]
+}
+
+/// Longest time in which a session of PostgreSQL keeps its counters to itself, seconds (`PGSTAT_MIN_INTERVAL`). The flush that
+/// a session can force since 15 is one of its own, and the load's sessions have none to spare for it.
+const REPORTED_WITHIN_S: f64 = 1.0;
+
+/// Contenders whose sessions report their counters late.
+pub fn statistics_lag(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let record = run.evidence.record;
+    let is_counted = |name: &str| {
+        let mut readings = record.readings.iter();
+        readings.any(|row| row.source == "engine" && row.contender == name)
+    };
+    let names = record.plan.contenders.iter().zip(&record.contenders);
+    let names = names.filter_map(|(contender, files)| {
+        let build = files.build.as_ref()?;
+        let product = Product::recognise(&build.version, &build.product);
+        let is_late = product == Product::PostgreSql && is_counted(&contender.name);
+        is_late.then_some(contender.name.as_str())
+    });
+    let names: Vec<&str> = names.collect();
+    let rows = record.slices.iter();
+    let longest_s = rows.fold(0.0_f64, |longest, row| longest.max(row.measured_s));
+    if names.is_empty() || longest_s <= 0.0 {
+        return Vec::new();
+    }
+    let share = (REPORTED_WITHIN_S / longest_s).min(1.0);
+    let claim = format!(
+        "Sessions of {} report their counters (pg_stat_*) once a second, so up to {} of each slice is counted in the next one; \
+         WAL bytes, processor time and sampled waits are of the slice itself.",
+        quoted(&names),
+        percent::of(share),
+    );
+    let remedy =
+        "Use longer slices where these counters matter; over many slices the error cancels out.";
+    vec![Finding::new(Severity::Note, &names, claim, remedy)]
 }
