@@ -4,6 +4,7 @@ mod addresses;
 pub mod cluster;
 mod connection;
 mod contests;
+mod faults;
 mod linkbench;
 mod microbenchmarks;
 mod order_entry;
