@@ -39,17 +39,12 @@ fn reset_signals() -> std::io::Result<()> {
 }
 
 pub fn program() -> Command {
-    program_in(&home())
-}
-
-/// The program with another home.
-pub fn program_in(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbduel"));
     // SAFETY: between fork and exec it calls sigaction alone, which is async-signal-safe.
     unsafe { command.pre_exec(reset_signals) };
     command
         .arg("--home")
-        .arg(home)
+        .arg(home())
         .env_remove("DBDUEL_HOME")
         .stdin(Stdio::null());
     command

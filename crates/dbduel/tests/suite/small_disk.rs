@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The file that takes the room.
@@ -12,6 +12,8 @@ const FILLER: &str = "filler";
 pub struct SmallDisk {
     holder: Child,
     folder: tempfile::TempDir,
+    /// How a process enters the namespaces of the holder.
+    entering: &'static [&'static str],
 }
 
 impl SmallDisk {
@@ -25,7 +27,11 @@ impl SmallDisk {
             format!("mount -t tmpfs -o size={kib}k dbduel-test \"$0\" && echo mounted && exec cat");
         let mut said = String::new();
         // Root has the privilege unless it was taken away; others get it in a user namespace where the kernel allows that.
-        for flags in ["-m", "-Urm"] {
+        let namespaces: [(&str, &[&str]); 2] = [
+            ("-m", &["-m"]),
+            ("-Urm", &["-U", "--preserve-credentials", "-m"]),
+        ];
+        for (flags, entering) in namespaces {
             let mut holder = Command::new("unshare")
                 .args([flags, "sh", "-c", &script])
                 .arg(folder.path())
@@ -39,7 +45,11 @@ impl SmallDisk {
                 .read_line(&mut line)
                 .unwrap();
             if line.trim() == "mounted" {
-                return Ok(Self { holder, folder });
+                return Ok(Self {
+                    holder,
+                    folder,
+                    entering,
+                });
             }
             holder
                 .stderr
@@ -56,6 +66,20 @@ impl SmallDisk {
     pub fn path(&self) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         root.join(self.folder.path().strip_prefix("/").unwrap())
+    }
+
+    /// A command that runs `program` inside of the namespace, where the root is [`SmallDisk::inside`].
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg("--target").arg(self.holder.id().to_string());
+        command.args(self.entering).arg(program);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Its root, as processes inside of the namespace see it.
+    pub fn inside(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Takes all room that is left.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use dbduel_record::facts::Build;
 
-use super::defaults::{DefaultsBasis, version_variable};
-use super::forms;
+use super::defaults::DefaultsBasis;
+use super::forms::{self, in_one_form, version_among};
 use super::server::{Product, Version};
 use super::value::{Value, option_value, variable_name};
 use crate::judge::workloads::SetByClients;
@@ -351,33 +351,6 @@ impl ServerEvidence {
     pub fn prepared_share(&self) -> Option<f64> {
         let executed = self.delta("com_stmt_execute")?;
         Some((executed / self.statements()?).min(1.0))
-    }
-}
-
-/// Which server variables are of, and its version as it writes it; `None` when they do not say.
-#[must_use]
-pub fn version_among(variables: &Texts) -> Option<(Product, &str)> {
-    let of = |product| variables.get(version_variable(product)).map(String::as_str);
-    for product in [Product::PostgreSql, Product::Sqlite] {
-        if let Some(version) = of(product) {
-            return Some((product, version));
-        }
-    }
-    let version = of(Product::MySql)?;
-    let comment = variables.get("version_comment").map_or("", String::as_str);
-    Some((Product::recognise(version, comment), version))
-}
-
-/// Settings in the form of evidence.
-fn in_one_form(variables: &mut Texts, product: Product, version: Version) {
-    for (name, value) in variables {
-        // What a server shows has its unit, so a bare number is in that of evidence already.
-        if value.parse::<f64>().is_ok() {
-            continue;
-        }
-        if let Ok(canonical) = forms::canonical(product, name, value, version) {
-            *value = canonical;
-        }
     }
 }
 

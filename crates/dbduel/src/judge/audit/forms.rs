@@ -2,6 +2,8 @@
 //!
 //! Settings of MySQL and MariaDB have one form.
 
+use super::defaults::version_variable;
+use super::evidence::Texts;
 use super::server::{Product, Version};
 use super::{postgresql, sqlite};
 
@@ -29,5 +31,32 @@ pub fn written(product: Product, name: &str, value: &str, version: Version) -> S
         Product::PostgreSql => postgresql::written(name, value, version),
         Product::Sqlite => sqlite::written(name, value),
         Product::MySql | Product::MariaDb | Product::Percona => value.to_owned(),
+    }
+}
+
+/// Which server variables are of, and its version as it writes it; `None` when they do not say.
+#[must_use]
+pub fn version_among(variables: &Texts) -> Option<(Product, &str)> {
+    let of = |product| variables.get(version_variable(product)).map(String::as_str);
+    for product in [Product::PostgreSql, Product::Sqlite] {
+        if let Some(version) = of(product) {
+            return Some((product, version));
+        }
+    }
+    let version = of(Product::MySql)?;
+    let comment = variables.get("version_comment").map_or("", String::as_str);
+    Some((Product::recognise(version, comment), version))
+}
+
+/// Settings in the form of evidence.
+pub fn in_one_form(variables: &mut Texts, product: Product, version: Version) {
+    for (name, value) in variables {
+        // What a server shows has its unit, so a bare number is in that of evidence already.
+        if value.parse::<f64>().is_ok() {
+            continue;
+        }
+        if let Ok(canonical) = canonical(product, name, value, version) {
+            *value = canonical;
+        }
     }
 }

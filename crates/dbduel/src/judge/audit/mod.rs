@@ -45,8 +45,9 @@ pub use compare::{Comparison, Outcome};
 #[cfg(test)]
 pub use defaults::Defaults;
 pub use defaults::{Machine, expected, version_variable};
-pub use evidence::{MissingInclude, RefusedOption, ServerEvidence, Texts, version_among};
+pub use evidence::{MissingInclude, RefusedOption, ServerEvidence, Texts};
 pub use fix::{Fix, fix};
+pub use forms::version_among;
 pub use of_record::case_of;
 pub use options::{OptionFate, option_fate};
 #[cfg(test)]

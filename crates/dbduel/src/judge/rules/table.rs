@@ -3,8 +3,8 @@
 use super::run::several_differences::several_differences;
 use super::run::{carry_over, contenders, journal, lab, load, observe, steady, verdict};
 use super::servers::{
-    compared, contest, device, disclosure, engine, general, memory, option_file, taken, torn_pages,
-    work,
+    compared, contest, debt, device, disclosure, engine, general, memory, option_file, taken,
+    torn_pages, work,
 };
 use super::{Check, REFUSED_OPTION_FILE, Rule};
 use crate::judge::audit::classes::Weight::{self, Durability, Performance};
@@ -121,8 +121,8 @@ const SERVERS: &[Rule] = &[
     facts("R23", "P22", "TLS on one side encrypts every packet there."),
     facts("R24", "P23", "Prepared statements on one side skip parsing there."),
     servers("R25", "S6", "Failed transactions are not throughput.", contest::rollbacks),
-    server("R26", "P6", Performance, "Writes deferred until after the run inflate throughput.", engine::debt),
-    server("R48", "P20", Performance, "Dead rows that vacuum did not remove are work put off until after the run.", engine::dead_rows),
+    server("R26", "P6", Performance, "Writes deferred until after the run inflate throughput.", debt::dirty_pages),
+    server("R48", "P20", Performance, "Dead rows that vacuum did not remove are work put off until after the run.", debt::dead_rows),
     server("R30", "S4", Performance, "Compression without effect was not tested.", engine::compression_missing),
     server("R31", "P7", Performance, "A virtual disk that reports itself as rotational keeps neighbour flushing on.", device::claims_to_rotate),
     server("R32", "D3", Durability, "On a device without atomic writes this setting removes torn-page protection.", torn_pages::atomic_writes),

@@ -5,9 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::super::harness::skip_always;
-use super::super::lab::{
-    Lab, home, program, program_in, servers_left, signal, verify, with_servers,
-};
+use super::super::lab::{Lab, home, program, servers_left, signal, verify, with_servers};
 use super::super::small_disk::SmallDisk;
 
 const DUEL: &str = r#"
@@ -128,7 +126,8 @@ fn a_full_disk_below_a_server_ends_the_contest_with_an_intact_record() {
     let path = format!("path:{}", tree.unwrap().display());
     let experiment = DUEL.replace("postgresql-16", &path) + "[limits]\nfree_disk = \"1 KiB\"\n";
     let lab = Lab::new(&experiment);
-    let mut command = program_in(&disk.path().join("home"));
+    let mut command = disk.command(env!("CARGO_BIN_EXE_dbduel"));
+    command.arg("--home").arg(disk.inside().join("home"));
     command.arg("run").arg(lab.experiment());
     command.arg("--results").arg(lab.results());
     let mut run = lab.spawn_command(command);

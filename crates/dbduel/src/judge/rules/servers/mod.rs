@@ -5,6 +5,7 @@
 
 pub mod compared;
 pub mod contest;
+pub mod debt;
 pub mod device;
 pub mod disclosure;
 pub mod engine;
