@@ -110,12 +110,11 @@ pub fn statistics_lag(run: &RunEvidence<'_>) -> Vec<Finding> {
     }
     let share = (REPORTED_WITHIN_S / longest_s).min(1.0);
     let claim = format!(
-        "Sessions of {} report their counters (pg_stat_*) once a second, so up to {} of each slice is counted in the next one; \
-         WAL bytes, processor time and sampled waits are of the slice itself.",
+        "Sessions of {} report their counters (pg_stat_*) once a second, and what they report after a slice is not counted: up to {} of \
+         each slice is missing from these. WAL bytes, processor time and sampled waits are whole.",
         quoted(&names),
         percent::of(share),
     );
-    let remedy =
-        "Use longer slices where these counters matter; over many slices the error cancels out.";
+    let remedy = "Use slices of many seconds where these counters matter.";
     vec![Finding::new(Severity::Note, &names, claim, remedy)]
 }
