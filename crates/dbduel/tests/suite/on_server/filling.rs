@@ -191,6 +191,7 @@ pub fn check_foreign_keys(server: &impl WorkloadServer) {
                  WHERE CONSTRAINT_TYPE = 'FOREIGN KEY' AND TABLE_SCHEMA = DATABASE()"
             }
             Dialect::PostgreSql => "SELECT COUNT(*) FROM pg_constraint WHERE contype = 'f'",
+            Dialect::Sqlite => unreachable!("SQLite has no server"),
         };
         connection.query(sql).unwrap().text(0, 0).unwrap()
     };
