@@ -166,6 +166,14 @@ pub enum ConnectError {
         /// What the system said.
         source: io::Error,
     },
+    /// The file of a database cannot be opened, or does not take a setting.
+    #[error("cannot open `{address}`")]
+    File {
+        /// Which file.
+        address: Address,
+        /// Why not.
+        source: io::Error,
+    },
     /// There is no TLS with the server that answers.
     #[error("cannot connect to `{address}` with TLS")]
     Tls {
@@ -191,6 +199,9 @@ impl ConnectError {
         let address = address.clone();
         match lost {
             LostError::Tls(source) => ConnectError::Tls { address, source },
+            LostError::Io(source) if matches!(address, Address::File { .. }) => {
+                ConnectError::File { address, source }
+            }
             LostError::Io(source) => ConnectError::Unreachable { address, source },
             source => ConnectError::Login {
                 address,

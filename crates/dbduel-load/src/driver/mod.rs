@@ -1,8 +1,9 @@
 //! What the rest of the crate needs of a database: connections, statements, values, rows, and what errors mean.
 //!
-//! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a protocol's
-//! own: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections, sockets, TLS and deadlines are not. Which protocol a connection speaks is
-//! asked with a branch where bytes are written and read, so a statement costs what its protocol costs.
+//! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a
+//! protocol's own: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections, sockets, TLS and
+//! deadlines are not. Which protocol a connection speaks is asked with a branch where bytes are written and read, so a
+//! statement costs what its protocol costs.
 //!
 //! | need | item |
 //! | --- | --- |

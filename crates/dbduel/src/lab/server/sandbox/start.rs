@@ -235,7 +235,11 @@ impl Sandbox {
                 }
                 Err(ConnectError::Login { .. }) => {}
                 // Not there yet.
-                Err(ConnectError::Unreachable { .. } | ConnectError::Tls { .. }) => {}
+                Err(
+                    ConnectError::Unreachable { .. }
+                    | ConnectError::File { .. }
+                    | ConnectError::Tls { .. },
+                ) => {}
             }
             interrupt::check().map_err(anyhow::Error::from)?;
             if begun.elapsed() > deadline {
