@@ -63,6 +63,8 @@ fn in_text(text: &str, place: &Address, user: &str) -> Option<String> {
             let port = path.extension().unwrap_or_default();
             (hosts, port.to_string_lossy().into_owned())
         }
+        // A file has no accounts.
+        Address::File { .. } => return None,
     };
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(fields).find_map(|fields| {
