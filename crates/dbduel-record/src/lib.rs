@@ -22,6 +22,7 @@ pub mod event;
 pub mod facts;
 pub mod files;
 pub mod foreign;
+pub mod insert_benchmark;
 pub mod latency;
 pub mod manifest;
 pub mod names;

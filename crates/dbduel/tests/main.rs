@@ -26,6 +26,7 @@ mod suite {
     pub mod harness;
     pub mod hostile;
     pub mod house;
+    pub mod insert_benchmark;
     pub mod lab;
     pub mod load;
     pub mod logins;

@@ -125,6 +125,12 @@ pub trait Workload: Sync {
         false
     }
 
+    /// True when what a transaction costs depends on all those before it, so that servers can be compared only while they have
+    /// done the same work since their tables were filled.
+    fn depends_on_past_work(&self) -> bool {
+        false
+    }
+
     /// Committed transactions of a class per second that the load must reach to count, if there is such a demand.
     fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
         let _ = (parameters, class);

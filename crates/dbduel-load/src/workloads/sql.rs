@@ -198,9 +198,9 @@ pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Names of the indexes of a table in the connection's default database.
-pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<String>, QueryError> {
-    let sql = match connection.dialect() {
+/// The query for the names of a table's indexes in the connection's default database.
+pub(super) fn index_names(dialect: Dialect, table: &str) -> String {
+    match dialect {
         Dialect::MySql => format!(
             "SELECT DISTINCT index_name FROM information_schema.statistics \
              WHERE table_schema = DATABASE() AND table_name = '{table}'"
@@ -211,8 +211,12 @@ pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<St
         Dialect::Sqlite => {
             format!("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = '{table}'")
         }
-    };
-    let answer = connection.query(&sql)?;
+    }
+}
+
+/// Names of the indexes of a table in the connection's default database.
+pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<String>, QueryError> {
+    let answer = connection.query(&index_names(connection.dialect(), table))?;
     let rows = 0..answer.rows.len();
     Ok(rows.filter_map(|row| answer.text(row, 0)).collect())
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::row::{CASH_REGISTERS, PRICES, PRODUCTS, Rows};
-use super::schema::{INDEXES, VALUES, create_indexes, table_name};
+use super::schema::{INDEXES, VALUES, create_indexes, drop_indexes, table_name};
 use super::settings::{Role, Settings, Step};
-use crate::driver::{ClientConnection, Dialect, Protocol, Statement, StatementError, Value};
+use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, Readiness};
-use crate::workloads::rows::{Fields, maybe};
-use crate::workloads::sql::force_index;
+use crate::workloads::rows::{Fields, each, maybe};
+use crate::workloads::sql::{force_index, index_names};
 
 /// Statements by which inserts and deletes of a table may differ at full speed.
 const APART_MAX: u64 = 8;
@@ -285,12 +285,26 @@ impl InsertBenchmarkClient {
         Ok(())
     }
 
-    /// Inserts the rows of one statement, then creates the secondary indexes.
+    /// Inserts the rows of one statement, then creates the secondary indexes. Those of an earlier slice are dropped before.
     async fn create_indexes(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
+        let dialect = conn.dialect();
+        let mut names = Statement::text(&index_names(dialect, &self.table), dialect);
+        let own = INDEXES.map(|index| index.name_in(&self.table));
+        let mut is_indexed = false;
+        each(conn, &mut names, &[], |fields| {
+            let name = String::from_utf8_lossy(fields.text()?).into_owned();
+            is_indexed |= own.contains(&name);
+            Some(())
+        })
+        .await?;
+        if is_indexed {
+            for sql in drop_indexes(dialect, &self.table) {
+                conn.query(sql.as_bytes()).await?;
+            }
+        }
         self.insert(conn).await?;
-        for sql in create_indexes(conn.dialect(), &self.table) {
-            let mut statement = conn.prepare(&sql, Protocol::Text).await?;
-            conn.execute(&mut statement, &[]).await?;
+        for sql in create_indexes(dialect, &self.table) {
+            conn.query(sql.as_bytes()).await?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod settings;
 
 use std::sync::Arc;
 
+use dbduel_record::insert_benchmark;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
@@ -26,7 +27,7 @@ pub(super) struct InsertBenchmark;
 
 impl Workload for InsertBenchmark {
     fn name(&self) -> &'static str {
-        "insert-benchmark"
+        insert_benchmark::NAME
     }
 
     fn about(&self) -> &'static str {
@@ -58,11 +59,13 @@ impl Workload for InsertBenchmark {
         Settings::new(parameters).statements_per_slice.is_some()
     }
 
+    fn depends_on_past_work(&self) -> bool {
+        true
+    }
+
     fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
-        let settings = Settings::new(parameters);
-        let is_background = class == "insert" || class == "delete";
-        let rows = settings.rate.filter(|_| is_background)? * settings.tables;
-        Some(rows as f64 / settings.rows_per_statement as f64)
+        let is_background = insert_benchmark::BACKGROUND.contains(&class);
+        insert_benchmark::required_per_s(parameters).filter(|_| is_background)
     }
 
     fn rows_per_transaction(&self, parameters: &Parameters, class: &str) -> Option<u64> {

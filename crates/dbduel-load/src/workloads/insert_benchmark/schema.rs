@@ -70,6 +70,19 @@ pub(super) fn create_indexes(dialect: Dialect, table: &str) -> Vec<String> {
     }
 }
 
+/// Statements that drop the secondary indexes of a table.
+pub(super) fn drop_indexes(dialect: Dialect, table: &str) -> Vec<String> {
+    match dialect {
+        Dialect::MySql => {
+            let parts = INDEXES.map(|index| format!("DROP INDEX {}", index.name_in(table)));
+            vec![format!("ALTER TABLE {table} {}", parts.join(", "))]
+        }
+        _ => INDEXES
+            .map(|index| format!("DROP INDEX {}", index.name_in(table)))
+            .to_vec(),
+    }
+}
+
 pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let settings = Settings::new(parameters);
     let resolved = Resolved(parameters);

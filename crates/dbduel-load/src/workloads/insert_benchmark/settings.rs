@@ -1,5 +1,6 @@
 //! The parameters of the Insert Benchmark, and what they are together.
 
+use dbduel_record::insert_benchmark;
 use dbduel_record::plan::Parameters;
 
 use crate::driver::Dialect;
@@ -125,10 +126,6 @@ impl Step {
     pub(super) fn is_indexed(self) -> bool {
         !matches!(self, Step::Load | Step::Index)
     }
-
-    fn has_queries(self) -> bool {
-        matches!(self, Step::RangeQueries | Step::PointQueries)
-    }
 }
 
 /// The parameters in their types.
@@ -150,18 +147,9 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn new(parameters: &Parameters) -> Self {
         let resolved = Resolved(parameters);
-        let name = resolved.text("step");
-        let step = Step::of(name);
-        let given = |name| Some(resolved.count(name)).filter(|count| *count > 0);
-        let rows_per_statement = given("rows_per_statement").unwrap_or(match (step, name) {
-            (Step::Load | Step::Index, _) => 100,
-            (_, "l.i2") => 5,
-            _ => 50,
-        });
-        let in_name = || {
-            name.trim_start_matches(|c: char| !c.is_ascii_digit())
-                .parse()
-        };
+        let step = Step::of(resolved.text("step"));
+        let rows_per_slice = Some(resolved.count("rows_per_slice")).filter(|rows| *rows > 0);
+        let rows_per_statement = insert_benchmark::rows_per_statement(parameters);
         Settings {
             step,
             tables: resolved.count("tables"),
@@ -171,12 +159,13 @@ impl Settings {
             },
             statements_per_slice: match step {
                 Step::Index => Some(1),
-                _ => given("rows_per_slice").map(|rows| rows.div_ceil(rows_per_statement)),
+                Step::Load | Step::Change => {
+                    rows_per_slice.map(|rows| rows.div_ceil(rows_per_statement))
+                }
+                Step::RangeQueries | Step::PointQueries => None,
             },
             rows_per_statement,
-            rate: step
-                .has_queries()
-                .then(|| given("rate").or_else(|| in_name().ok()).unwrap_or(100)),
+            rate: insert_benchmark::rate(parameters),
             seed: resolved.count("seed"),
             is_text: match resolved.text("protocol") {
                 "published" => None,
@@ -205,39 +194,56 @@ impl Settings {
     }
 }
 
-/// Refuses parameters that make no sense together.
+/// Refuses slices that would end in the middle of a statement.
 pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
-    let resolved = Resolved(parameters);
-    let settings = Settings::new(parameters);
-    let (rows, each) = (
-        resolved.count("rows_per_slice"),
-        settings.rows_per_statement,
-    );
-    let refuse = |parameter: &str, why: String| {
-        Err(ParameterError {
-            parameter: parameter.to_owned(),
-            why,
-            nearest: None,
-        })
-    };
-    if rows > 0 && !matches!(settings.step, Step::Load | Step::Change) {
-        let why = format!(
-            "cannot be {rows} in step `{}`, whose slices do not end after a number of rows; leave it out",
-            resolved.text("step")
-        );
-        return refuse("rows_per_slice", why);
+    let rows = Resolved(parameters).count("rows_per_slice");
+    let each = Settings::new(parameters).rows_per_statement;
+    if rows.is_multiple_of(each) {
+        return Ok(());
     }
-    if !rows.is_multiple_of(each) {
-        let why =
-            format!("cannot be {rows}, which is no multiple of the {each} rows of a statement");
-        return refuse("rows_per_slice", why);
+    Err(ParameterError {
+        parameter: "rows_per_slice".to_owned(),
+        why: format!("cannot be {rows}, which is no multiple of the {each} rows of a statement"),
+        nearest: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::Workload as _;
+    use crate::workloads::insert_benchmark::InsertBenchmark;
+
+    fn settings(given: &[(&str, &str)]) -> Result<Settings, ParameterError> {
+        let given = given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let resolved = InsertBenchmark.resolve(&given.collect())?;
+        Ok(Settings::new(&resolved))
     }
-    if resolved.count("rate") > 0 && !settings.step.has_queries() {
-        let why = format!(
-            "has no meaning in step `{}`, which inserts at full speed; leave it out",
-            resolved.text("step")
-        );
-        return refuse("rate", why);
+
+    #[test]
+    fn steps_have_their_clients_statements_and_work() {
+        for (step, clients, rows_per_statement, statements, burst) in [
+            ("l.i0", 2, 100, Some(10), None),
+            ("l.x", 2, 100, Some(1), None),
+            ("l.i1", 4, 50, Some(20), None),
+            ("l.i2", 4, 5, Some(200), None),
+            ("qr100", 6, 50, None, Some(2)),
+            ("qp1000", 6, 50, None, Some(20)),
+        ] {
+            let given = [("step", step), ("tables", "2"), ("rows_per_slice", "1000")];
+            let settings = settings(&given).unwrap();
+            assert_eq!(settings.clients(), clients, "{step}");
+            assert_eq!(settings.rows_per_statement, rows_per_statement, "{step}");
+            assert_eq!(settings.statements_per_slice, statements, "{step}");
+            assert_eq!(settings.burst(), burst, "{step}");
+        }
     }
-    Ok(())
+
+    #[test]
+    fn a_slice_has_whole_statements() {
+        let error = settings(&[("rows_per_slice", "1010")]).unwrap_err();
+        assert_eq!(error.parameter, "rows_per_slice");
+    }
 }

@@ -137,11 +137,14 @@ impl Job {
         if workload.name() == workloads::script::NAME {
             given
                 .entry("threads".to_owned())
-                .or_insert_with(|| arguments.clients.into());
+                .or_insert_with(|| arguments.clients.unwrap_or(1).into());
         }
         let completed = completion::complete(workload, &given, Path::new(""), ScriptAccess::Full)?;
         let parameters = completed.parameters;
-        parameters::check_clients(workload, &parameters, arguments.clients)?;
+        let exactly = workload.clients_exactly(&parameters);
+        let exactly = exactly.and_then(|clients| u32::try_from(clients).ok());
+        let clients = arguments.clients.or(exactly).unwrap_or(1);
+        parameters::check_clients(workload, &parameters, clients)?;
         let warm_up = match arguments.warm_up {
             Some(warm_up) if !warm_up.is_zero() && workload.has_fixed_work(&parameters) => {
                 bail!(
@@ -160,7 +163,6 @@ impl Job {
             (Some(per_second), LoadArrival::Constant) => Arrival::Constant { per_second },
             (Some(per_second), LoadArrival::Poisson) => Arrival::Poisson { per_second },
         };
-        let clients = arguments.clients;
         let busy_clients = match address.place.is_on_this_machine() {
             true => LoadLevel {
                 clients,

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use dbduel_load::monotonic;
 use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
 use dbduel_load::workloads;
+use dbduel_record::insert_benchmark::KEPT_SHARE;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
@@ -118,9 +119,6 @@ pub struct RequiredRate {
     /// Whether at least 95 % of them were reached.
     pub kept: bool,
 }
-
-/// Share of a required rate that must be reached, as in the published Insert Benchmark.
-const KEPT_SHARE: f64 = 0.95;
 
 impl Figures {
     /// Of one class, with what its workload says of it.

@@ -358,7 +358,7 @@ mod tests {
                 ("rows", "insert 500/s".to_owned()),
                 (
                     "required rate",
-                    "failed: insert 10 statements/s of 20".to_owned()
+                    "failed: insert 10.0 statements/s of 20.0".to_owned()
                 ),
             ]
         );

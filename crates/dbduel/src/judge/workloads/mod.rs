@@ -2,6 +2,7 @@
 //!
 //! A workload of its own kind is a folder here and a row of [`WORKLOADS`]; one without such figures needs neither.
 
+mod insert_benchmark;
 pub mod order_entry;
 
 use dbduel_record::order_entry::Constraint;
@@ -34,7 +35,7 @@ pub struct SetByClients {
 }
 
 /// Every such workload.
-pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD];
+pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD, insert_benchmark::WORKLOAD];
 
 /// What the specification of a workload demands of its classes; nothing where there is none.
 #[must_use]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dbduel_load::fill::Digest;
 use dbduel_load::workloads;
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event, Severity};
@@ -43,7 +44,16 @@ pub fn close(
             journal.event(Event::ServerDied { contender, how })?;
         }
     }
+    let workload = workloads::find(&config.plan.workload.name)?;
+    let has_equal_rows = is_over
+        && workload.depends_on_past_work()
+        && workload.has_fixed_work(&config.plan.workload.parameters);
+    let mut digests = Vec::new();
     for mut resident in arena.into_residents() {
+        if has_equal_rows {
+            let digest = dataset::digest(config.plan, workload, &mut resident, config.console)?;
+            digests.push((resident.name.clone(), digest));
+        }
         config
             .console
             .stage(&format!("{}: reading its counters", resident.name));
@@ -63,7 +73,40 @@ pub fn close(
         }
         leave(config, resident, journal, is_over)?;
     }
-    Ok(())
+    compare_rows(&digests, journal)
+}
+
+/// States whether contenders that have done the same work hold the same rows.
+fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<()> {
+    let Some(((first, expected), others)) = digests.split_first() else {
+        return Ok(());
+    };
+    let other = others.iter().find(|(_, digest)| digest != expected);
+    let notice = match other {
+        None => finding(
+            "server.equal-rows-after",
+            Severity::Note,
+            &[],
+            format!(
+                "After the last slice all contenders held the same {} rows (digest {}).",
+                expected.rows,
+                &expected.hex[..12.min(expected.hex.len())]
+            ),
+            "Nothing to do.",
+        ),
+        Some((name, digest)) => finding(
+            "server.different-rows-after",
+            Severity::Doubt,
+            &[first.as_str(), name.as_str()],
+            format!(
+                "After the last slice `{first}` held {} rows and `{name}` {}, with different digests, so their slices were not \
+                 the same work.",
+                expected.rows, digest.rows
+            ),
+            "Look for failed transactions in the record, and run the experiment again.",
+        ),
+    };
+    Ok(journal.notice(notice)?)
 }
 
 /// Keeps a server's counters and sizes, checks what the workload promises of its tables, and takes our

@@ -14,6 +14,7 @@ use super::board::Phase;
 use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
+use super::warm_up::workload_at;
 use super::{Contest, ContestConfig};
 use crate::interrupt::{self, Urgency};
 use crate::judge::levels::search::{self, LateShares, late_shares};
@@ -316,6 +317,13 @@ impl Contest<'_> {
             why,
             seconds,
         })?;
+        if workload_at(self.config.plan, level)?.depends_on_past_work() {
+            bail!(
+                "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \
+                 begins with their snapshots again",
+                self.config.record.display()
+            );
+        }
         Ok(())
     }
 

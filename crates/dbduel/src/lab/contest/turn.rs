@@ -10,7 +10,7 @@ use dbduel_record::seed::named_seed;
 
 use super::Contest;
 use super::injector::SlowdownInjector;
-use super::warm_up::rate;
+use super::warm_up::{rate, workload_at};
 use crate::judge::{LevelDecision, Verdict};
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
@@ -50,7 +50,8 @@ pub enum Outcome {
     Finished(Box<Turn>),
     /// Nothing, because of the server, and why.
     Lost(String),
-    /// Nothing usable, because the load process or the machine stalled, and for how long. Clients are still connected.
+    /// Nothing usable, because the load process or the machine stalled, or the work of the slice was not done, and for how long.
+    /// Clients are still connected.
     Stalled(String),
 }
 
@@ -143,6 +144,16 @@ impl Contest<'_> {
         };
         if let Some(why) = stall(&answer, suspended) {
             return Ok(Outcome::Stalled(why));
+        }
+        let workload = workload_at(plan, block.level)?;
+        let parameters = &plan
+            .workload_at(block.level, &plan.contenders[contender])
+            .parameters;
+        if workload.has_fixed_work(parameters) && !answer.is_finished {
+            return Ok(Outcome::Stalled(format!(
+                "its clients did not do the work of the slice in {}; raise `slice`",
+                words::duration(answer.measured_s)
+            )));
         }
         if is_watched && plan.turns.contains_key(&block.level) {
             observed.watched(answer.measured_s);

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
+use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Arrival;
@@ -95,6 +96,12 @@ impl Contest<'_> {
         };
         let mut detector =
             SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
+        let workload = workload_at(plan, index)?;
+        let parameters = &plan
+            .workload_at(index, &plan.contenders[contender])
+            .parameters;
+        let has_fixed_work = workload.has_fixed_work(parameters);
+        let is_equally_long = workload.depends_on_past_work();
         let mut ticks_per_s = Vec::new();
         let mut step = Tick::default();
         let mut transient = 0;
@@ -131,7 +138,10 @@ impl Contest<'_> {
                         transient: steps, ..
                     }) => {
                         transient = steps;
-                        ControlFlow::Break(())
+                        match is_equally_long {
+                            true => ControlFlow::Continue(()),
+                            false => ControlFlow::Break(()),
+                        }
                     }
                     _ if interrupt::check().is_err() => ControlFlow::Break(()),
                     _ => ControlFlow::Continue(()),
@@ -149,6 +159,12 @@ impl Contest<'_> {
                 )
             }
         };
+        if has_fixed_work && !answer.is_finished {
+            bail!(
+                "`{name}` did not do the work of a slice in its warm-up of {:.0} s; raise `warm_up` in [schedule]",
+                answer.measured_s
+            );
+        }
         let seconds = answer.measured_s;
         let steady = matches!(detector.state(), SteadyState::Steady { .. });
         self.keep_warm(index, contender, &answer, transient);
@@ -183,6 +199,13 @@ impl Contest<'_> {
         self.warm.retain(|warm| warm.contender != contender);
         self.warm.push(series);
     }
+}
+
+/// What the clients of a level do.
+pub(super) fn workload_at(plan: &Plan, level: usize) -> Result<&'static dyn Workload> {
+    let cell = plan.levels.get(level).and_then(|level| level.cell.as_ref());
+    let workload = cell.map_or(&plan.workload, |cell| &cell.workload);
+    Ok(workloads::find(&workload.name)?)
 }
 
 /// The detector's rule in ticks of the plan.

@@ -36,7 +36,7 @@ use levels::{CLIENTS, complete_levels};
 use schedule::{block_form, complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use suite::complete_suite;
-use workload::{check_clients, complete_workload};
+use workload::{check_clients, check_work, complete_workload};
 
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
 pub use extras::same_server;
@@ -117,7 +117,15 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
     let (mirrored, block_form) = block_form(experiment, contenders.len(), levels.len());
-    let schedule = complete_schedule(experiment, contenders.len(), &levels, shares, mirrored);
+    let depends_on_past_work = check_work(&report, experiment, &workload);
+    let schedule = complete_schedule(
+        experiment,
+        contenders.len(),
+        &levels,
+        shares,
+        mirrored,
+        depends_on_past_work,
+    );
     check_objective(&report, experiment, &schedule);
     let statements = match &design {
         Some(design) => design.factors.len(),

@@ -50,6 +50,7 @@ pub(super) fn complete_schedule(
     arrivals: &[LoadLevel],
     levels: usize,
     mirrored: bool,
+    depends_on_past_work: bool,
 ) -> Schedule {
     let seconds = |duration: &experiment::document::Located<std::time::Duration>| {
         duration.value.as_secs_f64()
@@ -61,6 +62,7 @@ pub(super) fn complete_schedule(
     // A queue that begins empty in every turn, and its end that no turn measures, say little of a rate: only closed loops have
     // short turns. Of the starts of servers there is no pilot yet, and for a suite or the many contenders of a design it would take
     // longer than its blocks.
+    // Where each transaction depends on those before, all contenders have to do the same.
     let is_closed = arrivals
         .iter()
         .all(|level| matches!(level.arrival, Arrival::Closed { think_ms } if think_ms == 0.0));
@@ -69,7 +71,8 @@ pub(super) fn complete_schedule(
         && is_closed
         && experiment.load.objective.is_none()
         && experiment.suite.is_none()
-        && experiment.attribute.is_none();
+        && experiment.attribute.is_none()
+        && !depends_on_past_work;
     let pilot = has_pilot.then(|| {
         let cells = (contenders * levels).max(1) as f64;
         Pilot {
@@ -102,13 +105,17 @@ pub(super) fn complete_schedule(
     };
     let slice_s = written.slice.as_ref().map_or(default_slice_s, seconds);
     let guard_s = written.guard.as_ref().map_or_else(
-        || hundredths((slice_s * GUARD_SHARE).min(GUARD_S_MAX)),
+        || match depends_on_past_work {
+            true => 0.0,
+            false => hundredths((slice_s * GUARD_SHARE).min(GUARD_S_MAX)),
+        },
         seconds,
     );
+    let default_jitter = if depends_on_past_work { 0.0 } else { 0.3 };
     let mut schedule = Schedule {
         budget_s,
         slice_s,
-        jitter: written.jitter.unwrap_or(0.3),
+        jitter: written.jitter.unwrap_or(default_jitter),
         guard_s,
         drain_s: 30.0,
         tick_s: match pilot {

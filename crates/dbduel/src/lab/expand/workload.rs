@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use dbduel_load::workloads::completion::{self, CompletionError};
-use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 
 use super::super::experiment::document::Report;
-use super::super::experiment::{self, normalised_name};
+use super::super::experiment::{self, Experiment, normalised_name};
 use super::contenders::beside;
 
 /// What a configuration of the workload's own asks for beside its parameters.
@@ -49,13 +49,15 @@ pub(super) fn complete_workload(
     }
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let (parameters, asked) = match completion::complete(workload, &given, directory, access) {
-        Ok(completed) => (
-            completed.parameters,
-            Asked {
-                clients: completed.clients,
+        Ok(completed) => {
+            let exactly = workload.clients_exactly(&completed.parameters);
+            let exactly = exactly.and_then(|clients| u32::try_from(clients).ok());
+            let asked = Asked {
+                clients: completed.clients.or(exactly),
                 rate_each: completed.rate_each,
-            },
-        ),
+            };
+            (completed.parameters, asked)
+        }
         Err(error) => {
             let (culprit, hint) = match &error {
                 CompletionError::Parameter(error) => (
@@ -106,18 +108,41 @@ pub(super) fn check_clients(
     if workload.parameters.is_empty() {
         return;
     }
-    let most = levels
+    let mut checks = levels
         .iter()
-        .map(|level| u64::from(level.clients))
-        .max()
-        .unwrap_or(0);
-    if let Some(limit) = known.clients_max(&workload.parameters)
-        && most > limit
-    {
+        .map(|level| parameters::check_clients(known, &workload.parameters, level.clients));
+    if let Some(Err(error)) = checks.find(Result::is_err) {
+        report.add(span, error.to_string());
+    }
+}
+
+/// Whether all contenders have to do the same work from the start. Refuses a schedule that a workload of fixed work cannot have.
+pub(super) fn check_work(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    workload: &Workload,
+) -> bool {
+    let Ok(known) = workloads::find(&workload.name) else {
+        return false;
+    };
+    if workload.parameters.is_empty() || !known.has_fixed_work(&workload.parameters) {
+        return known.depends_on_past_work();
+    }
+    if experiment.schedule.slice.is_none() {
         let message = format!(
-            "`{}` has work for at most {limit} clients with these parameters, found {most}",
+            "slices of `{}` end when its work is done; say the longest time of one with `slice` in [schedule]",
             workload.name
         );
-        report.add(span, message);
+        report.add(&experiment.workload.name.span, message);
     }
+    if let Some(guard) = experiment
+        .schedule
+        .guard
+        .as_ref()
+        .filter(|guard| !guard.value.is_zero())
+    {
+        let message = "all work of a slice counts, so it has no guard; leave `guard` out";
+        report.add(&guard.span, message);
+    }
+    known.depends_on_past_work()
 }

@@ -161,9 +161,12 @@ pub fn start_on_data(
     contender: &Contender,
     mut sandbox: Sandbox,
 ) -> Result<(ContenderServer, Content)> {
-    // Anything incomplete is created again.
+    // Anything else is created again.
     if sandbox.data().is_dir() {
-        if is_dataset_known(past, &contender.name) {
+        // A contender may have begun a block that the others have not, so all begin with their snapshots again.
+        let workload = workloads::find(&config.plan.workload.name)?;
+        let is_usable = !workload.depends_on_past_work();
+        if is_usable && is_dataset_known(past, &contender.name) {
             let server = start(config, contender, &mut sandbox)?;
             return Ok((resident(contender, sandbox, server)?, Content::InUse));
         }
