@@ -8,7 +8,7 @@
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
 use crate::moments::as_count;
-use crate::moments::{mean, median, t_half_width, t_point};
+use crate::moments::{mean, median, t_half_width, t_point, variance};
 use crate::sequential::DEFAULT_RESERVE;
 use crate::waves::cosine_coefficients;
 
@@ -212,6 +212,36 @@ pub fn paired_mean(differences: &[f64], alpha: f64) -> Result<Estimate, StatsErr
     })
 }
 
+/// Mean over several series of paired differences, each with the same weight however long it is, with the interval of a number of
+/// differences fixed beforehand. The variance is that of independent means, its degrees of freedom are those of Satterthwaite
+/// (1946). It says how well the mean of these series is known, and nothing of others that could have been measured.
+///
+/// # Errors
+/// No series, one of fewer than two differences, one that is not finite, or `alpha` outside (0, 1).
+pub fn mean_of_means(series: &[&[f64]], alpha: f64) -> Result<Estimate, StatsError> {
+    at_least("series of paired differences", 1, series.len())?;
+    open_fraction("alpha", alpha)?;
+    let (mut sum, mut squares, mut scatter) = (0.0, 0.0, 0.0);
+    for differences in series {
+        at_least("paired differences", 2, differences.len())?;
+        all_finite("paired differences", differences)?;
+        let n = differences.len() as f64;
+        let square_error = variance(differences) / n;
+        sum += mean(differences);
+        squares += square_error;
+        scatter += square_error * square_error / (n - 1.0);
+    }
+    let count = series.len() as f64;
+    let half = t_half_width(squares * squares / scatter, alpha, squares.sqrt() / count);
+    let value = sum / count;
+    Ok(Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: series.len(),
+    })
+}
+
 /// The slowest third of the waves of `n` differences, or as many more as [`PRICE`] asks for: their size is known by fewer
 /// figures than that of all n − 1. Never one alone, which is zero where differences are the same backwards.
 fn slow_waves(n: usize, alpha: f64) -> usize {
@@ -347,6 +377,20 @@ mod tests {
         let short = block(&[1, 0, 0, 1], &[1.0, 1.0, 1.0, 1.0]);
         let ratio = log_ratio_of_totals(&[long, short], 2, 0, 1).unwrap();
         assert!((ratio - (200.0_f64 / 80.0).ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_mean_of_means_weights_series_alike_and_matches_a_hand_computed_case() {
+        // Square errors of 1/3 and 4/3, each with two degrees of freedom.
+        let estimate = mean_of_means(&[&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]], 0.05).unwrap();
+        assert_eq!((estimate.value, estimate.n), (3.0, 2));
+        let (error, degrees) = ((5.0_f64 / 3.0).sqrt() / 2.0, 25.0 / 9.0 / (17.0 / 18.0));
+        let by_hand = t_half_width(degrees, 0.05, error);
+        assert!((estimate.high - estimate.value - by_hand).abs() < 1e-12);
+        assert!((2.0..2.2).contains(&by_hand), "{by_hand}");
+        assert_eq!(mean_of_means(&[&[2.0; 3]], 0.05).unwrap().low, 2.0);
+        assert!(mean_of_means(&[], 0.05).is_err());
+        assert!(mean_of_means(&[&[1.0]], 0.05).is_err());
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use summary::{Summary, Verdict};
 use duel::decide::Question;
 use duel::{attribution, decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
-use levels::{objective, scaling};
+use levels::{objective, scaling, suite};
 use rules::run::RunEvidence;
 use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
@@ -80,6 +80,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))
             .collect(),
+        suite: None,
         scaling: scaling::scaling(&evidence),
         crossings: Vec::new(),
         objective: plan.objective,
@@ -107,6 +108,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
     let findings = rules::beside_verdicts(&run, &audit);
     summary.audit = Some(audit);
     apply_voids(&mut summary, &findings, plan);
+    summary.suite = suite::suite(&evidence, &summary.duels);
     overturn::explain(&mut summary);
     summary.not_measured = unmeasured::list(&summary, record);
     (summary, findings)

@@ -17,8 +17,8 @@ pub(super) const REFERENCE: usize = 0;
 /// The one whose ratio it is.
 pub(super) const CONTENDER: usize = 1;
 
-/// The block with the slices of two contenders only; what is left of a mirrored block is mirrored.
-pub(super) fn pair(
+/// The block with the slices of two contenders only; of a mirrored block they are mirrored.
+pub(in crate::judge) fn pair(
     block: &CompleteBlock<'_>,
     contender: usize,
     reference: usize,

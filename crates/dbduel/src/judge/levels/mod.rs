@@ -1,6 +1,7 @@
-//! What several load levels say together: curves, crossings, and the highest rate that meets an objective.
+//! What several load levels say together: curves, crossings, the highest rate that meets an objective, and suites.
 
 pub mod crossing;
 pub mod objective;
 pub mod scaling;
 pub mod search;
+pub mod suite;

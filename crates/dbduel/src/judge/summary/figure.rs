@@ -52,6 +52,25 @@ impl Figure {
         }
     }
 
+    /// One over the figure, which is a ratio above zero.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let mut inverse = self.clone();
+        match &mut inverse {
+            Self::Estimated {
+                value, low, high, ..
+            } => {
+                let end = *low;
+                *value = 1.0 / *value;
+                *low = high.map_or(0.0, |high| 1.0 / high);
+                *high = Some(1.0 / end).filter(|high| high.is_finite());
+            }
+            Self::Bare { value, .. } => *value = 1.0 / *value,
+            Self::NotMeasured { .. } => {}
+        }
+        inverse
+    }
+
     /// The interval, if there is one; its upper end may be infinite.
     #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
@@ -80,7 +99,7 @@ pub enum How {
     Largest,
     /// A reading over committed transactions.
     Readings,
-    /// Ratio within mirrored blocks.
+    /// Ratio within blocks.
     PairedBlocks,
     /// Mean of the differences, or of the log ratios, of mirrored blocks.
     PairedMean,
@@ -92,6 +111,8 @@ pub enum How {
     ShareOfWhole,
     /// Mean of the second half of a series ÷ that of the first.
     Halves,
+    /// Geometric mean of the ratios of several workloads.
+    GroupMean,
 }
 
 impl How {
@@ -130,6 +151,10 @@ impl How {
             Self::ShareOfWhole => {
                 "sum of the effects over the whole difference of log throughput; interval by inverting the sequential test \
                  of the sum less a share of the whole"
+            }
+            Self::GroupMean => {
+                "geometric mean of the workloads' ratios, each with the same weight; interval over the blocks of each, for a number of \
+                 blocks fixed beforehand (Satterthwaite 1946)"
             }
             Self::Halves => {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"

@@ -8,6 +8,7 @@ mod figure;
 mod over_levels;
 mod quantity;
 mod steady;
+mod suite;
 
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
@@ -36,6 +37,7 @@ pub use over_levels::{
 };
 pub use quantity::{Change, PairComparison, Quantity, QuantityComparison};
 pub use steady::{CellCourse, SteadyState, Transient};
+pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts};
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
@@ -83,8 +85,11 @@ pub struct Summary {
     pub self_test: Option<SelfTest>,
     /// What happened to the run.
     pub run: Run,
-    /// One duel per load level.
+    /// One duel per load level; in a suite, per workload.
     pub duels: Vec<Duel>,
+    /// What is said of a suite as a whole; absent when there is one workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<SuiteSummary>,
     /// Throughput over clients, one entry per contender; empty below four closed load levels.
     #[serde(default)]
     pub scaling: Vec<ContenderScaling>,
@@ -228,6 +233,32 @@ impl Duel {
     }
 }
 
+impl Duel {
+    /// The verdict on a contender against another one and its ratio, whichever of the two the duel lists as compared.
+    #[must_use]
+    pub fn between(&self, contender: &str, against: &str) -> Option<(Verdict, Figure)> {
+        let baseline = self.comparisons.iter().map(|one| &one.contender);
+        let baseline = self.contenders.iter().find(|one| !baseline.clone().any(|name| *name == one.contender));
+        let baseline = baseline.map(|one| one.contender.as_str());
+        let listed = |contender: &str, against: &str| {
+            let mut verdicts = self.comparisons.iter();
+            let mut pairs = self.pairs.iter();
+            match baseline == Some(against) {
+                true => verdicts
+                    .find(|one| one.contender == contender)
+                    .map(|one| (one.verdict, one.ratio.clone())),
+                false => pairs
+                    .find(|one| one.contender == contender && one.against == against)
+                    .map(|one| (one.verdict, one.ratio.clone())),
+            }
+        };
+        listed(contender, against).or_else(|| {
+            let (verdict, ratio) = listed(against, contender)?;
+            Some((verdict.reversed(), ratio.inverse()))
+        })
+    }
+}
+
 /// What was measured of one contender at one level, over complete blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measures {
@@ -343,6 +374,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The verdict on the other one of the two.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Faster => Self::Slower,
+            Self::Slower => Self::Faster,
+            Self::Equivalent | Self::Undecided | Self::Void => self,
+        }
+    }
+
     /// The verdict as people read it.
     #[must_use]
     pub fn word(self) -> &'static str {
