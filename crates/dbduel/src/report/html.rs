@@ -99,7 +99,8 @@ struct Page {
     script: &'static str,
     /// Shapes of the contenders, for use in text.
     marks: Vec<String>,
-    forest: Pair,
+    /// Absent for a suite, whose verdicts are matrices.
+    forest: Option<Pair>,
     blocks: Vec<Pair>,
     by_level: Vec<Pair>,
     latency: Vec<Pair>,
@@ -132,15 +133,20 @@ impl Format for Html {
             style: format!("{}{PAGE_STYLE}", chart::STYLE),
             script: SCRIPT,
             marks: (0..summary.contenders.len()).map(mark).collect(),
-            forest: Pair::of(|width| chart::forest(summary, width)),
+            forest: summary
+                .suite
+                .is_none()
+                .then(|| Pair::of(|width| chart::forest(summary, width))),
             blocks: per_level(summary, chart::block_ratios),
             by_level: level_charts(summary),
             latency: per_level(summary, chart::latency_profile),
             curves: per_level(summary, chart::latency_curve),
             steadiness: per_level(summary, chart::steadiness),
-            tradeoff: Pair::maybe(|width| chart::throughput_against_latency(summary, width)),
-            over_time: summary
-                .duels
+            tradeoff: match summary.suite {
+                Some(_) => None,
+                None => Pair::maybe(|width| chart::throughput_against_latency(summary, width)),
+            },
+            over_time: drawn(summary)
                 .iter()
                 .filter_map(|duel| {
                     Some(OverTime {
@@ -151,8 +157,7 @@ impl Format for Html {
                     })
                 })
                 .collect(),
-            new_orders: summary
-                .duels
+            new_orders: drawn(summary)
                 .iter()
                 .filter_map(|duel| {
                     Pair::maybe(|width| order_entry::chart::new_orders(summary, duel, width))
@@ -162,7 +167,7 @@ impl Format for Html {
             waterfalls: summary
                 .explanations
                 .iter()
-                .filter(|one| has_content(one))
+                .filter(|one| summary.suite.is_none() && has_content(one))
                 .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
                 .collect(),
             effects: summary
@@ -176,14 +181,25 @@ impl Format for Html {
                 .iter()
                 .map(|flame| Pair::of(|width| chart::flame(summary, flame, width)))
                 .collect(),
-            processor: Pair::maybe(|width| chart::processor_time(summary, width)),
+            processor: match summary.suite {
+                Some(_) => None,
+                None => Pair::maybe(|width| chart::processor_time(summary, width)),
+            },
         };
         Rendered::of_files(&rendered("report.html", &page), Vec::new())
     }
 }
 
+/// The duels with charts of their own. A suite has too many, and shows matrices.
+fn drawn(summary: &Summary) -> &[Duel] {
+    match summary.suite {
+        Some(_) => &[],
+        None => &summary.duels,
+    }
+}
+
 fn per_level(summary: &Summary, draw: fn(&Summary, &Duel, f64) -> Option<String>) -> Vec<Pair> {
-    let duels = &summary.duels;
+    let duels = drawn(summary);
     let pairs = duels
         .iter()
         .filter_map(|duel| Pair::shared(duels.len(), |width| draw(summary, duel, width)));
@@ -191,7 +207,7 @@ fn per_level(summary: &Summary, draw: fn(&Summary, &Duel, f64) -> Option<String>
 }
 
 fn level_charts(summary: &Summary) -> Vec<Pair> {
-    if summary.duels.len() < 2 {
+    if drawn(summary).len() < 2 {
         return Vec::new();
     }
     let pairs = LEVEL_CHARTS.iter().filter_map(|chart| {

@@ -52,6 +52,10 @@ impl Format for Markdown {
 }
 
 fn charts(summary: &Summary) -> Vec<ExtraFile> {
+    // A suite shows matrices.
+    if summary.suite.is_some() {
+        return Vec::new();
+    }
     let file = |name: String, svg: &str| ExtraFile {
         name: format!("report-{name}.svg"),
         text: chart::standalone(svg),

@@ -15,6 +15,7 @@ mod markdown;
 mod method;
 mod order_entry;
 mod scaling;
+mod suite;
 pub mod sweep;
 mod template;
 mod terminal;

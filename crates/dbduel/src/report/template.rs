@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use super::{chart, words};
 
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("report.html", include_str!("templates/report.html")),
     ("report.md", include_str!("templates/report.md")),
+    ("suite.html", include_str!("templates/suite.html")),
+    ("suite.md", include_str!("templates/suite.md")),
     ("sweep.html", include_str!("templates/sweep.html")),
     ("sweep.md", include_str!("templates/sweep.md")),
     ("head.html", include_str!("templates/head.html")),

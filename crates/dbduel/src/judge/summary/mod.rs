@@ -238,7 +238,10 @@ impl Duel {
     #[must_use]
     pub fn between(&self, contender: &str, against: &str) -> Option<(Verdict, Figure)> {
         let baseline = self.comparisons.iter().map(|one| &one.contender);
-        let baseline = self.contenders.iter().find(|one| !baseline.clone().any(|name| *name == one.contender));
+        let baseline = self
+            .contenders
+            .iter()
+            .find(|one| !baseline.clone().any(|name| *name == one.contender));
         let baseline = baseline.map(|one| one.contender.as_str());
         let listed = |contender: &str, against: &str| {
             let mut verdicts = self.comparisons.iter();

@@ -11,10 +11,12 @@ mod verdicts;
 use dbduel_record::event::Severity;
 
 use super::view::{View, audit_doubts_left, caveats, severity};
-use super::{Format, Options, Rendered, attribution, explanation, order_entry, scaling, words};
+use super::{
+    Format, Options, Rendered, attribution, explanation, order_entry, scaling, suite, words,
+};
 use figures::figures;
 pub use page::wrap;
-pub(super) use page::{Ink, Page, clean, columns_of, padded};
+pub(super) use page::{Ink, Page, clean, columns_of, cut, padded};
 use verdicts::verdict_box;
 
 use crate::judge::{Finding, Summary};
@@ -43,16 +45,23 @@ impl Format for Terminal {
         if let Some(part) = &view.attribution {
             attribution::print(&mut page, part);
         }
-        figures(&mut page, summary);
-        ratios::quantities(&mut page, summary);
-        ratios::pairs(&mut page, summary);
+        match &view.suite {
+            Some(part) => suite::print(&mut page, part),
+            None => {
+                figures(&mut page, summary);
+                ratios::quantities(&mut page, summary);
+                ratios::pairs(&mut page, summary);
+            }
+        }
         for (number, sentence) in scaling::sentences(summary).iter().enumerate() {
             if number == 0 {
                 page.blank();
             }
             page.wrapped(sentence);
         }
-        explanations(&mut page, summary);
+        if view.suite.is_none() {
+            explanations(&mut page, summary);
+        }
         if let Some(part) = &view.orders {
             order_entry::print(&mut page, part);
         }

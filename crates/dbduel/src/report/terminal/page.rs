@@ -110,7 +110,7 @@ pub(in crate::report) fn padded(text: &str, columns: usize) -> String {
 }
 
 /// The beginning of a text, as much as `columns` hold.
-pub(super) fn cut(text: &str, columns: usize) -> &str {
+pub(in crate::report) fn cut(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let is_beyond = |(_, character): &(usize, char)| {
         taken += character.width().unwrap_or(0);

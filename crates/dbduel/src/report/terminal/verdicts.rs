@@ -24,7 +24,12 @@ pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Findin
         plain(page, Ink::Plain, &format!("{headline}."));
     }
     plain(page, Ink::Plain, "");
-    for row in verdict_rows(summary) {
+    // The verdicts of a suite are its matrices.
+    let rows = match summary.suite {
+        Some(_) => Vec::new(),
+        None => verdict_rows(summary),
+    };
+    for row in rows {
         let cells = row.cells(inner);
         let ink = ink_of(row.verdict);
         lines.extend(cells.into_iter().map(|line| {

@@ -6,7 +6,7 @@ use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
-use super::{attribution, method, order_entry, scaling, words};
+use super::{attribution, method, order_entry, scaling, suite, words};
 use crate::judge::{Finding, Summary};
 
 mod by_clients;
@@ -56,6 +56,8 @@ pub struct View {
     pub when: String,
     pub workload: String,
     pub verdicts: Vec<VerdictView>,
+    /// What only a suite has.
+    pub suite: Option<suite::SuiteView>,
     /// Latency and cost against the baseline, level by level.
     pub quantities: Vec<RatioView>,
     /// What these are and how sure.
@@ -125,7 +127,12 @@ impl View {
             .map(setting)
             .collect();
         let settings_more = settings.split_off(settings.len().min(SETTINGS_SHOWN));
-        let (quantities, quantities_note) = ratios::quantities(summary);
+        // A suite has a comparison for each of its cells; these are in its matrices, in the JSON report and in exports.
+        let is_suite = summary.suite.is_some();
+        let (quantities, quantities_note) = match is_suite {
+            true => (Vec::new(), String::new()),
+            false => ratios::quantities(summary),
+        };
         Self {
             question: summary.question.clone(),
             headlines: words::headlines(summary),
@@ -134,11 +141,18 @@ impl View {
             scope: words::scope(summary),
             confidence: words::share(summary.rule.confidence),
             when: when(summary),
-            workload: summary.workload.name.clone(),
+            workload: match summary.suite {
+                Some(_) => words::things(summary.duels.len() as u64, "workload"),
+                None => summary.workload.name.clone(),
+            },
             verdicts: verdicts(summary),
+            suite: suite::view(summary),
             quantities,
             quantities_note,
-            pairs: pairs::pairs(summary),
+            pairs: match is_suite {
+                true => None,
+                false => pairs::pairs(summary),
+            },
             attribution: attribution::view(summary),
             fairness: fairness(summary),
             disclosure: disclosure(summary),
@@ -154,10 +168,16 @@ impl View {
             columns: figures::COLUMNS.iter().map(|column| column.head).collect(),
             levels: summary.duels.iter().map(level).collect(),
             courses: words::courses(summary).unwrap_or_default(),
-            explanations: views(summary),
+            explanations: match is_suite {
+                true => Vec::new(),
+                false => views(summary),
+            },
             caution: caution(summary),
             by_clients_heads: by_clients::HEADS,
-            by_clients: by_clients(summary),
+            by_clients: match is_suite {
+                true => Vec::new(),
+                false => by_clients(summary),
+            },
             storage_heads: storage::HEADS,
             storage: storage(summary),
             orders: order_entry::view(summary),

@@ -13,6 +13,9 @@ pub fn headlines(summary: &Summary) -> Vec<String> {
     if summary.search.is_some() {
         return crate::report::scaling::highest_rates(summary);
     }
+    if summary.suite.is_some() {
+        return crate::report::suite::headlines(summary);
+    }
     let is_compared = |name: &String| {
         let duels = summary.duels.first();
         duels.is_none_or(|duel| duel.comparisons.iter().any(|one| one.contender == *name))
