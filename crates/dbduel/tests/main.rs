@@ -45,6 +45,7 @@ mod suite {
     pub mod stalls;
     pub mod statistics;
     pub mod storage;
+    pub mod suites;
     pub mod sweep;
     pub mod sysbench;
 }

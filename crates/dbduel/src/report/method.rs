@@ -17,12 +17,17 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
     } = summary;
     let comparisons = summary.comparisons();
     let alpha = 1.0 - rule.confidence;
+    let level = words::level(summary);
     vec![
         (
             "Order",
             format!(
-                "All contenders ran at the same time and took turns. A mirrored block is a random permutation of them and \
-                 its reverse, {}. A disturbance of the machine affects all of a block alike.",
+                "All contenders ran at the same time and took turns. {}, {}. A disturbance of the machine affects all of a \
+                 block alike.",
+                match schedule.mirrored {
+                    true => "A mirrored block is a random permutation of them and its reverse",
+                    false => "A block is a random permutation of them",
+                },
                 slices(summary)
             ),
         ),
@@ -55,13 +60,17 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
             "Error probability",
             if comparisons > 1 {
                 format!(
-                    "{} per load level, divided among its {comparisons} comparisons ({} each).{}",
+                    "{} per {level}, divided among its {comparisons} comparisons ({} each).{}",
                     words::share(alpha),
                     words::share(alpha / comparisons as f64),
-                    of_each_level(duels.len())
+                    of_each_level(duels.len(), level)
                 )
             } else {
-                format!("{} per load level.{}", words::share(alpha), of_each_level(duels.len()))
+                format!(
+                    "{} per {level}.{}",
+                    words::share(alpha),
+                    of_each_level(duels.len(), level)
+                )
             },
         ),
         (
@@ -92,7 +101,7 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "Steady state",
             format!(
-                "Per contender and load level: MSER gives the end of a transient; the halves of the other slices agree \
+                "Per contender and {level}: MSER gives the end of a transient; the halves of the other slices agree \
                  within {}, differ by more, or are too noisy to tell ({} interval from lugsail batch means). With several \
                  starts: the longest run of blocks between two starts. No slice is excluded from the verdict.",
                 words::share(CellCourse::TOLERANCE),
@@ -156,10 +165,10 @@ fn memory_s(summary: &Summary) -> f64 {
     }
 }
 
-fn of_each_level(levels: usize) -> String {
+fn of_each_level(levels: usize, level: &str) -> String {
     match levels {
         0 | 1 => String::new(),
-        levels => format!(" Each of the {levels} levels has its own."),
+        levels => format!(" Each of the {levels} {level}s has its own."),
     }
 }
 

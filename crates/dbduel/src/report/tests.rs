@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{FORMATS, Format, Options, chart, format};
 use crate::judge::audit::Grade;
 use crate::judge::classes::tests::script_record;
+use crate::judge::levels::suite::tests::suite_record;
 use crate::judge::summary::Verdict;
 use crate::judge::synthetic::Scenario;
 use crate::judge::workloads::order_entry::tests::order_entry_record;
@@ -159,6 +160,48 @@ fn what_the_experiment_declares_stands_in_the_header_and_among_the_findings() {
 fn the_markdown_twin_says_the_same() {
     insta::assert_snapshot!("markdown_duel", render("markdown", &Scenario::duel()));
     insta::assert_snapshot!("markdown_void", render("markdown", &void()));
+}
+
+#[test]
+fn a_suite_is_a_matrix_in_every_format_and_fits_a_narrow_terminal() {
+    let (mut summary, findings) = summarise(&suite_record());
+    "0.1.0".clone_into(&mut summary.judged_by);
+    let narrow = Options {
+        width: 80,
+        colour: false,
+    };
+    let terminal = format("terminal").unwrap();
+    let text = terminal.render(&summary, &findings, &narrow).text;
+    let (matrices, _) = text.split_once("Error probability of a workload").unwrap();
+    assert!(
+        matrices.lines().all(|line| line.width() <= 80),
+        "{matrices}"
+    );
+    insta::assert_snapshot!("terminal_suite", matrices);
+    for name in ["markdown", "html"] {
+        let text = format(name)
+            .unwrap()
+            .render(&summary, &findings, &OPTIONS)
+            .text;
+        for part in [
+            "random-points-100",
+            "geometric mean",
+            "relative to the contender before",
+            "of 3 workloads",
+        ] {
+            assert!(text.contains(part), "{name} lacks {part}");
+        }
+    }
+    let html = format("html")
+        .unwrap()
+        .render(&summary, &findings, &OPTIONS)
+        .text;
+    // The colour follows the verdict, and an undecided cell has none.
+    for cell in html.split("<td class=\"n cell ").skip(1) {
+        let differs = cell.starts_with("faster") || cell.starts_with("slower");
+        let (own, _) = cell.split_once("</td>").unwrap();
+        assert_eq!(own.contains("--strength: 0.0\""), !differs, "{own}");
+    }
 }
 
 #[test]

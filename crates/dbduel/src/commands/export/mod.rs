@@ -4,9 +4,12 @@
 //! verdicts   one row per comparison      measures   one row per figure of a contender
 //! costs      one row per resource        slices     one row per slice, its readings as columns
 //! ticks      pieces of slices            seconds    what samplers read second by second
+//! of a suite:
+//! suite      one row per cell, against the baseline and the contender before
+//! groups     one row per group of workloads and two contenders
 //!
-//! csv        NAME.csv of the first four; the record has the others as CSV already
-//! sqlite     record.sqlite with all six  parquet    NAME.parquet of all six
+//! csv        NAME.csv of all but ticks and seconds, which the record has as CSV already
+//! sqlite     record.sqlite with all      parquet    NAME.parquet of all
 //! always     report.json: everything concluded; report.schema.json: what its fields mean
 //! ```
 
@@ -14,6 +17,7 @@
 mod parquet;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod suite;
 mod table;
 mod tables;
 mod text;
@@ -77,7 +81,7 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
         width: 80,
         colour: false,
     };
-    let tables = [
+    let mut tables = vec![
         tables::verdicts(&summary),
         tables::measures(&summary),
         tables::costs(&summary),
@@ -85,6 +89,10 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
         tables::ticks(&record),
         tables::seconds(&record),
     ];
+    if let Some(suite) = &summary.suite {
+        tables.push(suite::cells(&summary));
+        tables.push(suite::groups(suite));
+    }
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let place = |name: &str| arguments.output.join(name);
     for format in &arguments.formats {

@@ -13,7 +13,7 @@ use crate::judge::explain::Cost;
 use crate::judge::summary::{Figure, Measures};
 
 /// Value, lower and upper end, confidence; missing where there is none.
-fn cells(figure: &Figure) -> [Cell; 4] {
+pub(super) fn cells(figure: &Figure) -> [Cell; 4] {
     let interval = figure.interval();
     let confidence = match figure {
         Figure::Estimated { confidence, .. } => Some(*confidence),

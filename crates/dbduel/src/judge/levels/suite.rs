@@ -164,3 +164,95 @@ fn spread(series: &[Vec<f64>]) -> Option<Spread> {
         max: ratios[last],
     })
 }
+
+#[cfg(test)]
+pub mod tests {
+    use dbduel_record::Record;
+    use dbduel_record::plan::{BlockForm, Suite, SuitePhase, SuiteWorkload};
+
+    use crate::judge::summarise;
+    use crate::judge::summary::{Figure, VerdictCounts};
+    use crate::judge::synthetic::Scenario;
+
+    /// Four contenders on three workloads of two groups.
+    pub fn suite_record() -> Record {
+        let mut record = Scenario::four().record();
+        let cells = [
+            ("point-query", "point", SuitePhase::Read),
+            ("random-points-100", "point", SuitePhase::Read),
+            ("update-index", "write", SuitePhase::Write),
+        ];
+        for (level, (name, group, phase)) in record.plan.levels.iter_mut().zip(cells) {
+            level.clients = 16;
+            level.cell = Some(SuiteWorkload {
+                name: name.to_owned(),
+                group: group.to_owned(),
+                phase,
+                workload: record.plan.workload.clone(),
+            });
+        }
+        record.plan.suite = Some(Suite {
+            block_form: BlockForm::Affordable,
+            settle_s: 5.0,
+        });
+        record
+    }
+
+    #[test]
+    fn groups_count_the_verdicts_of_their_workloads_and_average_their_ratios() {
+        let (summary, _) = summarise(&suite_record());
+        let suite = summary.suite.unwrap();
+        let names: Vec<Option<&str>> = suite
+            .groups
+            .iter()
+            .map(|group| group.name.as_deref())
+            .collect();
+        assert_eq!(names, [Some("point"), Some("write"), None]);
+        assert_eq!((suite.comparisons, suite.groups[2].workloads), (9, 3));
+        assert!((suite.wrong_workloads_max - 0.15).abs() < 1e-12);
+        for group in &suite.groups {
+            assert_eq!(group.against_baseline.len(), 3);
+            assert_eq!(group.against_predecessor.len(), 3);
+            for one in group
+                .against_baseline
+                .iter()
+                .chain(&group.against_predecessor)
+            {
+                let VerdictCounts {
+                    faster,
+                    slower,
+                    equivalent,
+                    undecided,
+                    void,
+                } = one.verdicts;
+                let counted = faster + slower + equivalent + undecided + void;
+                assert_eq!(counted, group.workloads, "{one:?}");
+            }
+        }
+        // Truths of the scenario: 0.92 and 1.00, and 1.31.
+        let mysql = &suite.groups[0].against_baseline[1];
+        let (low, high) = mysql.geometric_mean.interval().unwrap();
+        let truth = 0.92_f64.sqrt();
+        assert!(low < truth && truth < high, "{mysql:?}");
+        let spread = mysql.spread.unwrap();
+        assert!(spread.min < 0.95 && spread.max > 0.97 && spread.q1 < spread.q3);
+        let write = &suite.groups[1].against_baseline[1];
+        assert_eq!(
+            (write.verdicts.faster, write.spread.unwrap().min),
+            (1, write.spread.unwrap().max)
+        );
+    }
+
+    #[test]
+    fn two_contenders_are_compared_in_both_directions() {
+        let (summary, _) = summarise(&suite_record());
+        let duel = &summary.duels[2];
+        let (one, ratio) = duel.between("mysql-8.0", "mariadb-10.11").unwrap();
+        let (other, inverse) = duel.between("mariadb-10.11", "mysql-8.0").unwrap();
+        assert_eq!(one.reversed(), other);
+        assert!((ratio.value().unwrap() * inverse.value().unwrap() - 1.0).abs() < 1e-12);
+        let pair = duel.between("mysql-9.7", "mysql-8.0").unwrap().1;
+        assert!(matches!(pair, Figure::Estimated { .. }), "{pair:?}");
+        assert!(duel.between("mysql-9.7", "mysql-9.7").is_none());
+    }
+}

@@ -256,3 +256,103 @@ fn every_known_key_is_documented() {
         assert!(is_there, "docs/experiments.md does not have `{key}`");
     }
 }
+
+const SUITE: &str = r#"
+[contenders.a]
+server = "mariadb-10.11"
+[contenders.b]
+like = "a"
+[workload]
+table_size = 1_000
+[suite]
+mirrored = false
+settle = "2 s"
+[[suite.workload]]
+name = "point"
+workload = "oltp-point-select"
+group = "p"
+[[suite.workload]]
+name = "mine"
+script = "mine.lua"
+phase = "fresh"
+clients = 3
+options = { tables = 2 }
+"#;
+
+/// The suite with `old` replaced has exactly one trouble, `message` at `place`.
+#[track_caller]
+fn check_suite(old: &str, new: &str, place: &str, message: &str) {
+    assert!(SUITE.contains(old), "`{old}` is not in the suite");
+    let troubles = parse(&SUITE.replacen(old, new, 1)).unwrap_err().to_string();
+    assert_eq!(troubles.lines().count(), 1, "{troubles}");
+    assert!(
+        troubles.starts_with(&format!("x.toml:{place}: ")),
+        "{troubles}"
+    );
+    assert!(troubles.contains(message), "{troubles}");
+}
+
+#[test]
+fn a_suite_is_read_with_its_workloads() {
+    let suite = parse(SUITE).unwrap().suite.unwrap();
+    assert_eq!(
+        (suite.mirrored, suite.settle.unwrap().as_secs()),
+        (Some(false), 2)
+    );
+    let [point, mine] = suite.workloads.as_slice() else {
+        panic!("{suite:?}")
+    };
+    assert_eq!(point.workload.name.value, "oltp-point-select");
+    assert_eq!((point.group.as_deref(), point.clients), (Some("p"), None));
+    assert_eq!(mine.workload.name.value, "script");
+    assert_eq!(mine.clients, Some(3));
+    let keys: Vec<&str> = mine
+        .workload
+        .parameters
+        .iter()
+        .map(|(key, _)| key.value.as_str())
+        .collect();
+    assert_eq!(keys, ["script", "options.tables"]);
+}
+
+#[test]
+fn mistakes_in_a_suite_are_told_in_place() {
+    check_suite(
+        "name = \"mine\"",
+        "name = \"point\"",
+        "17:8",
+        "two workloads of the suite are called `point`",
+    );
+    check_suite("name = \"mine\"\n", "", "16:1", "has no `name`");
+    check_suite(
+        "workload = \"oltp-point-select\"\n",
+        "",
+        "12:1",
+        "neither `workload` nor `script`",
+    );
+    check_suite(
+        "\"fresh\"",
+        "\"later\"",
+        "19:9",
+        "expected \"fresh\", \"write\"",
+    );
+    check_suite(
+        "mirrored = false",
+        "mirrored = 1",
+        "9:12",
+        "expected true or false",
+    );
+    check_suite("settle", "setle", "10:1", "did you mean `settle`?");
+    check_suite(
+        "[suite]\n",
+        "[load]\nclients = [1, 2]\n[suite]\n",
+        "9:11",
+        "a suite has one number of clients",
+    );
+    check_suite(
+        "[suite]\n",
+        "[sweep]\ntable_size = [1, 2]\n[suite]\n",
+        "10:1",
+        "a suite has no [sweep]",
+    );
+}

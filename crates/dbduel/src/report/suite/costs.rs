@@ -127,7 +127,7 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column, resource: &str) -> Matr
     let (sign, answer) = match cost.moved {
         Moved::Less => ("▼", "lower"),
         Moved::More => ("▲", "higher"),
-        Moved::Same | Moved::Still => ("＝", "equivalent"),
+        Moved::Same | Moved::Still => ("=", "equivalent"),
         Moved::Unclear | Moved::Unknown => ("?", "undecided"),
     };
     MatrixCell {

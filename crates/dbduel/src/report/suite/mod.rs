@@ -179,7 +179,7 @@ fn matrix(
     });
     Matrix {
         title,
-        note: "▲ faster, ▼ slower, ＝ equivalent, ? undecided: the sign and the colour follow from the interval alone. The values are point \
+        note: "▲ faster, ▼ slower, = equivalent, ? undecided: the sign and the colour follow from the interval alone. The values are point \
                estimates."
             .to_owned(),
         groups: groups.collect(),
@@ -222,7 +222,7 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
     }
     MatrixCell {
         text: relative(&ratio),
-        sign: words::sign(verdict),
+        sign: sign(verdict),
         answer: verdict.word(),
         strength: strength(verdict, &ratio),
         hover,
@@ -247,6 +247,14 @@ fn strength(verdict: Verdict, ratio: &Figure) -> f64 {
         _ => return 0.0,
     };
     (LEAST_COLOUR + (1.0 - LEAST_COLOUR) * certain / FULL_COLOUR).clamp(LEAST_COLOUR, 1.0)
+}
+
+/// As elsewhere, but as wide as the others, so that columns of a terminal are straight.
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Equivalent => "=",
+        other => words::sign(other),
+    }
 }
 
 fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
@@ -297,7 +305,7 @@ fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
         row("its interval", &interval),
         row("quartiles", &quartiles),
         row("smallest, largest", &extremes),
-        row("▲ ▼ ＝ ?", &|one| plain(counts(one.verdicts))),
+        row("▲ ▼ = ?", &|one| plain(counts(one.verdicts))),
     ]
 }
 
@@ -324,14 +332,14 @@ fn promise(summary: &Summary) -> String {
     };
     let others = summary.contenders.len().saturating_sub(1);
     format!(
-        "Each workload has an error probability of {} for its {}, however often the run was checked. In a suite of {} between \
-         equal contenders, {:.1} workloads have a wrong verdict on average at most, of {} verdicts in all. The colours \
-         do not promise that all of them are right together.",
+        "Error probability of a workload: {} for its {} against {}, however often the run was checked. So of {} between equal \
+         contenders {:.1} have a wrong verdict on average at most ({} in all). Verdicts of different workloads are not joint.",
         words::share(1.0 - summary.rule.confidence),
         words::things(others as u64, "verdict"),
+        summary.baseline,
         words::things(summary.duels.len() as u64, "workload"),
         suite.wrong_workloads_max,
-        suite.comparisons
+        words::things(suite.comparisons.into(), "verdict")
     )
 }
 
@@ -391,7 +399,7 @@ fn cells(summary: &Summary) -> Vec<CellView> {
             answer: comparison.verdict.word(),
             verdict: format!(
                 "{} {}",
-                words::sign(comparison.verdict),
+                sign(comparison.verdict),
                 words::verdict(comparison)
             ),
             ratio: unit.value(&comparison.ratio),

@@ -5,10 +5,17 @@ use crate::report::terminal::{Ink, Page, clean, columns_of, cut, padded};
 
 /// Columns of a contender's figures.
 const CELL: usize = 8;
-/// Those of sums, which need more.
-const SUM: usize = 16;
 /// Columns of the names of workloads, at most.
 const NAME_MAX: usize = 24;
+/// The sums that are shown: their place, their heading and its columns.
+const SUMS: [(usize, &str, usize); 4] = [
+    (0, "mean", 8),
+    (1, "interval", 16),
+    (2, "quartiles", 24),
+    (4, "▲ ▼ = ?", 12),
+];
+/// Columns of the contenders' numbers before their sums.
+const NUMBER: usize = 4;
 
 /// Prints the matrices of throughput, and what they promise.
 pub fn print(page: &mut Page, view: &SuiteView) {
@@ -17,10 +24,13 @@ pub fn print(page: &mut Page, view: &SuiteView) {
         page.inked_lines(Ink::Bold, &matrix.title);
         legend(page, matrix);
         for group in &matrix.groups {
-            if !group.rows.is_empty() {
+            page.blank();
+            if group.rows.is_empty() {
+                page.inked_lines(Ink::Dim, &group.name);
+            } else {
                 table(page, &group.name, matrix, &group.rows);
             }
-            sums(page, &group.name, matrix, &group.sums);
+            sums(page, matrix, &group.sums);
         }
     }
     page.blank();
@@ -101,31 +111,18 @@ fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[MatrixRow]) {
 }
 
 /// The sums of a group, a line for each contender.
-fn sums(page: &mut Page, title: &str, matrix: &Matrix, sums: &[MatrixRow]) {
-    let shown: Vec<&MatrixRow> = sums
+fn sums(page: &mut Page, matrix: &Matrix, sums: &[MatrixRow]) {
+    let heads: String = SUMS
         .iter()
-        .filter(|row| row.name != "smallest, largest")
+        .map(|(_, head, columns)| padded(head, *columns))
         .collect();
-    let heads: String = shown
-        .iter()
-        .map(|row| format!("{}", padded(&row.name, SUM)))
-        .collect();
-    let head = page.inked(
-        Ink::Dim,
-        &format!(
-            "{}{heads}",
-            padded(cut(&clean(title), NAME_MAX - 8), NAME_MAX - 8)
-        ),
-    );
+    let head = page.inked(Ink::Dim, &format!("{}{heads}", " ".repeat(NUMBER)));
     page.line(&head);
     for at in 0..matrix.columns.len() {
-        let cells: String = shown
+        let cells: String = SUMS
             .iter()
-            .map(|row| padded(&row.cells[at].text, SUM))
+            .map(|(row, _, columns)| padded(&sums[*row].cells[at].text, *columns))
             .collect();
-        page.line(&format!(
-            "{}{cells}",
-            padded(&format!("  {}", at + 1), NAME_MAX - 8)
-        ));
+        page.line(&format!("{:>2}  {cells}", at + 1));
     }
 }

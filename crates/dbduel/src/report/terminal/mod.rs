@@ -125,9 +125,10 @@ fn explanations(page: &mut Page, summary: &Summary) {
 
 fn scope_note(summary: &Summary) -> String {
     format!(
-        "Intervals {}; {} error probability per load level.",
+        "Intervals {}; {} error probability per {}.",
         words::share(summary.rule.confidence),
-        words::share(1.0 - summary.rule.confidence)
+        words::share(1.0 - summary.rule.confidence),
+        words::level(summary)
     )
 }
 

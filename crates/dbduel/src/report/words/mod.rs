@@ -21,8 +21,8 @@ pub use numbers::{
     latency_unit, number, ratio, trimmed, trimmed_fine, units_kept,
 };
 pub use verdicts::{
-    change_sign, identical, own_resolution, pairs_note, quantities_note, ranking, scope, sign,
-    verdict, verdict_unit,
+    change_sign, identical, level, own_resolution, pairs_note, quantities_note, ranking, scope,
+    sign, verdict, verdict_unit,
 };
 
 /// Texts with commas and an "and".

@@ -43,6 +43,15 @@ pub fn verdict_unit(summary: &Summary) -> RatioUnit {
     RatioUnit::of(comparisons.map(|comparison| &comparison.ratio))
 }
 
+/// What the duels of a contest are called.
+#[must_use]
+pub fn level(summary: &Summary) -> &'static str {
+    match summary.suite {
+        Some(_) => "workload",
+        None => "load level",
+    }
+}
+
 #[must_use]
 pub fn scope(summary: &Summary) -> String {
     match summary.scope {

@@ -1,5 +1,6 @@
 //! Rules about the course of the cells: were they in a steady state while they were measured?
 
+use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 
 use super::RunEvidence;
@@ -77,9 +78,10 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
             which_start(run),
             changes.join(", of ")
         );
-        let fewer_levels = match run.evidence.plan().levels.len() {
-            1 => "",
-            _ => " or fewer load levels",
+        let plan = run.evidence.plan();
+        let fewer_levels = match plan.levels.len() {
+            1 => String::new(),
+            _ => format!(" or fewer {}s", level_word(plan)),
         };
         let remedy = format!(
             "See throughput over time; use a longer warm-up{fewer_levels}, or a machine without other work."
@@ -146,7 +148,8 @@ pub fn settled_late(run: &RunEvidence<'_>) -> Vec<Finding> {
             which_start(run),
             parts.join(", ")
         );
-        let remedy = match Some(levels[duel.level].clients) == heaviest {
+        let is_suite = run.evidence.plan().suite.is_some();
+        let remedy = match is_suite || Some(levels[duel.level].clients) == heaviest {
             true => "Use a longer warm-up.",
             false => {
                 "The warm-up ran under the heaviest load only; use a longer one, or a separate experiment for this load level."
@@ -176,16 +179,25 @@ pub fn level_entered(run: &RunEvidence<'_>) -> Vec<Finding> {
             true => Severity::Doubt,
             false => Severity::Note,
         };
+        let level = level_word(run.evidence.plan());
         let claim = format!(
-            "At {} the first slice after another load level differs from the next one in the same block: {}. State \
-             left by one level affects the figures of the other.",
+            "At {} the first slice after another {level} differs from the next one in the same block: {}. State \
+             left by one {level} affects the figures of the other.",
             duel.label,
             parts.join(", ")
         );
-        let remedy = "Use longer slices, or a separate experiment for each load level.";
-        Some(Finding::new(severity, &names, claim, remedy).at(duel.level))
+        let remedy = format!("Use longer slices, or a separate experiment for each {level}.");
+        Some(Finding::new(severity, &names, claim, &remedy).at(duel.level))
     });
     told.collect()
+}
+
+/// What the duels of a contest are called: load levels, or workloads of a suite.
+pub(super) fn level_word(plan: &Plan) -> &'static str {
+    match plan.suite {
+        Some(_) => "workload",
+        None => "load level",
+    }
 }
 
 /// `−12.0 % (−15.0 % to −9.0 %)`.

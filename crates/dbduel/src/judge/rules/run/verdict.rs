@@ -6,6 +6,7 @@ use dbduel_stats::stalls::{PRICEABLE_MIN, compare_stalls};
 use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
 
 use super::RunEvidence;
+use super::steady::level_word;
 use crate::judge::duel::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
 use crate::judge::finding::Finding;
 use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
@@ -61,10 +62,14 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
         Severity::Note => {
             "Decided; rare stalls are not excluded. To exclude them, measure for minutes: set `slice` in [schedule] \
              to 5 s or more."
+                .to_owned()
         }
-        _ => "Use a longer budget or fewer load levels.",
+        _ => format!(
+            "Use a longer budget or fewer {}s.",
+            level_word(run.evidence.plan())
+        ),
     };
-    vec![Finding::new(severity, &[], claim, remedy)]
+    vec![Finding::new(severity, &[], claim, &remedy)]
 }
 
 pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {

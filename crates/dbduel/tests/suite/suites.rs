@@ -1,0 +1,236 @@
+//! Suites: several workloads on the same started servers.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+
+use dbduel_record::event::Event;
+use dbduel_record::plan::{Plan, SuitePhase};
+use nix::sys::signal::Signal;
+
+use super::lab::{
+    Lab, check_refused, count, follows_the_plan, plan_of, program, published, servers_left, signal,
+    verify, with_servers,
+};
+
+/// Two equal contenders, of which the second is stopped for half of its slices, so that every workload is soon decided.
+const SUITE: &str = r#"
+budget = "60 s"
+horizon = "25 %"
+seed = 7
+[contenders.whole]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+[contenders.half]
+like = "whole"
+[workload]
+tables = 2
+table_size = 2_000
+[load]
+clients = 2
+[schedule]
+slice = "300 ms"
+guard = "50 ms"
+warm_up = "1200 ms"
+[injection]
+contender = "half"
+stopped = 0.6
+[suite]
+mirrored = false
+settle = "200 ms"
+[[suite.workload]]
+name = "insert"
+workload = "oltp-insert"
+group = "write"
+[[suite.workload]]
+name = "point, first rows"
+workload = "oltp-point-select"
+group = "point"
+table_size = 10
+clients = 1
+[[suite.workload]]
+name = "update"
+workload = "oltp-update-non-index"
+group = "write"
+[[suite.workload]]
+name = "fresh points"
+workload = "oltp-point-select"
+group = "point"
+phase = "fresh"
+"#;
+
+fn plan(experiment: &str) -> Plan {
+    let lab = Lab::new(experiment);
+    let output = plan_of(&lab.experiment());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_plan_of_a_suite_has_a_level_for_each_workload_and_says_how_blocks_are_made() {
+    let once = plan(SUITE);
+    let cells: Vec<_> = once
+        .levels
+        .iter()
+        .map(|level| level.cell.clone().unwrap())
+        .collect();
+    let phases: Vec<SuitePhase> = cells.iter().map(|cell| cell.phase).collect();
+    use SuitePhase::{Fresh, Last, Read, Write};
+    assert_eq!(phases, [Last, Read, Write, Fresh]);
+    assert_eq!(once.workload.parameters["table_size"], 2_000);
+    assert_eq!(cells[1].workload.parameters["table_size"], 10);
+    let clients: Vec<u32> = once.levels.iter().map(|level| level.clients).collect();
+    assert_eq!(clients, [2, 1, 2, 2]);
+    assert!(once.blocks.iter().all(|block| block.order.len() == 2));
+
+    // Left open, the budget decides.
+    let open = SUITE.replace("mirrored = false\n", "");
+    assert!(
+        !plan(&open.replace("\"60 s\"", "\"50 s\""))
+            .schedule
+            .mirrored
+    );
+    let rich = plan(&open.replace("\"60 s\"", "\"10 min\""));
+    assert!(rich.schedule.mirrored && rich.blocks.iter().all(|block| block.order.len() == 4));
+}
+
+#[test]
+fn workloads_that_cannot_share_tables_are_refused() {
+    let check = |old: &str, new: &str, place: &str, part: &str| {
+        check_refused(SUITE, old, new, place, part);
+    };
+    check(
+        "table_size = 10\n",
+        "table_size = 3_000\n",
+        "30:8",
+        "is filled with 2000 rows and would need 3000",
+    );
+    check(
+        "table_size = 10\n",
+        "tables = 3\n",
+        "30:8",
+        "have no `sbtest3`",
+    );
+    check(
+        "table_size = 10\n",
+        "secondary = true\n",
+        "30:8",
+        "filled in another form",
+    );
+    check(
+        "tables = 2\n",
+        "tabels = 2\n",
+        "11:1",
+        "no workload of the suite has a parameter `tabels`",
+    );
+    check(
+        "workload = \"oltp-insert\"",
+        "workload = \"oltp-insrt\"",
+        "27:12",
+        "there is no workload `oltp-insrt`",
+    );
+}
+
+#[test]
+fn a_suite_runs_phase_by_phase_survives_a_kill_and_decides_every_workload() {
+    let Some(_turn) = with_servers("a_suite_runs_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(SUITE);
+    let mut run = lab.spawn();
+    // In the middle of the reads, after changes.
+    lab.wait_until(&mut run, "a read after changes", || {
+        let record = lab.begun();
+        record.is_some_and(|record| {
+            let level = |block: u32| record.plan.blocks[block as usize].level;
+            record
+                .finished_slices()
+                .any(|slice| level(slice.block) == 1)
+        })
+    });
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(servers_left(), []);
+
+    let record = lab.record();
+    assert_eq!(record.complaints, []);
+    assert!(follows_the_plan(&record, &record.plan));
+    let phases: Vec<SuitePhase> = record
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            Event::PhaseStarted { phase } => Some(phase),
+            _ => None,
+        })
+        .collect();
+    use SuitePhase::{Fresh, Last, Read, Write};
+    assert_eq!(
+        phases[..4],
+        [Fresh, Write, Read, Read],
+        "resumed where it was killed"
+    );
+    assert_eq!(phases.last(), Some(&Last));
+    assert!(count(&record, |event| matches!(event, Event::Settled { .. })) >= 4);
+    let mut started: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for event in &record.events {
+        if let Event::SliceStarted { slice, .. } = event.what {
+            *started.entry((slice.block, slice.position)).or_default() += 1;
+        }
+    }
+    assert!(
+        started.values().all(|times| *times == 1),
+        "no block is begun twice"
+    );
+
+    let report = published(&lab.record_dir());
+    let verdicts: Vec<&str> = report["duels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|duel| duel["comparisons"][0]["verdict"].as_str().unwrap())
+        .collect();
+    // Twice as slow is found in the blocks that the budget has; what a busy machine leaves open is undecided, never faster.
+    assert!(
+        verdicts
+            .iter()
+            .all(|verdict| ["slower", "undecided"].contains(verdict)),
+        "{verdicts:?}"
+    );
+    assert!(
+        verdicts
+            .iter()
+            .filter(|verdict| **verdict == "slower")
+            .count()
+            >= 2,
+        "{verdicts:?}"
+    );
+    let groups = report["suite"]["groups"].as_array().unwrap();
+    let names: Vec<Option<&str>> = groups.iter().map(|group| group["name"].as_str()).collect();
+    assert_eq!(names, [Some("write"), Some("point"), None]);
+    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+
+    let tables = lab.path().join("tables");
+    let exported = program()
+        .arg("export")
+        .arg(lab.record_dir())
+        .arg("-o")
+        .arg(&tables)
+        .output()
+        .unwrap();
+    assert!(
+        exported.status.success(),
+        "{}",
+        String::from_utf8_lossy(&exported.stderr)
+    );
+    let cells = std::fs::read_to_string(tables.join("suite.csv")).unwrap();
+    assert_eq!(cells.lines().count(), 5, "{cells}");
+    assert!(
+        cells.contains("\"point, first rows\",1,half,whole,"),
+        "{cells}"
+    );
+    let groups = std::fs::read_to_string(tables.join("groups.csv")).unwrap();
+    assert_eq!(groups.lines().count(), 4, "{groups}");
+}
