@@ -328,6 +328,8 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
 /// # Errors
 /// Names the number and its bound.
 pub(crate) fn check_level(level: &LoadLevel) -> Checked {
+    let slice_s = level.cell.as_ref().and_then(|cell| cell.slice_s);
+    check_time("slice_s", slice_s.unwrap_or_default())?;
     match level.arrival {
         Arrival::Closed { think_ms } => check_time("think_ms", think_ms),
         Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {

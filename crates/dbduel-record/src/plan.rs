@@ -263,6 +263,9 @@ pub struct SuiteWorkload {
     pub group: String,
     /// When it runs.
     pub phase: SuitePhase,
+    /// Middle of the measured part of its slices, seconds, where that is not the schedule's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_s: Option<f64>,
     /// What its clients do.
     pub workload: Workload,
 }
@@ -442,10 +445,14 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Slices of each contender in a block.
+    /// The schedule of a load level, which may have longer slices.
     #[must_use]
-    pub fn slices_each(&self) -> usize {
-        if self.mirrored { 2 } else { 1 }
+    pub fn at(&self, level: &LoadLevel) -> Schedule {
+        let own = level.cell.as_ref().and_then(|cell| cell.slice_s);
+        Schedule {
+            slice_s: own.unwrap_or(self.slice_s),
+            ..self.clone()
+        }
     }
 }
 

@@ -344,7 +344,7 @@ pub fn mirrored_blocks(
 }
 
 /// Log ratios of the second of the contenders ÷ the first in the next blocks of a contest that goes on, each block with every
-/// contender once, in an order drawn anew.
+/// contender once, in an order drawn for each block.
 pub fn single_blocks(
     machine: &mut Machine,
     contenders: &mut [Contender],

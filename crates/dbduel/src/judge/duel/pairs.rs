@@ -4,7 +4,8 @@
 //! question. The other pairs are a family of their own. An error probability as large as the level's is divided equally
 //! among them (Bonferroni), which keeps every interval valid at every moment of the run and all of the family together.
 //! Latency and cost have an equal error probability of their own, divided among these pairs and then among the quantities
-//! of a pair. A stepwise division (Holm 1979) would decide a little more but has no intervals, and must know all
+//! of a pair. In a suite the other pairs are each contender and the one before it, in throughput alone: of many versions these
+//! are the ones that a reader asks for, and the fewer share an error probability. A stepwise division (Holm 1979) would decide a little more but has no intervals, and must know all
 //! answers before it gives one, where duels are looked at after every block.
 
 use super::decide::Question;
@@ -13,7 +14,7 @@ use crate::judge::evidence::Evidence;
 use crate::judge::summary::{Comparison, PairComparison};
 
 /// The pairs of `level`: contenders against the baseline, as `verdicts` has them, and later contenders against earlier
-/// ones. None for a duel of two, where the verdict says it all, and
+/// ones; in a suite only later ones against the one before. None for a duel of two, where the verdict says it all, and
 /// none of a designed contest, which asks for contrasts of all contenders.
 pub fn compare(
     evidence: &Evidence<'_>,
@@ -25,12 +26,17 @@ pub fn compare(
     if contenders < 3 || plan.design.is_some() {
         return Vec::new();
     }
-    let without_baseline = (contenders - 1) * (contenders - 2) / 2;
-    let alpha = (1.0 - plan.decision.confidence) / without_baseline as f64;
-    let blocks = &evidence.levels[level].complete;
-    let name = |contender: usize| plan.contenders[contender].name.clone();
+    let is_suite = plan.suite.is_some();
+    let has_baseline = |couple: &(usize, usize)| [couple.0, couple.1].contains(&plan.baseline);
     let couples =
         (0..contenders).flat_map(|one| (one + 1..contenders).map(move |other| (one, other)));
+    let couples: Vec<(usize, usize)> = couples
+        .filter(|couple| !is_suite || has_baseline(couple) || couple.0 + 1 == couple.1)
+        .collect();
+    let without_baseline = couples.iter().filter(|couple| !has_baseline(couple));
+    let alpha = (1.0 - plan.decision.confidence) / without_baseline.count().max(1) as f64;
+    let blocks = &evidence.levels[level].complete;
+    let name = |contender: usize| plan.contenders[contender].name.clone();
     let of_verdict = |one: usize, other: usize| {
         let against_baseline = match plan.baseline {
             baseline if baseline == one => other,
@@ -40,7 +46,7 @@ pub fn compare(
         let own = &plan.contenders[against_baseline].name;
         verdicts.iter().find(|verdict| verdict.contender == *own)
     };
-    let compared = couples.map(|(reference, contender)| {
+    let compared = couples.into_iter().map(|(reference, contender)| {
         if let Some(verdict) = of_verdict(reference, contender) {
             return PairComparison {
                 contender: verdict.contender.clone(),
@@ -66,7 +72,10 @@ pub fn compare(
             ratio: comparison.ratio,
             alpha,
             because: comparison.because,
-            quantities: quantities::compare(evidence, level, &question),
+            quantities: match is_suite {
+                true => Vec::new(),
+                false => quantities::compare(evidence, level, &question),
+            },
         }
     });
     compared.collect()

@@ -188,6 +188,7 @@ pub mod tests {
                 name: name.to_owned(),
                 group: group.to_owned(),
                 phase,
+                slice_s: None,
                 workload: record.plan.workload.clone(),
             });
         }
@@ -253,6 +254,11 @@ pub mod tests {
         assert!((ratio.value().unwrap() * inverse.value().unwrap() - 1.0).abs() < 1e-12);
         let pair = duel.between("mysql-9.7", "mysql-8.0").unwrap().1;
         assert!(matches!(pair, Figure::Estimated { .. }), "{pair:?}");
+        assert!(duel.between("mysql-9.7", "mariadb-11.8").is_none());
+        // Two neighbours share the error probability, the pairs with the baseline have the one of their verdicts.
+        let alphas = duel.pairs.iter().map(|pair| pair.alpha);
+        assert_eq!(alphas.clone().count(), 5);
+        assert_eq!(alphas.filter(|alpha| *alpha == 0.025).count(), 2);
         assert!(duel.between("mysql-9.7", "mysql-9.7").is_none());
     }
 }

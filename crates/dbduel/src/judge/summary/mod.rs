@@ -216,7 +216,8 @@ pub struct Duel {
     pub contenders: Vec<Measures>,
     /// One entry per contender other than the baseline; of a designed contest the one whose difference is divided.
     pub comparisons: Vec<Comparison>,
-    /// Every two contenders, when there are more than two; none of a designed contest.
+    /// Every two contenders, when there are more than two; in a suite each against the baseline and the one before it; none of a
+    /// designed contest.
     #[serde(default)]
     pub pairs: Vec<PairComparison>,
     /// What each factor contributes; absent unless the contest is designed for it.

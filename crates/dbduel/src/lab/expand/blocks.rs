@@ -69,7 +69,7 @@ impl Cut {
                 plan.seed,
                 plan.contenders.len(),
                 level,
-                &plan.schedule,
+                &plan.schedule.at(&plan.levels[level]),
             )),
             (None, Some(_)) => None,
         }
@@ -116,15 +116,14 @@ impl Cut {
     }
 }
 
-/// Blocks of fixed slices of every level: `rounds` each, level by level.
+/// Blocks of fixed slices of every level, which has a schedule each: `rounds` each, level by level.
 pub(super) fn draw(
     seed: u64,
     contenders: usize,
-    levels: usize,
+    schedules: &[Schedule],
     rounds: u32,
-    schedule: &Schedule,
 ) -> Vec<Block> {
-    let all = (0..levels).flat_map(|level| {
+    let all = schedules.iter().enumerate().flat_map(|(level, schedule)| {
         let blocks = Cut::fixed(seed, contenders, level, schedule).blocks();
         blocks.take(rounds as usize)
     });
@@ -182,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_block_is_a_permutation_and_its_mirror() {
-        for block in draw(7, 4, 2, 50, &schedule()) {
+        for block in draw(7, 4, &[schedule(), schedule()], 50) {
             let (first, second) = block.order.split_at(4);
             let mut sorted = first.to_vec();
             sorted.sort_unstable();
@@ -198,7 +197,7 @@ mod tests {
             mirrored: false,
             ..schedule()
         };
-        let blocks = draw(7, 4, 1, 8_000, &once);
+        let blocks = draw(7, 4, &[once], 8_000);
         for block in &blocks {
             let mut sorted = block.order.clone();
             sorted.sort_unstable();
@@ -215,7 +214,7 @@ mod tests {
 
     #[test]
     fn both_orders_of_two_are_equally_likely() {
-        let blocks = draw(11, 2, 1, 10_000, &schedule());
+        let blocks = draw(11, 2, &[schedule()], 10_000);
         let baseline_first = blocks.iter().filter(|block| block.order[0] == 0).count();
         assert!(
             (4_800..=5_200).contains(&baseline_first),
@@ -265,11 +264,11 @@ mod tests {
 
     #[test]
     fn the_seed_decides_and_nothing_else() {
-        let blocks = draw(3, 2, 2, 20, &schedule());
-        assert_eq!(blocks, draw(3, 2, 2, 20, &schedule()));
-        assert_ne!(blocks, draw(4, 2, 2, 20, &schedule()));
+        let blocks = draw(3, 2, &[schedule(), schedule()], 20);
+        assert_eq!(blocks, draw(3, 2, &[schedule(), schedule()], 20));
+        assert_ne!(blocks, draw(4, 2, &[schedule(), schedule()], 20));
         // More rounds leave the earlier ones as they were.
-        let longer = draw(3, 2, 1, 40, &schedule());
+        let longer = draw(3, 2, &[schedule()], 40);
         for (short, long) in blocks.iter().take(20).zip(&longer) {
             assert_eq!((&short.order, short.slice_s), (&long.order, long.slice_s));
         }

@@ -22,7 +22,9 @@ use std::time::Duration;
 use dbduel_load::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
-use dbduel_record::plan::{Contender, LoadLevel, LoadProcess, Objective, Suite, Workload};
+use dbduel_record::plan::{
+    Contender, LoadLevel, LoadProcess, Objective, Schedule, Suite, Workload,
+};
 use dbduel_record::{FormatVersion, Plan};
 
 use super::experiment::document::{Report, Troubles};
@@ -131,23 +133,25 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         Some(design) => design.factors.len(),
         None => contenders.len().saturating_sub(1),
     };
+    let schedules: Vec<Schedule> = levels.iter().map(|level| schedule.at(level)).collect();
+    let average = average(&schedule, &schedules);
     let decision = complete_decision(
         &report,
         experiment,
-        &schedule,
+        &average,
         contenders.len(),
         levels.len(),
         statements,
     );
     let rounds = match &search {
         Some(search) => search.looks.last().copied().unwrap_or(0),
-        None => rounds_within(&schedule, contenders.len(), 1)
+        None => rounds_within(&average, contenders.len(), 1)
             .min(BLOCKS_CAP)
             .max(decision.blocks_max),
     };
     let blocks = match schedule.pilot {
         Some(_) => Vec::new(),
-        None => blocks::draw(seed, contenders.len(), levels.len(), rounds, &schedule),
+        None => blocks::draw(seed, contenders.len(), &schedules, rounds),
     };
     let injection = experiment
         .injection
@@ -196,6 +200,18 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         blocks,
         turns: BTreeMap::new(),
     })
+}
+
+/// A schedule whose blocks are as long as those of all levels on average.
+fn average(schedule: &Schedule, of_levels: &[Schedule]) -> Schedule {
+    let sum: f64 = of_levels.iter().map(|level| level.slice_s).sum();
+    Schedule {
+        slice_s: match of_levels.len() {
+            0 => schedule.slice_s,
+            levels => sum / levels as f64,
+        },
+        ..schedule.clone()
+    }
 }
 
 /// The one workload, and its load levels.

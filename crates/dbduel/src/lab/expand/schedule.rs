@@ -220,8 +220,11 @@ pub(super) fn block_form(
         written.map(|duration| duration.value.as_secs_f64())
     };
     let budget_s = seconds(&experiment.budget).unwrap_or(BUDGET_S);
-    let slice_s = seconds(&experiment.schedule.slice).unwrap_or(SLICE_S_MIN);
-    let guard_s = seconds(&experiment.schedule.guard).unwrap_or(slice_s * GUARD_SHARE);
+    let of_all = seconds(&experiment.schedule.slice).unwrap_or(SLICE_S_MIN);
+    let own = suite.workloads.iter().map(|one| one.slice);
+    let own_s = own.map(|slice| slice.map_or(of_all, |slice| slice.as_secs_f64()));
+    let slice_s = own_s.sum::<f64>() / suite.workloads.len().max(1) as f64;
+    let guard_s = seconds(&experiment.schedule.guard).unwrap_or(of_all * GUARD_SHARE);
     let (slices, guards) = slices_and_guards(contenders, true);
     let block_s = slices * (slice_s + SWITCH_S) + guards * guard_s;
     let blocks = budget_s * (1.0 - WARM_UP_SHARE) / (block_s * levels.max(1) as f64);

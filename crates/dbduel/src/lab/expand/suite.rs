@@ -60,6 +60,7 @@ pub(super) fn complete_suite(
                 name: written.name.value.clone(),
                 group: written.group.clone().unwrap_or_else(|| by_phase.to_owned()),
                 phase,
+                slice_s: written.slice.map(|slice| slice.as_secs_f64()),
                 workload,
             }),
             ..level

@@ -103,6 +103,8 @@ pub struct SuiteWorkload {
     pub phase: Option<SuitePhase>,
     /// Clients, where it has a number of its own.
     pub clients: Option<u32>,
+    /// Measured part of its slices, where it is not the schedule's.
+    pub slice: Option<Duration>,
 }
 
 /// One factor of `[sweep]`.

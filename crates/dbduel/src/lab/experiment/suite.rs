@@ -7,14 +7,14 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, describe, integer, string};
-use super::value::duration;
+use super::value::{duration, duration_within};
 use super::workload::read_any;
 use super::{Load, Suite, SuiteWorkload};
 
 /// Most clients of a workload.
 const CLIENTS_MAX: i64 = 100_000;
 /// Keys of a workload that are not parameters.
-const OWN_KEYS: [&str; 5] = ["name", "workload", "group", "phase", "clients"];
+const OWN_KEYS: [&str; 6] = ["name", "workload", "group", "phase", "clients", "slice"];
 
 pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &Load) -> Suite {
     let entries = section
@@ -95,6 +95,7 @@ fn read_entry(report: &Report<'_>, entry: &Spanned<DeValue<'_>>) -> Option<Suite
     let clients = section
         .get("clients", |value| integer(value, 1..=CLIENTS_MAX))
         .map(|clients| clients.value as u32);
+    let slice = section.get("slice", |value| duration_within(value, 0.05, 3600.0));
     let workload = read_any(report, &section, "workload", TITLE, &OWN_KEYS);
     Some(SuiteWorkload {
         name: name?,
@@ -102,6 +103,7 @@ fn read_entry(report: &Report<'_>, entry: &Spanned<DeValue<'_>>) -> Option<Suite
         group: group.map(|group| group.value),
         phase: phase.map(|phase| phase.value),
         clients,
+        slice: slice.map(|slice| slice.value),
     })
 }
 

@@ -276,6 +276,7 @@ name = "mine"
 script = "mine.lua"
 phase = "fresh"
 clients = 3
+slice = "3 s"
 options = { tables = 2 }
 "#;
 
@@ -305,7 +306,7 @@ fn a_suite_is_read_with_its_workloads() {
     assert_eq!(point.workload.name.value, "oltp-point-select");
     assert_eq!((point.group.as_deref(), point.clients), (Some("p"), None));
     assert_eq!(mine.workload.name.value, "script");
-    assert_eq!(mine.clients, Some(3));
+    assert_eq!((mine.clients, mine.slice.unwrap().as_secs()), (Some(3), 3));
     let keys: Vec<&str> = mine
         .workload
         .parameters

@@ -333,7 +333,8 @@ fn promise(summary: &Summary) -> String {
     let others = summary.contenders.len().saturating_sub(1);
     format!(
         "Error probability of a workload: {} for its {} against {}, however often the run was checked. So of {} between equal \
-         contenders {:.1} have a wrong verdict on average at most ({} in all). Verdicts of different workloads are not joint.",
+         contenders {:.1} have a wrong verdict on average at most ({} in all). Verdicts of different workloads are not joint, and those against the \
+         contender before have as much error probability again.",
         words::share(1.0 - summary.rule.confidence),
         words::things(others as u64, "verdict"),
         summary.baseline,
@@ -362,7 +363,7 @@ fn order(summary: &Summary, form: BlockForm) -> String {
     let mirrored = summary.schedule.mirrored;
     let block = match mirrored {
         true => "A block is a random permutation of the contenders and its reverse",
-        false => "A block holds every contender once, in an order drawn anew",
+        false => "A block holds every contender once, in an order drawn for each block",
     };
     let why = match form {
         BlockForm::AsWritten => "as the experiment says",
