@@ -77,12 +77,19 @@ pub(super) fn parts(plan: &Plan, reached: Option<SuitePhase>) -> Vec<Part> {
     parts
 }
 
-/// What the plan gives a level: its blocks, and its warm-ups, seconds.
+/// What the budget has for a level, seconds: its warm-ups, and its part of all other load in proportion to the blocks that the
+/// plan promises it.
 fn share_s(plan: &Plan, level: usize) -> f64 {
-    let own = plan.blocks.iter().filter(|block| block.level == level);
-    let planned = own.take(plan.blocks_max(level) as usize);
-    let blocks_s: f64 = planned.map(|block| load_s(plan, block)).sum();
-    blocks_s + warm_up_s(plan) * plan.contenders.len() as f64
+    let promised_s = |level: usize| -> f64 {
+        let own = plan.blocks.iter().filter(|block| block.level == level);
+        let promised = own.take(plan.blocks_max(level) as usize);
+        promised.map(|block| load_s(plan, block)).sum()
+    };
+    let all_s: f64 = (0..plan.levels.len()).map(promised_s).sum();
+    let contenders = plan.contenders.len() as f64;
+    let blocks_s = plan.schedule.budget_s - plan.schedule.warm_up_cap_s * contenders;
+    let part = promised_s(level) / all_s.max(f64::EPSILON);
+    blocks_s.max(0.0) * part + warm_up_s(plan) * contenders
 }
 
 /// Longest warm-up of a contender at one level, seconds.
@@ -214,5 +221,44 @@ impl Contest<'_> {
             seconds: suite.settle_s,
         })?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::levels::suite::tests::suite_record;
+
+    #[test]
+    fn changes_come_before_reads_and_again_after_them_and_shares_are_kept() {
+        let plan = suite_record().plan;
+        let all = parts(&plan, None);
+        let phases: Vec<Option<SuitePhase>> = all.iter().map(|part| part.phase).collect();
+        let [write, read] = [SuitePhase::Write, SuitePhase::Read].map(Some);
+        assert_eq!(phases, [write, read, write]);
+        assert_eq!((&all[0].levels, &all[1].levels), (&vec![2], &vec![0, 1]));
+        let shares: Vec<f64> = (0..3).map(|level| share_s(&plan, level)).collect();
+        let budget_s = plan.schedule.budget_s;
+        assert!((shares.iter().sum::<f64>() - budget_s).abs() < 1e-6 * budget_s);
+        assert_eq!(all[0].reserved_s, shares[0] + shares[1]);
+        assert_eq!((all[1].reserved_s, all[2].reserved_s), (0.0, 0.0));
+        assert_eq!(parts(&plan, read).len(), 2);
+    }
+
+    #[test]
+    fn a_phase_is_reached_until_the_contest_is_over() {
+        let mut record = suite_record();
+        let phase = SuitePhase::Read;
+        record.events.push(dbduel_record::event::Stamped {
+            at_ms: 0,
+            what: Event::PhaseStarted { phase },
+        });
+        assert_eq!(reached(&record), Some(phase));
+        let reason = EndReason::BudgetSpent;
+        record.events.push(dbduel_record::event::Stamped {
+            at_ms: 0,
+            what: Event::Ended { reason },
+        });
+        assert_eq!(reached(&record), None);
     }
 }
