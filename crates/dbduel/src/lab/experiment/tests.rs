@@ -321,20 +321,20 @@ fn mistakes_in_a_suite_are_told_in_place() {
     check_suite(
         "name = \"mine\"",
         "name = \"point\"",
-        "17:8",
+        "16:8",
         "two workloads of the suite are called `point`",
     );
-    check_suite("name = \"mine\"\n", "", "16:1", "has no `name`");
+    check_suite("name = \"mine\"\n", "", "15:1", "has no `name`");
     check_suite(
         "workload = \"oltp-point-select\"\n",
         "",
-        "12:1",
+        "11:1",
         "neither `workload` nor `script`",
     );
     check_suite(
         "\"fresh\"",
         "\"later\"",
-        "19:9",
+        "18:9",
         "expected \"fresh\", \"write\"",
     );
     check_suite(
@@ -352,7 +352,7 @@ fn mistakes_in_a_suite_are_told_in_place() {
     );
     check_suite(
         "[suite]\n",
-        "[sweep]\ntable_size = [1, 2]\n[suite]\n",
+        "[sweep]\ntables = [1, 2]\n[suite]\n",
         "10:1",
         "a suite has no [sweep]",
     );
