@@ -188,7 +188,7 @@ fn a_suite_runs_phase_by_phase_survives_a_kill_and_decides_every_workload() {
         "no block is begun twice"
     );
 
-    let report = published(&lab.record_dir());
+    let report = &published(&lab.record_dir())["summary"];
     let verdicts: Vec<&str> = report["duels"]
         .as_array()
         .unwrap()
