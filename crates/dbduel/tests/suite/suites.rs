@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 
 use dbduel_record::event::Event;
-use dbduel_record::plan::{Plan, SuitePhase};
+use dbduel_record::plan::Plan;
+use dbduel_record::plan::SuitePhase::{self, Fresh, Last, Read, Write};
 use nix::sys::signal::Signal;
 
 use super::lab::{
@@ -75,7 +76,6 @@ fn the_plan_of_a_suite_has_a_level_for_each_workload_and_says_how_blocks_are_mad
         .map(|level| level.cell.clone().unwrap())
         .collect();
     let phases: Vec<SuitePhase> = cells.iter().map(|cell| cell.phase).collect();
-    use SuitePhase::{Fresh, Last, Read, Write};
     assert_eq!(phases, [Last, Read, Write, Fresh]);
     assert_eq!(once.workload.parameters["table_size"], 2_000);
     assert_eq!(cells[1].workload.parameters["table_size"], 10);
@@ -169,7 +169,6 @@ fn a_suite_runs_phase_by_phase_survives_a_kill_and_decides_every_workload() {
             _ => None,
         })
         .collect();
-    use SuitePhase::{Fresh, Last, Read, Write};
     assert_eq!(
         phases[..4],
         [Fresh, Write, Read, Read],
