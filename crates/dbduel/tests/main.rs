@@ -13,6 +13,7 @@ extern crate dbduel_test_attribute;
 mod support;
 
 mod suite {
+    pub mod attribution;
     pub mod audit;
     pub mod bare_server;
     pub mod chaos;

@@ -138,12 +138,17 @@ fn refused(
         let said = match tried.get(&key) {
             Some(said) => said.clone(),
             None => {
-                let started = contest::rehearse_one(&config, number);
+                // Twice, since a start can also fail by chance.
+                let mut started = contest::rehearse_one(&config, number);
+                if started.is_err() {
+                    interrupt::check()?;
+                    started = contest::rehearse_one(&config, number);
+                }
                 interrupt::check()?;
                 let said = match started {
                     Ok(_) => None,
                     Err(error) if ends.contains(&number) => return Err(error),
-                    Err(error) => Some(format!("{error:#}")),
+                    Err(error) => Some(without_log(&format!("{error:#}"))),
                 };
                 tried.insert(key, said.clone());
                 said
@@ -152,6 +157,12 @@ fn refused(
         refused.extend(said.map(|said| (number, said)));
     }
     Ok(refused)
+}
+
+/// What was said without the path of a log, which went with its sandbox.
+fn without_log(said: &str) -> String {
+    let (words, _) = said.split_once("; its log is `").unwrap_or((said, ""));
+    words.to_owned()
 }
 
 /// The pairs of factors at different levels in most of the refused runs, and among those in the fewest of the others, so that

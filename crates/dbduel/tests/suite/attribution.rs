@@ -1,0 +1,104 @@
+//! Designed contests on real servers: from two contenders to what each setting contributes.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use nix::sys::signal::Signal;
+
+use super::lab::{
+    Lab, program, published, servers_left, short_experiment, signal, verify, with_servers,
+};
+
+/// Two contenders that differ in two settings, to be divided.
+fn two_settings() -> String {
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "[attribute]\n");
+    let (first, second) = experiment.split_once("[contenders.second]").unwrap();
+    let second = second.replacen(
+        "innodb_flush_log_at_trx_commit = 2",
+        "innodb_flush_log_at_trx_commit = 1, innodb_lru_scan_depth = 512",
+        1,
+    );
+    format!("{first}[contenders.second]{second}")
+}
+
+#[test]
+fn two_settings_are_divided_across_a_kill() {
+    let Some(_turn) = with_servers("two_settings_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&two_settings());
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 6);
+    signal(&run, Signal::SIGKILL);
+    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    let output = lab.resume();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(servers_left(), []);
+
+    let record = lab.record();
+    let design = record.plan.design.as_ref().unwrap();
+    let names: Vec<&str> = record
+        .plan
+        .contenders
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert_eq!(names, ["first", "second", "a", "b"]);
+    assert_eq!(design.factors[0].name, "innodb_flush_log_at_trx_commit");
+    let asked = |contender: usize| {
+        let settings = record.plan.contenders[contender].settings.iter();
+        settings
+            .map(|one| format!("{}={}", one.name, one.value))
+            .collect::<Vec<String>>()
+            .join(" ")
+    };
+    assert!(
+        asked(2).contains("trx_commit=1") && !asked(2).contains("scan_depth"),
+        "{}",
+        asked(2)
+    );
+    assert!(
+        asked(3).contains("trx_commit=2") && asked(3).contains("scan_depth=512"),
+        "{}",
+        asked(3)
+    );
+
+    let report = published(&lab.record_dir());
+    let duel = &report["summary"]["duels"][0];
+    let attribution = &duel["attribution"];
+    assert_eq!(duel["comparisons"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        attribution["effects"].as_array().unwrap().len(),
+        2,
+        "{attribution}"
+    );
+    assert_eq!(attribution["has_all_combinations"], true);
+    assert!(attribution["because"].is_null(), "{attribution}");
+    let (code, said) = verify(&lab.record_dir());
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn the_verb_divides_what_has_no_section_and_refuses_what_it_cannot() {
+    let without = two_settings().replace("[attribute]\n", "");
+    let plan = |experiment: &str| {
+        let lab = Lab::new(experiment);
+        let mut command = program();
+        command.args(["attribute", "--plan"]).arg(lab.experiment());
+        command.output().unwrap()
+    };
+    let output = plan(&without);
+    let plan_text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && plan_text.contains("\"design\""),
+        "{plan_text}"
+    );
+    let one_setting = without.replace(", innodb_lru_scan_depth = 512", "");
+    let swept = format!("{without}[sweep]\ntable_size = [500, 1_000]\n")
+        .replace("table_size = 2_000\n", "");
+    for (experiment, part) in [(one_setting, "one factor only"), (swept, "has a [sweep]")] {
+        let output = plan(&experiment);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(part), "{said}");
+    }
+}
