@@ -19,6 +19,7 @@ pub const WORKLOAD: Workload = Workload {
     name: NAME,
     classes: &[],
     rules: RULES,
+    session: |_, _| Vec::new(),
 };
 
 #[rustfmt::skip]
