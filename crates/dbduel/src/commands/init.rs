@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, Workload};
 
 use super::run::plan_of;
@@ -110,16 +110,26 @@ fn choose(arguments: &Arguments) -> Result<Choice> {
         None if is_asked => ask("Workload (`dbduel workloads` lists them)", WORKLOAD, find)?,
         None => workloads::find(WORKLOAD)?,
     };
+    let usual = usual_clients(workload);
     let clients = match arguments.clients.is_empty() {
         false => arguments.clients.clone(),
-        true if is_asked => ask("Clients, separated by commas", &CLIENTS.to_string(), counts)?,
-        true => vec![CLIENTS],
+        true if is_asked => ask("Clients, separated by commas", &usual.to_string(), counts)?,
+        true => vec![usual],
     };
     Ok(Choice {
         servers,
         workload,
         clients,
     })
+}
+
+/// The clients that a workload with its default parameters needs, or a usual number where it can have any.
+fn usual_clients(workload: &dyn Workload) -> u32 {
+    let parameters = parameters::resolve(workload, &Default::default()).unwrap_or_default();
+    let needed = workload.clients_exactly(&parameters);
+    needed
+        .and_then(|clients| u32::try_from(clients).ok())
+        .unwrap_or(CLIENTS)
 }
 
 fn counts(answer: &str) -> Result<Vec<u32>, String> {
@@ -303,7 +313,12 @@ mod tests {
             if workload.name() == "script" {
                 continue;
             }
-            let text = written(&["mariadb-11.8", "mysql-8.0.33"], workload.name(), &[4]);
+            let clients = usual_clients(*workload);
+            let text = written(
+                &["mariadb-11.8", "mysql-8.0.33"],
+                workload.name(),
+                &[clients],
+            );
             let planned = plan_of(Path::new("duel.toml"), &text, ScriptAccess::Confined);
             assert!(
                 planned.is_ok(),

@@ -94,10 +94,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
             );
         }
     }
-    plot.axis(
-        &mut svg,
-        "% of transactions at or below; all nines equally wide",
-    );
+    plot.axis(&mut svg, "% of transactions at or below");
     Some(svg.finish(
         plot.bottom + 36.0,
         &format!(

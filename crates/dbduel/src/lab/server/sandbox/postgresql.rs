@@ -132,9 +132,9 @@ fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_whe
     };
     let mut sandbox = sandbox(&home, &build, "first");
     let mut server = start(&mut sandbox);
-    connect(&server)
-        .query("CREATE TABLE t AS SELECT 1")
-        .unwrap();
+    // Held open, so that its process is there to be killed.
+    let mut connection = connect(&server);
+    connection.query("CREATE TABLE t AS SELECT 1").unwrap();
     // A crash of one process ends the server instead of resetting it behind our back.
     let backends = tree(server.pid());
     signal_one(*backends.last().unwrap(), Signal::SIGKILL).unwrap();
@@ -142,6 +142,7 @@ fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_whe
         server.ended().unwrap()
     });
     assert!(ended.is_some_and(|status| !status.success()));
+    drop(connection);
     drop(server);
 
     let mut server = start(&mut sandbox);
