@@ -6,14 +6,25 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::commits::CommitRange;
+use serde::{Deserialize, Serialize};
 
 /// A number that the server acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commitment {
     /// The series that it belongs to; written `1/3`.
     pub series: [u32; 2],
     /// The number.
     pub number: u64,
+}
+
+/// A number and when its acknowledgement had arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledged {
+    /// The number.
+    #[serde(flatten)]
+    pub commitment: Commitment,
+    /// Nanoseconds of `CLOCK_MONOTONIC`; never too early.
+    pub at_ns: u64,
 }
 
 /// What one contender acknowledged since the last answer. Its size follows the number of series and of
@@ -26,26 +37,26 @@ pub struct CommitLog {
 
 impl CommitLog {
     /// Adds acknowledged numbers. Numbers of a series come nearly in order.
-    pub fn note(&mut self, commitments: &[Commitment]) {
+    pub fn note(&mut self, commitments: impl IntoIterator<Item = Commitment>) {
         for Commitment { series, number } in commitments {
-            let stretches = self.stretches.entry(*series).or_default();
-            let after = stretches.partition_point(|(first, _)| first <= number);
+            let stretches = self.stretches.entry(series).or_default();
+            let after = stretches.partition_point(|(first, _)| *first <= number);
             let (before, behind) = stretches.split_at_mut(after);
             let joins_next = behind
                 .first()
                 .is_some_and(|(first, _)| number + 1 == *first);
             match before.last_mut() {
                 // Acknowledged twice: kept twice, because that is what the log is for.
-                Some((_, last)) if *number <= *last => stretches.insert(after, (*number, *number)),
-                Some((_, last)) if *last + 1 == *number => {
-                    *last = *number;
+                Some((_, last)) if number <= *last => stretches.insert(after, (number, number)),
+                Some((_, last)) if *last + 1 == number => {
+                    *last = number;
                     if joins_next {
                         *last = behind[0].1;
                         stretches.remove(after);
                     }
                 }
-                _ if joins_next => behind[0].0 = *number,
-                _ => stretches.insert(after, (*number, *number)),
+                _ if joins_next => behind[0].0 = number,
+                _ => stretches.insert(after, (number, number)),
             }
         }
     }
@@ -82,7 +93,7 @@ mod tests {
         let mut log = CommitLog::default();
         for &number in numbers {
             let series = [7, 3];
-            log.note(&[Commitment { series, number }]);
+            log.note([Commitment { series, number }]);
         }
         let found: Vec<(u64, u64)> = log
             .take()
@@ -107,7 +118,7 @@ mod tests {
         let mut log = CommitLog::default();
         for number in [1, 2, 3, 2, 4, 2] {
             let series = [1, 1];
-            log.note(&[Commitment { series, number }]);
+            log.note([Commitment { series, number }]);
         }
         let log = coalesce(log.take());
         assert_eq!(

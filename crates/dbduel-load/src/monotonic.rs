@@ -9,10 +9,11 @@ fn now() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
-/// An instant as nanoseconds of `CLOCK_MONOTONIC`.
+/// An instant as nanoseconds of `CLOCK_MONOTONIC`; never too early, and too late by at most the time between two readings of
+/// the clock.
 #[must_use]
 pub fn ns_of(instant: Instant) -> u64 {
-    let (now, here) = (now(), Instant::now());
+    let (here, now) = (Instant::now(), now());
     let ns = match instant.checked_duration_since(here) {
         Some(ahead) => now + ahead,
         None => now.saturating_sub(here - instant),

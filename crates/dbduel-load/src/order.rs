@@ -13,6 +13,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
+use crate::commit_log::Acknowledged;
 use crate::driver::{Dialect, TlsMode};
 use crate::session::Session;
 
@@ -31,6 +32,9 @@ pub enum Order {
         /// Name of the contender.
         contender: String,
     },
+    /// Say from now on of every number that a server acknowledges when that was, by [`Answer::Acknowledged`]. Not answered
+    /// itself.
+    ReportCommitTimes,
     /// End the running slice now: no new transactions; what was measured so far is answered.
     Stop,
 }
@@ -141,6 +145,11 @@ pub enum Answer {
     },
     /// A piece of the running slice.
     Tick(Tick),
+    /// Numbers that a server acknowledged, each once, before the answer that ends the slice or closes the connections.
+    Acknowledged {
+        /// With their times, in no order.
+        acknowledged: Vec<Acknowledged>,
+    },
     /// The slice is over.
     Slice(SliceAnswer),
     /// The slice ended without a result: the server's connections broke.

@@ -379,6 +379,7 @@ fn give_orders(
             Answer::Opened { .. }
             | Answer::Begun { .. }
             | Answer::Tick(_)
+            | Answer::Acknowledged { .. }
             | Answer::Closed { .. } => {}
         }
     }

@@ -118,6 +118,7 @@ pub fn drive(
         contenders: HashMap::new(),
         sequences: HashMap::new(),
         commit_logs: HashMap::new(),
+        reports_commit_times: false,
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -174,6 +175,8 @@ struct Desk<O> {
     sequences: HashMap<String, Arc<AtomicU32>>,
     /// What servers acknowledged and has not been answered yet.
     commit_logs: HashMap<String, CommitLog>,
+    /// Whether each acknowledgement is answered with its time as well.
+    reports_commit_times: bool,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -188,6 +191,10 @@ impl<O: Write> Desk<O> {
                     self.close(&contender)?;
                     let commits = self.take_commits(&contender);
                     Answer::Closed { contender, commits }
+                }
+                Order::ReportCommitTimes => {
+                    self.reports_commit_times = true;
+                    continue;
                 }
                 // The slice ended before the order arrived, and has been answered.
                 Order::Stop => continue,
@@ -252,12 +259,16 @@ impl<O: Write> Desk<O> {
             }
             Input::Report(Report::Committed {
                 contender,
-                commitments,
+                acknowledged,
             }) => {
+                let commitments = acknowledged.iter().map(|each| each.commitment);
                 self.commit_logs
                     .entry(contender)
                     .or_default()
-                    .note(&commitments);
+                    .note(commitments);
+                if self.reports_commit_times {
+                    self.answer(&Answer::Acknowledged { acknowledged })?;
+                }
                 Ok(None)
             }
             Input::Report(report) => Ok(Some(Event::Report(report))),

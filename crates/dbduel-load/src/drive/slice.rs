@@ -56,6 +56,7 @@ impl<O: Write> Desk<O> {
             return self.lose(contender, why);
         }
         let start = Instant::now() + LEAD;
+        let start_ns = monotonic::ns_of(start);
         let threads = self.threads.len() as u32;
         for thread in 0..threads {
             let tally = match self.spare.pop() {
@@ -72,6 +73,7 @@ impl<O: Write> Desk<O> {
             };
             let spec = SliceSpec {
                 start,
+                start_ns,
                 arrival: order.arrival,
                 share,
                 retries,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use crate::commit_log::Commitment;
+use crate::commit_log::Acknowledged;
 use crate::driver::LostError;
 use crate::executor::policy::suit_clients;
 use crate::executor::{Executor, Token};
@@ -84,7 +84,7 @@ pub enum Report {
         /// Name of the contender.
         contender: String,
         /// The numbers.
-        commitments: Vec<Commitment>,
+        acknowledged: Vec<Acknowledged>,
     },
     /// All its clients have done their work in the running slice before the end of the measured part.
     Finished,
@@ -344,11 +344,11 @@ impl<'a, R: Fn(Report)> State<'a, R> {
 
 /// Reports what a contender's server acknowledged, if there is anything.
 fn hand_over(group: &Group, contender: &str, report: &impl Fn(Report)) {
-    let commitments = group.take_commitments();
-    if !commitments.is_empty() {
+    let acknowledged = group.take_acknowledged();
+    if !acknowledged.is_empty() {
         report(Report::Committed {
             contender: contender.to_owned(),
-            commitments,
+            acknowledged,
         });
     }
 }

@@ -8,7 +8,7 @@ use super::engine::work;
 use super::pacing::{ClientWaits, Pacing as _};
 use super::slice::SliceOfGroup;
 use super::{Client, ClientContext, ClientEnd, Slice};
-use crate::commit_log::Commitment;
+use crate::commit_log::Acknowledged;
 use crate::executor::{sleep_until, turn};
 use crate::session::Session;
 
@@ -71,7 +71,7 @@ pub struct Group {
     /// Clients inside a transaction or waiting for one.
     busy: Cell<u32>,
     /// What the server acknowledged since it was last asked for. Emptied at every tick.
-    commitments: RefCell<Vec<Commitment>>,
+    acknowledged: RefCell<Vec<Acknowledged>>,
 }
 
 impl Group {
@@ -105,8 +105,8 @@ impl Group {
 
     /// Hands out what the server acknowledged since the last call.
     #[must_use]
-    pub fn take_commitments(&self) -> Vec<Commitment> {
-        let mut kept = self.commitments.borrow_mut();
+    pub fn take_acknowledged(&self) -> Vec<Acknowledged> {
+        let mut kept = self.acknowledged.borrow_mut();
         let next = Vec::with_capacity(kept.len());
         std::mem::replace(&mut *kept, next)
     }
@@ -162,7 +162,7 @@ impl Group {
     }
 
     /// Keeps what the server acknowledged until it is asked for.
-    pub(super) fn keep(&self, commitment: Commitment) {
-        self.commitments.borrow_mut().push(commitment);
+    pub(super) fn keep(&self, acknowledged: Acknowledged) {
+        self.acknowledged.borrow_mut().push(acknowledged);
     }
 }

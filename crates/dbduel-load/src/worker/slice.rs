@@ -9,6 +9,7 @@ use dbduel_record::seed::named_seed;
 use super::engine::Recording;
 use super::pacing::Pacing;
 use super::{Begin, Group, Trace};
+use crate::commit_log::Acknowledged;
 use crate::driver::{ErrorClass, ServerError};
 use crate::schedule::{Schedule, Share};
 use crate::tally::{Class, Ended, Outcome, Tally};
@@ -18,6 +19,8 @@ use crate::tally::{Class, Ended, Outcome, Tally};
 pub struct SliceSpec {
     /// The instant that all nanoseconds count from; the same on all threads.
     pub start: Instant,
+    /// The same instant as nanoseconds of `CLOCK_MONOTONIC`.
+    pub start_ns: u64,
     /// When transactions fall due.
     pub arrival: Arrival,
     /// The part of the load that is this thread's.
@@ -209,7 +212,10 @@ impl Recording for SliceOfGroup<'_> {
     #[inline]
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool {
         if let Trace::Committed(commitment) = trace {
-            self.group.keep(commitment);
+            self.group.keep(Acknowledged {
+                commitment,
+                at_ns: self.slice.spec.start_ns + ended.done_ns,
+            });
         }
         self.slice.counted(|tally| {
             tally.ended(ended);

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_load::commit_log::Acknowledged;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
@@ -32,6 +33,7 @@ pub struct LoadProcess {
     child: Child,
     orders: Option<ChildStdin>,
     commits: Vec<CommitRange>,
+    acknowledged: Vec<Acknowledged>,
     answers: Receiver<std::io::Result<Answer>>,
     is_broken: bool,
 }
@@ -99,6 +101,7 @@ impl LoadProcess {
             child,
             orders,
             commits: Vec::new(),
+            acknowledged: Vec::new(),
             answers,
             is_broken: false,
         })
@@ -180,6 +183,9 @@ impl LoadProcess {
             match self.answer_within(PAUSE, deadline)? {
                 None => {}
                 Some(Answer::Begun { open_ns }) => on_begin(monotonic::instant_of(open_ns)),
+                Some(Answer::Acknowledged { acknowledged }) => {
+                    self.acknowledged.extend(acknowledged);
+                }
                 Some(Answer::Tick(tick)) => {
                     let is_enough = on_tick(&tick).is_break();
                     if is_enough && !is_ended {
@@ -209,6 +215,20 @@ impl LoadProcess {
     #[must_use]
     pub fn take_commits(&mut self) -> Vec<CommitRange> {
         std::mem::take(&mut self.commits)
+    }
+
+    /// Lets the process say when each number was acknowledged, for [`LoadProcess::take_acknowledged`].
+    ///
+    /// # Errors
+    /// When it takes no orders.
+    pub fn report_commit_times(&mut self) -> Result<()> {
+        self.send(&Order::ReportCommitTimes)
+    }
+
+    /// The numbers that were acknowledged since the last call, with their times; of slices only.
+    #[must_use]
+    pub fn take_acknowledged(&mut self) -> Vec<Acknowledged> {
+        std::mem::take(&mut self.acknowledged)
     }
 
     fn send(&mut self, order: &Order) -> Result<()> {
