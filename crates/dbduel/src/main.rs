@@ -31,6 +31,7 @@ use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
 use lab::contest::NotComparable;
+use lab::crash::NotCuttable;
 use lab::experiment::document::Troubles;
 use lab::server::NameError;
 
@@ -64,4 +65,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<Unreadable>()
         || error.is::<NameError>()
         || error.is::<InitError>()
+        || error.is::<NotCuttable>()
 }

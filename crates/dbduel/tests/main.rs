@@ -18,6 +18,7 @@ mod suite {
     pub mod bare_server;
     pub mod chaos;
     pub mod conditions;
+    pub mod crash_test;
     pub mod duels;
     pub mod durability;
     pub mod fairness;
@@ -39,6 +40,7 @@ mod suite {
     pub mod packaging;
     pub mod pilot;
     pub mod plans;
+    pub mod powercut;
     pub mod prepare;
     pub mod reserved;
     pub mod search;

@@ -223,6 +223,11 @@ pub trait Workload: Sync {
         Ok(Verification::default())
     }
 
+    /// Whether its clients keep a durability log of acknowledged commits.
+    fn keeps_commit_log(&self) -> bool {
+        false
+    }
+
     /// Looks for what servers acknowledged, which the load process kept, in the connection's default
     /// database. A workload that keeps no such log has none to compare.
     ///

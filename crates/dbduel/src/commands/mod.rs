@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod check;
 mod connection;
+pub mod crash_test;
 pub mod datasets;
 pub mod drive;
 pub mod export;
@@ -52,7 +53,8 @@ const EXIT_CODES: &str = "Exit codes:
   1    the environment failed (a download, a server, a disk)
   2    the command line or the experiment file is wrong
   3    at least one duel is undecided; of verify: cannot be determined
-  4    at least one duel is void; of verify: the record was changed
+  4    at least one duel is void; of verify: the record was changed; of crash-test: commits were
+       lost or data are corrupt
   5    a --fail-if rule matched (an undecided duel alone is no failure then), or history found a
        new regression
   130  interrupted; resume with `dbduel run DIR`";
@@ -69,6 +71,8 @@ enum Verb {
     Attribute(run::Arguments),
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
+    /// Cut the power under load, many times, and look for lost commits and corrupt data after each restart.
+    CrashTest(crash_test::Arguments),
     /// Accept sysbench's command line: its options, tests, scripts and output.
     Sysbench(sysbench::Arguments),
     /// Render the report of a record.
@@ -116,6 +120,7 @@ impl CommandLine {
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::run(home, &arguments, run::Purpose::Attribute),
             Verb::Load(arguments) => load::load(&arguments),
+            Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),
             Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
             Verb::History(arguments) => history::history(&arguments),
             Verb::Sysbench(arguments) => Ok(sysbench::sysbench(&arguments.words)),

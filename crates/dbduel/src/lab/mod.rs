@@ -4,6 +4,7 @@ pub mod busy_poll;
 pub mod clock;
 pub mod combinations;
 pub mod contest;
+pub mod crash;
 pub mod dataset;
 pub mod drive;
 pub mod expand;

@@ -133,6 +133,10 @@ impl Workload for OrderEntry {
         consistency::verify(connection, &Settings::new(parameters), moment)
     }
 
+    fn keeps_commit_log(&self) -> bool {
+        true
+    }
+
     fn verify_commits(
         &self,
         parameters: &Parameters,

@@ -165,10 +165,8 @@ fn begin(
         true => ScriptAccess::Confined,
         false => ScriptAccess::Full,
     };
-    let text = read_text(path, EXPERIMENT_BYTES_MAX).map_err(|source| Unreadable {
-        path: path.clone(),
-        source,
-    })?;
+    let text = read_text(path, EXPERIMENT_BYTES_MAX)
+        .map_err(|source| Unreadable::new(path.clone(), source))?;
     let mut experiment = Experiment::parse(path, &text)?;
     if purpose == Purpose::Attribute {
         if !experiment.sweep.is_empty() {
@@ -276,6 +274,13 @@ pub fn start(
 pub struct Unreadable {
     path: PathBuf,
     source: std::io::Error,
+}
+
+impl Unreadable {
+    /// The file at this path could not be read, for this reason.
+    pub fn new(path: PathBuf, source: std::io::Error) -> Self {
+        Unreadable { path, source }
+    }
 }
 
 /// More time was asked for something that is no record.

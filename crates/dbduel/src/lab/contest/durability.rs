@@ -87,7 +87,7 @@ fn ask(
 }
 
 /// The setting by which a server promises less than that each commit is on disk; `None` when it promises that.
-fn weaker_promise(connection: &mut Connection) -> Option<String> {
+pub fn weaker_promise(connection: &mut Connection) -> Option<String> {
     let (setting, sql, full): (_, _, &[&str]) = match connection.dialect() {
         Dialect::MySql => (
             "innodb_flush_log_at_trx_commit",

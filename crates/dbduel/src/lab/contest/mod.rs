@@ -8,7 +8,7 @@ mod arena;
 pub mod board;
 mod close;
 mod conditions;
-mod durability;
+pub mod durability;
 mod epoch;
 mod injector;
 mod journal;
@@ -40,7 +40,7 @@ use super::server::{Home, orphans};
 use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
-pub use arena::ContenderServer;
+pub use arena::{ContenderServer, run_name};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
 use journal::Journal;
@@ -48,7 +48,7 @@ pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
 use pilot::SteadySeries;
-pub use prepare::{NotComparable, rehearse, rehearse_one};
+pub use prepare::{NotComparable, loaded, rehearse, rehearse_one};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dbduel_powercut::mount::detach;
 use dbduel_record::files::{Change, FileSystem};
 use nix::sys::signal::Signal;
 
@@ -64,6 +65,8 @@ pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
                     took: begun.elapsed(),
                 });
             }
+            // A file system that ended with its process keeps the folder from being used or removed.
+            let _ = detach(&data_of(&sandbox));
             if owner.server.is_some() && servers_in(&sandbox).is_empty() {
                 // Should this fail, the next sweep finds the same dead process and writes again.
                 let _ = Owner {

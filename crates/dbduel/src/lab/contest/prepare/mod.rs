@@ -34,6 +34,7 @@ use crate::report::words;
 
 pub use check_settings::{rehearse, rehearse_one};
 pub use fairness::{NotComparable, check as check_fairness};
+pub use sandboxed::loaded;
 pub use session::keep_sessions;
 
 /// A contender before its server runs.

@@ -245,8 +245,49 @@ pub fn start_empty(
     resident(contender, sandbox, server)
 }
 
+/// The sandbox of a contender, with its data in place and no server running in it.
+///
+/// # Errors
+/// When the server cannot be fetched or started, refuses a setting, or its data cannot be loaded.
+pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
+    let contender = &config.plan.contenders[number];
+    let name = ServerName::parse(&contender.server)?;
+    let (sandbox, _) = create(config, number, contender, &name)?;
+    let key = key(&sandbox, contender, config.plan);
+    let snapshots = Snapshots::new(config.home);
+    let restored = snapshots.restore(&key, &sandbox.data(), config.console)?;
+    if restored.is_some() {
+        sandbox.forget_identity()?;
+        return Ok(sandbox);
+    }
+    let workload = workloads::find(&config.plan.workload.name)?;
+    let mut resident = start_empty(config, contender, sandbox)?;
+    let load = dataset::fill(config.plan, workload, &mut resident, config.console)?;
+    stop_and_keep(config, contender, &mut resident, load)?;
+    match resident.place {
+        Place::Sandboxed(own) => Ok(own.sandbox),
+        Place::Running { .. } | Place::InProcess(_) => {
+            bail!("`{}` is not ours to stop", contender.name)
+        }
+    }
+}
+
 /// Stops the server, keeps its data, starts it again.
 fn keep_snapshot(
+    config: &ContestConfig<'_>,
+    contender: &Contender,
+    resident: &mut ContenderServer,
+    load: LoadTime,
+) -> Result<()> {
+    stop_and_keep(config, contender, resident, load)?;
+    if let Place::Sandboxed(own) = &mut resident.place {
+        own.server = Some(start(config, contender, &mut own.sandbox)?);
+    }
+    Ok(())
+}
+
+/// Stops the server and keeps its data.
+fn stop_and_keep(
     config: &ContestConfig<'_>,
     contender: &Contender,
     resident: &mut ContenderServer,
@@ -277,9 +318,7 @@ fn keep_snapshot(
         &workload,
         load,
         config.console,
-    )?;
-    own.server = Some(start(config, contender, &mut own.sandbox)?);
-    Ok(())
+    )
 }
 
 fn resident(

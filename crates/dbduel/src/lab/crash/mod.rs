@@ -1,0 +1,178 @@
+//! Power cuts: what a server has acknowledged, against what it still has after the power failed under load.
+//!
+//! A contender's data directory lies on a volume of `dbduel-powercut` that records every write and every sync. After one
+//! run of load the record is cut at many moments; for each cut the server is started on what the disk may then hold.
+
+mod minimal;
+mod outcome;
+mod pages;
+mod stand;
+mod traced_load;
+mod verdict;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use dbduel_load::workloads;
+use dbduel_powercut::{CutModel, Replay, Selection, positions};
+use dbduel_record::seed::named_seed;
+
+use super::contest::{self, ContestConfig};
+use super::server::{Meaning, Progress as _, ServerName, orphans};
+use crate::interrupt;
+use minimal::Minimal;
+pub use outcome::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
+use stand::Stand;
+use traced_load::TracedLoad;
+
+/// What is done with every contender.
+#[derive(Debug)]
+pub struct CrashConfig<'a> {
+    /// The experiment, and where its servers are.
+    pub contest: &'a ContestConfig<'a>,
+    /// Cuts of each contender.
+    pub cuts: u32,
+    /// They take turns.
+    pub models: &'a [CutModel],
+    /// Load, seconds.
+    pub load_s: f64,
+    /// Starts of a server that the search for a minimal image may take.
+    pub tries: u32,
+    /// Bytes that the record of writes may take.
+    pub trace_bytes_max: u64,
+    /// Where images of losses are kept.
+    pub images: PathBuf,
+}
+
+/// Why an experiment cannot be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCuttable {
+    /// Nothing says what was acknowledged.
+    #[error("the workload `{0}` keeps no log of acknowledged commits; use one of {1}")]
+    NoCommitLog(String, String),
+    /// Its data are not ours to cut.
+    #[error(
+        "contender `{0}` is a running server; a power cut needs one that dbduel starts, such as `server = \"mariadb-10.11\"`"
+    )]
+    Running(String),
+    /// It has no process of its own that could be started again.
+    #[error(
+        "contender `{0}` runs in the load process; a power cut needs a server that dbduel starts, such as `server = \"mariadb-10.11\"`"
+    )]
+    InProcess(String),
+}
+
+/// Refuses what cannot be done, before anything is started.
+///
+/// # Errors
+/// [`NotCuttable`].
+pub fn check(plan: &dbduel_record::Plan) -> Result<()> {
+    let workload = workloads::find(&plan.workload.name)?;
+    if !workload.keeps_commit_log() {
+        let others = workloads::WORKLOADS.iter();
+        let others = others.filter(|workload| workload.keeps_commit_log());
+        let others: Vec<&str> = others.map(|workload| workload.name()).collect();
+        return Err(NotCuttable::NoCommitLog(plan.workload.name.clone(), others.join(", ")).into());
+    }
+    for contender in &plan.contenders {
+        let name = ServerName::parse(&contender.server)?;
+        match name.meaning {
+            Meaning::Provided { .. } => {}
+            Meaning::Running(_) => {
+                return Err(NotCuttable::Running(contender.name.clone()).into());
+            }
+            Meaning::InProcess => return Err(NotCuttable::InProcess(contender.name.clone()).into()),
+        }
+    }
+    Ok(())
+}
+
+/// Loads one contender, cuts its power many times, and says what each cut left.
+///
+/// # Errors
+/// When the server cannot be fetched, loaded or driven, or the user interrupts; what a cut does to it is no error.
+pub fn run(config: &CrashConfig<'_>, number: usize) -> Result<ContenderOutcome> {
+    let plan = config.contest.plan;
+    let contender = &plan.contenders[number];
+    let sandbox = contest::loaded(config.contest, number)?;
+    // None of its sandboxes can be resumed: once this process is gone, the next start removes them.
+    let no_record = config.images.join("cannot-be-resumed");
+    orphans::note_record(
+        config.contest.home,
+        &contest::run_name(config.contest),
+        &no_record,
+    )?;
+    let mut stand = Stand::new(config.contest, contender, sandbox)?;
+    let outcome = drive_and_cut(config, &mut stand);
+    // Its own error is the one to report first.
+    let removed = stand.remove();
+    let outcome = outcome?;
+    removed.map(|()| outcome)
+}
+
+fn drive_and_cut(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<ContenderOutcome> {
+    let stage = format!("{}: load, recorded", stand.name());
+    config.contest.console.stage(&stage);
+    let load = traced_load::drive(config, stand)?;
+    cut_all(config, stand, &load)
+}
+
+fn cut_all(
+    config: &CrashConfig<'_>,
+    stand: &mut Stand<'_>,
+    load: &TracedLoad,
+) -> Result<ContenderOutcome> {
+    let (plan, console) = (config.contest.plan, config.contest.console);
+    let name = stand.name().to_owned();
+    let seed = named_seed(plan.seed, "power-cuts");
+    let places = positions(&load.trace, load.cut_range(), config.cuts, seed);
+    let mut replay = Replay::new(&load.trace);
+    let mut outcome = load.outcome(stand);
+    let mut kept_fates = Vec::new();
+    let total = places.len();
+    for (cut, position) in places.into_iter().enumerate() {
+        interrupt::check()?;
+        replay.advance(position);
+        let model = config.models[cut % config.models.len()];
+        let seed = named_seed(seed, &format!("cut/{cut}"));
+        let selection = Selection::draw(model, seed, &replay);
+        let begun = std::time::Instant::now();
+        let promised = load.promised(position);
+        let verdict = stand.restart(replay.image(&selection), &promised)?;
+        let lost = selection.lost(model, &replay).len();
+        let one = CutOutcome {
+            cut: cut as u32,
+            model,
+            position: position as u64,
+            at_s: load.seconds_at(position),
+            pending_writes: replay.writes().count() as u64,
+            kept_parts: selection.kept.len() as u64,
+            lost_parts: lost as u64,
+            acknowledged: promised.count(),
+            seconds: begun.elapsed().as_secs_f64(),
+            verdict,
+        };
+        let fate = one.fate();
+        console.stage(&format!(
+            "{name}: cut {} of {total} ({}), {} with a loss",
+            cut + 1,
+            model.name(),
+            outcome.cuts.iter().filter(|cut| !cut.is_intact()).count()
+        ));
+        if fate != CutFate::Intact && !kept_fates.contains(&fate) {
+            kept_fates.push(fate);
+            let minimal = Minimal {
+                config,
+                load,
+                replay: &replay,
+                cut: &one,
+            };
+            let kept = minimal
+                .keep(stand, &selection)
+                .with_context(|| format!("could not keep an image of cut {cut} of `{name}`"))?;
+            outcome.images.push(kept);
+        }
+        outcome.cuts.push(one);
+    }
+    Ok(outcome)
+}

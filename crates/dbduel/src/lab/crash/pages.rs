@@ -1,0 +1,52 @@
+//! The checksums of all pages on disk, by the server's own program, where its build has it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::stand::Stand;
+use crate::lab::server::Tool;
+
+/// The program of MySQL and MariaDB.
+pub const PROGRAM: &str = "innochecksum";
+/// Time for one file.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// What the program says of files with wrong pages, the first `most`. Empty without the program.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn bad_pages(stand: &Stand<'_>, most: usize) -> Result<Vec<String>> {
+    let Some(program) = stand.program(PROGRAM) else {
+        return Ok(Vec::new());
+    };
+    let mut bad = Vec::new();
+    for file in tablespaces(stand) {
+        let command = stand.sandbox.build().command_of(&program);
+        let tool = Tool::of(command, PROGRAM).with(|command| {
+            command.arg(&file);
+        });
+        let finished = tool.run(DEADLINE)?;
+        if !finished.status.success() && bad.len() < most {
+            let said: Vec<&str> = finished.stderr.split_whitespace().take(40).collect();
+            let name = file.strip_prefix(stand.data()).unwrap_or(&file);
+            bad.push(format!("{}: {}", name.display(), said.join(" ")));
+        }
+    }
+    Ok(bad)
+}
+
+/// The system tablespace and those of the workload's database.
+fn tablespaces(stand: &Stand<'_>) -> Vec<PathBuf> {
+    let data = stand.data();
+    let mut files = vec![data.join("ibdata1")];
+    let folder = data.join(crate::lab::server::DATABASE);
+    if let Ok(entries) = std::fs::read_dir(folder) {
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        files.extend(paths.filter(|path| path.extension().is_some_and(|ext| ext == "ibd")));
+    }
+    files.retain(|file| file.is_file());
+    files.sort();
+    files
+}

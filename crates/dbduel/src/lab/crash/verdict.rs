@@ -1,0 +1,217 @@
+//! What a server still has after a cut: its own checks, the workload's conditions, and every acknowledged commit.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::driver::{Connection, Dialect};
+use dbduel_load::workloads::Moment;
+use serde::Serialize;
+
+use super::pages;
+use super::stand::{OnVolume, Stand};
+use super::traced_load::Promised;
+use crate::interrupt;
+use crate::lab::server::StartError;
+
+/// Most complaints of one kind that are kept.
+const COMPLAINTS_MAX: usize = 5;
+/// Characters of a complaint that are kept.
+const COMPLAINT_LENGTH: usize = 400;
+/// Time for an orderly end after a recovery.
+const STOP_DEADLINE: Duration = Duration::from_secs(120);
+
+/// What became of the data in one cut.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CutVerdict {
+    /// Seconds from the start of the server to the first login; absent when it did not start.
+    pub recovery_s: Option<f64>,
+    /// Acknowledged commits that are gone; absent when they could not be counted.
+    pub lost: Option<u64>,
+    /// Seconds from the acknowledgement of the oldest lost commit to the cut.
+    pub oldest_lost_s: Option<f64>,
+    /// The first lost commit, in words.
+    pub example: Option<String>,
+    /// Commits that are there although no acknowledgement had arrived: at most one per client.
+    pub unacknowledged: Option<u64>,
+    /// Conditions of the workload that do not hold: changes of a transaction are missing, or of none are there.
+    pub violated: Vec<String>,
+    /// What the server says is wrong: it does not start, ends, refuses a table or a statement.
+    pub complaints: Vec<String>,
+    /// Pages whose checksum is wrong after recovery and an orderly end.
+    pub bad_pages: Vec<String>,
+}
+
+impl CutVerdict {
+    fn complain(&mut self, text: &str) {
+        if self.complaints.len() < COMPLAINTS_MAX {
+            self.complaints.push(shortened(text));
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(COMPLAINT_LENGTH).collect()
+}
+
+/// The verdict about a server that did not start.
+pub fn refused(why: &StartError) -> CutVerdict {
+    let mut verdict = CutVerdict::default();
+    verdict.complain(&match why {
+        StartError::Died { status, tail, .. } => {
+            format!("it ended at its start with {status}: {}", errors_in(tail))
+        }
+        StartError::NeverReady { waited, tail, .. } => {
+            format!(
+                "no login within {} s: {}",
+                waited.as_secs(),
+                errors_in(tail)
+            )
+        }
+        other => other.to_string(),
+    });
+    verdict
+}
+
+/// Checks everything, then ends the server in order and checks its pages.
+///
+/// # Errors
+/// When the user interrupts, or the volume cannot be unmounted.
+pub fn judge(
+    stand: &Stand<'_>,
+    mut started: OnVolume,
+    promised: &Promised<'_>,
+) -> Result<CutVerdict> {
+    let mut verdict = CutVerdict {
+        recovery_s: Some(started.server.ready_after().as_secs_f64()),
+        ..CutVerdict::default()
+    };
+    if let Err(error) = look(stand, &started, promised, &mut verdict) {
+        interrupt::check()?;
+        verdict.complain(&format!("{error:#}"));
+    }
+    if let Some(status) = started.server.ended()? {
+        let log = started.server.log_since_start();
+        verdict.complain(&format!(
+            "the server ended with {status}; {}",
+            errors_in(&log)
+        ));
+        started.cut()?;
+        return Ok(verdict);
+    }
+    for line in error_lines(&started.server.log_since_start()) {
+        verdict.complain(line);
+    }
+    let stopped = started.stop(STOP_DEADLINE)?;
+    if stopped.is_orderly {
+        verdict.bad_pages = pages::bad_pages(stand, COMPLAINTS_MAX)?;
+    } else {
+        verdict.complain("the server did not end in order when it was asked to after its recovery");
+    }
+    stopped.unmount()?;
+    Ok(verdict)
+}
+
+fn look(
+    stand: &Stand<'_>,
+    started: &OnVolume,
+    promised: &Promised<'_>,
+    verdict: &mut CutVerdict,
+) -> Result<()> {
+    let mut connection = stand.connect(started)?;
+    count_lost(stand, &mut connection, promised, verdict)?;
+    check_tables(stand, &mut connection, verdict)?;
+    let moment = Moment::AfterLoad;
+    let verification = stand
+        .workload
+        .verify(stand.parameters(), &mut connection, moment)?;
+    let violated = verification.conditions.iter();
+    let violated = violated.filter(|condition| !condition.holds());
+    verdict.violated = violated
+        .map(|condition| {
+            let example = condition.example.as_deref().unwrap_or("none");
+            shortened(&format!(
+                "{} ({} violations, for example {example})",
+                condition.about, condition.violations
+            ))
+        })
+        .collect();
+    Ok(())
+}
+
+fn count_lost(
+    stand: &Stand<'_>,
+    connection: &mut Connection,
+    promised: &Promised<'_>,
+    verdict: &mut CutVerdict,
+) -> Result<()> {
+    let mut lost_of = |count: usize| {
+        let log = promised.log(count);
+        let checked = stand
+            .workload
+            .verify_commits(stand.parameters(), connection, &log);
+        checked.map(Option::unwrap_or_default)
+    };
+    let all = promised.acknowledged.len();
+    let checked = lost_of(all)?;
+    verdict.lost = Some(checked.lost);
+    verdict.example = checked.example;
+    verdict.unacknowledged = Some(checked.beyond);
+    if checked.lost > 0 {
+        // The shortest beginning of the log that lacks something ends with the oldest lost commit.
+        let (mut complete, mut lacking) = (0, all);
+        while lacking - complete > 1 {
+            let middle = complete + (lacking - complete) / 2;
+            match lost_of(middle)?.lost {
+                0 => complete = middle,
+                _ => lacking = middle,
+            }
+        }
+        let oldest = &promised.acknowledged[lacking - 1];
+        let age_ns = promised.cut_ns.saturating_sub(oldest.at_ns);
+        verdict.oldest_lost_s = Some(age_ns as f64 / 1e9);
+    }
+    Ok(())
+}
+
+/// What the server itself says of the workload's tables.
+fn check_tables(
+    stand: &Stand<'_>,
+    connection: &mut Connection,
+    verdict: &mut CutVerdict,
+) -> Result<()> {
+    if connection.dialect() != Dialect::MySql {
+        return Ok(());
+    }
+    let tables = stand.workload.tables(stand.dialect, stand.parameters());
+    for table in tables {
+        let answer = connection.query(&format!("CHECK TABLE `{}` EXTENDED", table.name))?;
+        for row in 0..answer.rows.len() {
+            let text = answer.text(row, 3).unwrap_or_default();
+            let is_status = answer.text(row, 2).as_deref() == Some("status");
+            if !(is_status && text == "OK") {
+                verdict.complain(&format!("CHECK TABLE `{}`: {text}", table.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lines by which MySQL, MariaDB and PostgreSQL report that something is wrong. PostgreSQL's `FATAL` is also a login that comes too
+/// early; one that ends the server shows by its end.
+fn error_lines(log: &str) -> impl Iterator<Item = &str> {
+    let is_error = |line: &&str| {
+        let marks = ["[ERROR]", " ERROR: ", " PANIC: "];
+        marks.iter().any(|mark| line.contains(mark))
+    };
+    log.lines().filter(is_error)
+}
+
+/// The error lines of a log, or its end when there are none.
+fn errors_in(log: &str) -> String {
+    let errors: Vec<&str> = error_lines(log).take(3).collect();
+    match errors.is_empty() {
+        true => log.lines().rev().take(3).collect::<Vec<_>>().join(" / "),
+        false => errors.join(" / "),
+    }
+}
