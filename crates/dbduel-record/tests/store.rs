@@ -404,7 +404,7 @@ fn another_format_is_refused_by_name_and_a_missing_plan_is_no_record() {
     )
     .unwrap();
     let error = Record::open(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("99.0") && error.contains("2.x"), "{error}");
+    assert!(error.contains("99.0") && error.contains("3.x"), "{error}");
 
     let mut broken = plan();
     broken.blocks[0].order[0] = 9;
