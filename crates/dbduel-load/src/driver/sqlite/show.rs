@@ -8,7 +8,7 @@ use super::put;
 use super::settings::READABLE;
 use crate::driver::{Row, Sink, Summary, Value};
 
-/// The statement that [`rows`] answer.
+/// The statement that `rows` answers.
 pub const SHOW_SETTINGS: &str = "SHOW VARIABLES";
 
 /// What else is asked, with names of our own.
