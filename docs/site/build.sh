@@ -28,7 +28,7 @@ cp GLOSSARY.md "$book/src/glossary.md"
 find "$book/src" -name '*.md' -exec sed -i -E \
     -e 's#\]\((\.\./)*GLOSSARY\.md#](glossary.md#g' \
     -e 's#\]\((\.\./)*ARCHITECTURE\.md#](architecture.md#g' \
-    -e 's#\]\((\.\./)*(experiments|crates|packaging|schemas|benches)([/)])#](https://github.com/dbduel/dbduel/blob/main/\2\3#g' \
+    -e 's#\]\((\.\./)*(experiments|crates|packaging|schemas|benches|suites)([/)])#](https://github.com/dbduel/dbduel/blob/main/\2\3#g' \
     -e 's#\]\((\.\./)*((CONTRIBUTING|CHANGELOG|README\.zh-CN)\.md)#](https://github.com/dbduel/dbduel/blob/main/\2#g' \
     {} +
 

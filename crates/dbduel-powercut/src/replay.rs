@@ -36,9 +36,9 @@ pub struct PendingWrite {
 pub struct Fragment {
     /// Position of the write in the trace.
     pub seq: usize,
-    /// First byte in the file, a multiple of [`SECTOR`].
+    /// First byte in the file, a multiple of the 512 bytes of a sector.
     pub start: u64,
-    /// Behind the last byte, a multiple of [`SECTOR`].
+    /// Behind the last byte, a multiple of the 512 bytes of a sector.
     pub end: u64,
 }
 
