@@ -123,13 +123,13 @@ fn choose(arguments: &Arguments) -> Result<Choice> {
     })
 }
 
-/// The clients that a workload with its default parameters needs, or a usual number where it can have any.
+/// The clients that a workload with its default parameters needs, or a usual number of which all have work.
 fn usual_clients(workload: &dyn Workload) -> u32 {
     let parameters = parameters::resolve(workload, &Default::default()).unwrap_or_default();
+    let most = workload.clients_max(&parameters).unwrap_or(u64::MAX);
     let needed = workload.clients_exactly(&parameters);
-    needed
-        .and_then(|clients| u32::try_from(clients).ok())
-        .unwrap_or(CLIENTS)
+    let clients = needed.unwrap_or_else(|| most.min(CLIENTS.into()));
+    u32::try_from(clients).unwrap_or(CLIENTS)
 }
 
 fn counts(answer: &str) -> Result<Vec<u32>, String> {
