@@ -139,6 +139,8 @@ fn cut_all(
         let begun = std::time::Instant::now();
         let promised = load.promised(position);
         let verdict = stand.restart(replay.image(&selection), &promised)?;
+        // What ends this process may have ended the server as well, which then says nothing about the cut.
+        interrupt::check()?;
         let lost = selection.lost(model, &replay).len();
         let one = CutOutcome {
             cut: cut as u32,
