@@ -84,7 +84,9 @@ fn the_verb_divides_what_has_no_section_and_refuses_what_it_cannot() {
     let plan = |experiment: &str| {
         let lab = Lab::new(experiment);
         let mut command = program();
-        command.args(["attribute", "--plan"]).arg(lab.experiment());
+        command
+            .args(["attribute", "--plan", "--json"])
+            .arg(lab.experiment());
         command.output().unwrap()
     };
     let output = plan(&without);
