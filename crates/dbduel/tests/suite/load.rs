@@ -47,7 +47,7 @@ fn a_load_balances_its_account_in_every_output() {
         service["p50"].as_f64() <= latency["p50"].as_f64(),
         "{document}"
     );
-    assert_eq!(document["schema_version"], 1);
+    assert_eq!(document["schema_version"], 2);
     assert_eq!(document["seed"], 9);
     assert_eq!(document["workload"]["parameters"]["table_size"], 500);
 
