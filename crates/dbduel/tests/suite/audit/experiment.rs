@@ -48,7 +48,12 @@ fn a_dry_audit_of_an_experiment_starts_nothing() {
 #[test]
 fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     let mut audited = 0;
-    for path in experiments() {
+    // Those of crash tests compare nothing: each of their contenders is judged by itself.
+    let is_crash_test = |path: &PathBuf| text(path).contains("crash-test-");
+    for path in experiments()
+        .into_iter()
+        .filter(|path| !is_crash_test(path))
+    {
         let output = audit(&[text(&path), "--dry"]);
         let said = String::from_utf8_lossy(&output.stderr);
         // The version of a server that is installed is not known without starting it.
