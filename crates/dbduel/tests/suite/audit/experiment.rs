@@ -49,7 +49,7 @@ fn a_dry_audit_of_an_experiment_starts_nothing() {
 fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     let mut audited = 0;
     // Those of crash tests compare nothing: each of their contenders is judged by itself.
-    let is_crash_test = |path: &PathBuf| text(path).contains("crash-test-");
+    let is_crash_test = |path: &std::path::PathBuf| text(path).contains("crash-test-");
     for path in experiments()
         .into_iter()
         .filter(|path| !is_crash_test(path))
