@@ -29,9 +29,9 @@ suite filter="":
 unit filter="":
     cargo test --locked -p dbduel --bin dbduel {{ filter }}
 
-# CPU per transaction beside sysbench, on a running server: `just cost /run/mysqld/mysqld.sock`.
-cost socket:
-    cargo bench -p dbduel-load --bench client_cost -- --socket {{ socket }}
+# CPU per query beside sysbench, on a running server: `just cost unix:/run/mysqld/mysqld.sock`.
+cost server:
+    cargo bench -p dbduel-load --bench client_cost -- --server {{ server }}
 
 # The gate of every commit.
 gate:

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dbduel_load::driver::Connection;
+use dbduel_load::driver::{Connection, Dialect};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
@@ -87,10 +87,15 @@ pub fn counted(
     })
 }
 
-/// Prepared statements that the server has executed since it was started.
+/// Prepared statements that the server has executed since it was started; PostgreSQL counts transactions, by sessions when
+/// they end.
 fn executed(connection: &mut Connection) -> Result<f64> {
-    let answer = connection.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")?;
-    let text = answer.text(0, 1);
+    let (question, column) = match connection.dialect() {
+        Dialect::PostgreSql => ("SELECT sum(xact_commit) FROM pg_stat_database", 0),
+        Dialect::MySql | Dialect::Sqlite => ("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'", 1),
+    };
+    let answer = connection.query(question)?;
+    let text = answer.text(0, column);
     text.and_then(|text| text.parse().ok())
         .ok_or_else(|| "the server does not count prepared executions".into())
 }

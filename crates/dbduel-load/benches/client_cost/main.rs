@@ -2,16 +2,16 @@
 //! several load levels and oltp-read-write at one, both programs in turns on the same server and tables.
 //!
 //! ```text
-//! cargo bench -p dbduel-load --bench client_cost -- --socket /run/db.sock --tcp 127.0.0.1:3306 \
-//!     [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads N] \
+//! cargo bench -p dbduel-load --bench client_cost -- --server unix:/run/db.sock --server tcp://127.0.0.1:3306 \
+//!     --server postgresql:/run/postgresql:5432 [--user root] [--seconds 5] [--rounds 5] [--clients 1,16,64,256,1024] [--threads N] \
 //!     [--workload oltp-point-select] [--tables 4] [--ours native|script] [--contended 33]
 //! ```
 //!
 //! With `--contended 33` all levels are measured once more while a third of every processor is taken by other work.
 //! With `--ours script` our clients run sysbench's own installed scripts in place of native workloads.
-//! One table for each transport that is named. The password comes from `DBDUEL_PASSWORD`. Both programs
-//! are measured alike, from outside: queries are those that the server counted, processor time is that of
-//! the whole process, connecting included. The tables are filled into a database of their own, which is
+//! One table for each server that is named. The password comes from `DBDUEL_PASSWORD`. Both programs
+//! are measured alike, from outside: queries are those that the server counted (with
+//! PostgreSQL transactions, which are all that it counts), processor time is that of the whole process, connecting included. The tables are filled into a database of their own, which is
 //! dropped at the end. The server must allow more connections than the largest level has clients, and as
 //! many prepared statements as all of them prepare (`max_prepared_stmt_count`).
 
@@ -30,7 +30,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use dbduel_load::address::Address;
+use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{Connection, TlsMode};
 use dbduel_load::executor::policy::{raise_open_files_limit, threads_among_others};
 use dbduel_load::fill::{FillWatch, Place, fill};
@@ -54,7 +54,7 @@ const TABLE_SIZE: u64 = 10_000;
 const DRIVE: &str = "drive";
 
 struct Options {
-    addresses: Vec<Address>,
+    addresses: Vec<ServerAddress>,
     user: String,
     password: String,
     seconds: u32,
@@ -107,8 +107,7 @@ impl Options {
                 .next()
                 .ok_or_else(|| format!("`{name}` needs a value"))?;
             match name.as_str() {
-                "--socket" => options.addresses.push(Address::Unix { path: value.into() }),
-                "--tcp" => options.addresses.push(network_address(value)?),
+                "--server" => options.addresses.push(ServerAddress::parse(value)?),
                 "--user" => options.user.clone_from(value),
                 "--seconds" => options.seconds = positive(name, value)?,
                 "--rounds" => options.rounds = positive(name, value)?,
@@ -155,15 +154,6 @@ impl Options {
     }
 }
 
-fn network_address(text: &str) -> Result<Address> {
-    let parts = text.rsplit_once(':');
-    let (host, port) = parts.ok_or_else(|| format!("`--tcp` takes HOST:PORT, not `{text}`"))?;
-    Ok(Address::Tcp {
-        host: host.to_owned(),
-        port: port.parse()?,
-    })
-}
-
 /// This program as the load process, as `dbduel drive` is.
 fn be_the_load_process(threads: &str) -> Result<()> {
     let input = BufReader::new(io::stdin());
@@ -175,7 +165,7 @@ fn be_the_load_process(threads: &str) -> Result<()> {
 fn measure(options: &Options) -> Result<()> {
     if options.addresses.is_empty() {
         println!(
-            "client_cost: nothing was measured; name a server: --socket PATH or --tcp HOST:PORT"
+            "client_cost: nothing was measured; name one: --server unix:/PATH, tcp://HOST:PORT or postgresql:/FOLDER"
         );
         return Ok(());
     }
@@ -185,7 +175,7 @@ fn measure(options: &Options) -> Result<()> {
     for address in &options.addresses {
         let server = Server {
             address: address.clone(),
-            user: options.user.clone(),
+            user: address.user.as_ref().unwrap_or(&options.user).clone(),
             password: options.password.clone(),
         };
         server.with_database(DATABASE, |connection| {
@@ -205,8 +195,8 @@ fn on_filled_tables(options: &Options, server: &Server, connection: &mut Connect
     ]);
     let parameters = parameters::resolve(workload, &given)?;
     let place = Place {
-        dialect: dbduel_load::driver::Dialect::MySql,
-        address: &server.address,
+        dialect: server.address.dialect,
+        address: &server.address.place,
         credentials: &server.credentials(),
         tls: &TlsMode::Off,
         database: DATABASE,
@@ -216,7 +206,7 @@ fn on_filled_tables(options: &Options, server: &Server, connection: &mut Connect
     fill(workload, &parameters, &place, 1, &FillWatch::default())?;
 
     let secrets = tempfile::tempdir()?;
-    let config = peer::write_config(secrets.path(), &options.password)?;
+    let config = peer::write_config(secrets.path(), server)?;
     let sysbench = Sysbench {
         server,
         config: &config,
@@ -346,9 +336,9 @@ fn give_orders(
     let answers = BufReader::new(process.stdout.take().unwrap());
     let contender = "only".to_owned();
     let open = OpenOrder {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: server.address.dialect,
         contender: contender.clone(),
-        address: server.address.clone(),
+        address: server.address.place.clone(),
         user: server.user.clone(),
         password: server.password.clone(),
         tls: TlsMode::Off,

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use dbduel_load::driver::Dialect;
+
 use super::counters::Run;
 use super::peer::{SYSBENCH, Server, Spread};
 use super::{Options, POINTS, READ_WRITE};
@@ -13,15 +15,18 @@ struct Target {
     throughput_min: Option<f64>,
 }
 
-fn target(workload: &str, clients: u32, as_scripts: bool) -> Option<Target> {
-    let (cpu_max, user_max, throughput_min) = match (workload, clients) {
-        (POINTS | READ_WRITE, 64) if as_scripts => (0.8, None, Some(1.0)),
+fn target(dialect: Dialect, workload: &str, clients: u32, as_scripts: bool) -> Option<Target> {
+    let (cpu_max, user_max, throughput_min) = match (dialect, workload, clients) {
+        (Dialect::MySql, POINTS | READ_WRITE, 64) if as_scripts => (0.8, None, Some(1.0)),
         _ if as_scripts => return None,
-        (POINTS, 1) => (0.8, Some(0.5), Some(1.0)),
-        (POINTS, 16) => (0.6, Some(0.25), Some(1.10)),
-        (POINTS, 64) => (0.5, Some(0.2), Some(1.15)),
-        (POINTS, 256 | 1024) => (0.4, Some(0.15), Some(1.5)),
-        (READ_WRITE, 64) => (0.5, None, None),
+        (Dialect::MySql, POINTS, 1) => (0.8, Some(0.5), Some(1.0)),
+        (Dialect::MySql, POINTS, 16) => (0.6, Some(0.25), Some(1.10)),
+        (Dialect::MySql, POINTS, 64) => (0.5, Some(0.2), Some(1.15)),
+        (Dialect::MySql, POINTS, 256 | 1024) => (0.4, Some(0.15), Some(1.5)),
+        (Dialect::PostgreSql, POINTS, 1) => (0.95, None, Some(1.0)),
+        (Dialect::PostgreSql, POINTS, 16) => (0.6, None, Some(1.1)),
+        (Dialect::PostgreSql, POINTS, 64 | 256) => (0.4, None, Some(1.3)),
+        (Dialect::MySql | Dialect::PostgreSql, READ_WRITE, 64) => (0.5, None, None),
         _ => return None,
     };
     Some(Target {
@@ -76,7 +81,10 @@ pub fn table(
     );
     for level in levels {
         let target = match contended {
-            None => target(level.workload, level.clients, options.as_scripts),
+            None => {
+                let dialect = server.address.dialect;
+                target(dialect, level.workload, level.clients, options.as_scripts)
+            }
             Some(_) => contended_target(level.workload, level.clients),
         };
         let ratio = |figure: fn(&Run) -> f64| {

@@ -10,8 +10,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
+use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 
 /// The version that the targets name.
 pub const SYSBENCH: &str = "sysbench 1.0.20";
@@ -20,10 +20,14 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// A server and an account that may create databases.
 pub struct Server {
-    pub address: Address,
+    pub address: ServerAddress,
+    /// Unless the address names one.
     pub user: String,
     pub password: String,
 }
+
+/// The database that every PostgreSQL has.
+const POSTGRES: &str = "postgres";
 
 impl Server {
     pub fn credentials(&self) -> Credentials {
@@ -31,9 +35,14 @@ impl Server {
     }
 
     pub fn connect(&self) -> Result<Connection> {
-        let options = ConnectOptions::default();
-        let (address, credentials) = (&self.address, self.credentials());
-        Ok(Connection::connect(address, &credentials, &options)?)
+        let dialect = self.address.dialect;
+        let options = ConnectOptions {
+            dialect,
+            database: (dialect == Dialect::PostgreSql).then(|| POSTGRES.to_owned()),
+            ..ConnectOptions::default()
+        };
+        let place = &self.address.place;
+        Ok(Connection::connect(place, &self.credentials(), &options)?)
     }
 
     /// Runs `work` with a database of this name, which is new and dropped at the end.
@@ -50,11 +59,24 @@ impl Server {
     }
 
     /// How the bench names what it measured.
-    pub fn transport(&self) -> &'static str {
-        match self.address {
+    pub fn transport(&self) -> String {
+        let product = match self.address.dialect {
+            Dialect::PostgreSql => "PostgreSQL by ",
+            Dialect::MySql | Dialect::Sqlite => "",
+        };
+        let transport = match self.address.place {
             Address::Unix { .. } => "unix socket",
             Address::Tcp { .. } => "TCP",
             Address::File { .. } => "in process",
+        };
+        format!("{product}{transport}")
+    }
+
+    /// What sysbench calls the driver of this server, as the beginning of its options.
+    fn driver(&self) -> &'static str {
+        match self.address.dialect {
+            Dialect::PostgreSql => "pgsql",
+            Dialect::MySql | Dialect::Sqlite => "mysql",
         }
     }
 }
@@ -75,14 +97,14 @@ pub fn look_for_sysbench(bench: &str) -> Result<()> {
 }
 
 /// Sysbench takes a password as an argument, which everybody could see, or from a file.
-pub fn write_config(directory: &Path, password: &str) -> Result<PathBuf> {
+pub fn write_config(directory: &Path, server: &Server) -> Result<PathBuf> {
     let path = directory.join("sysbench.cfg");
     let mut file = fs::OpenOptions::new()
         .create_new(true)
         .write(true)
         .mode(0o600)
         .open(&path)?;
-    writeln!(file, "mysql-password={password}")?;
+    writeln!(file, "{}-password={}", server.driver(), server.password)?;
     Ok(path)
 }
 
@@ -98,23 +120,35 @@ pub struct Sysbench<'a> {
 impl Sysbench<'_> {
     /// Runs one of its scripts, named as our workload is, to its end.
     pub fn run(&self, workload: &str, more: &[String], verb: &str) -> Result<()> {
+        let driver = self.server.driver();
         let mut command = Command::new("sysbench");
         command
             .arg(format!("--config-file={}", self.config.display()))
             .arg(workload.replace('-', "_"))
             .arg(format!("--tables={}", self.tables))
             .arg(format!("--table-size={}", self.table_size))
-            .arg(format!("--mysql-user={}", self.server.user))
-            .arg(format!("--mysql-db={}", self.database))
+            .arg(format!("--db-driver={driver}"))
+            .arg(format!("--{driver}-user={}", self.server.user))
+            .arg(format!("--{driver}-db={}", self.database))
             .args(more);
-        match &self.server.address {
+        match &self.server.address.place {
+            Address::Unix { path } if driver == "pgsql" => {
+                // It wants the folder and the number in the socket's name.
+                let port = path.extension().unwrap_or_default();
+                command
+                    .arg(format!(
+                        "--pgsql-host={}",
+                        path.parent().unwrap_or(path).display()
+                    ))
+                    .arg(format!("--pgsql-port={}", port.display()));
+            }
             Address::Unix { path } => {
                 command.arg(format!("--mysql-socket={}", path.display()));
             }
             Address::Tcp { host, port } => {
                 command
-                    .arg(format!("--mysql-host={host}"))
-                    .arg(format!("--mysql-port={port}"));
+                    .arg(format!("--{driver}-host={host}"))
+                    .arg(format!("--{driver}-port={port}"));
             }
             // sysbench has no driver for SQLite.
             Address::File { path, .. } => {
@@ -165,25 +199,36 @@ impl Spread {
 /// Microseconds of a tick of the processors' counters in /proc.
 pub const TICK_US: f64 = 10_000.0;
 
-/// The server's process, when it is on this machine.
+/// The server's process, when it is on this machine; PostgreSQL's is the one that starts the others.
 pub fn server_process(connection: &mut Connection) -> Option<u32> {
-    let answer = connection.query("SELECT @@pid_file, @@datadir").ok()?;
+    let question = match connection.dialect() {
+        Dialect::PostgreSql => {
+            "SELECT 'postmaster.pid', setting FROM pg_settings WHERE name = 'data_directory'"
+        }
+        Dialect::MySql | Dialect::Sqlite => "SELECT @@pid_file, @@datadir",
+    };
+    let answer = connection.query(question).ok()?;
     let directory = PathBuf::from(answer.text(0, 1)?);
     // A relative path is below the data.
     let file = directory.join(answer.text(0, 0)?);
-    let process = fs::read_to_string(file).ok()?.trim().parse().ok()?;
+    let text = fs::read_to_string(file).ok()?;
+    let process = text.lines().next()?.trim().parse().ok()?;
     // Not its name, which is that of the dynamic loader when the server was started through one.
     let line = fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
-    let is_server = |word: &str| matches!(word.rsplit('/').next(), Some("mysqld" | "mariadbd"));
+    let is_server = |word: &str| {
+        let name = word.rsplit('/').next();
+        matches!(name, Some("mysqld" | "mariadbd" | "postgres"))
+    };
     line.split('\0').any(is_server).then_some(process)
 }
 
-/// Processor time of a process so far, microseconds.
+/// Processor time of a process and of its children that have ended, so far, microseconds.
 pub fn cpu_us(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses, which may hold spaces.
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut times = fields.split_ascii_whitespace().skip(11);
-    let mut next = || times.next()?.parse::<f64>().ok();
-    Some((next()? + next()?) * TICK_US)
+    // In user mode and in the kernel, then the same of children.
+    let times = fields.split_ascii_whitespace().skip(11).take(4);
+    let ticks: Vec<f64> = times.filter_map(|time| time.parse().ok()).collect();
+    (ticks.len() == 4).then(|| ticks.iter().sum::<f64>() * TICK_US)
 }
