@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use dbduel_load::fill::Extent;
 use dbduel_load::workloads;
 use dbduel_record::Plan;
-use dbduel_record::plan::{Contender, Parameters};
+use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
 
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
@@ -39,7 +39,20 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
             "  {:<width$}  {}{mark}",
             contender.name, contender.server
         )?;
-        for setting in &contender.settings {
+        let baseline = &plan.contenders[plan.baseline];
+        let is_baseline = number == plan.baseline;
+        let is_shared = |setting: &&Setting| !is_baseline && baseline.settings.contains(setting);
+        let shared = contender.settings.iter().filter(is_shared).count();
+        if shared > 0 {
+            writeln!(
+                text,
+                "  {:<width$}    as `{}` in {shared} of {} settings",
+                "",
+                baseline.name,
+                contender.settings.len()
+            )?;
+        }
+        for setting in contender.settings.iter().filter(|one| !is_shared(one)) {
             writeln!(
                 text,
                 "  {:<width$}    {} = {}",
@@ -57,10 +70,16 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
     }
     text.push('\n');
     let mut line = |name: &str, value: &str| writeln!(text, "{name:<NAMES$} {value}");
-    line("Workload", &workload(plan)?)?;
+    // What workloads of a suite share is said once, as that of the workload that fills the tables.
+    line("Workload", &workload(&plan.workload, &Parameters::new())?)?;
+    let shared = changed(&plan.workload)?;
     for (number, level) in plan.levels.iter().enumerate() {
         let name = if number == 0 { "Duels" } else { "" };
-        line(name, &level.label())?;
+        let of_suite = match &level.cell {
+            Some(cell) => format!(": {}", workload(&cell.workload, &shared)?),
+            None => String::new(),
+        };
+        line(name, &format!("{}{of_suite}", level.label()))?;
     }
     if let Some(search) = &plan.search {
         let rates = format!(
@@ -106,25 +125,25 @@ pub fn sweep(home: &Home, sweep: &SweepPlan, cells: &[Plan]) -> Result<String> {
     Ok(text)
 }
 
-/// Names of the workloads that clients run, with the parameters that are not at their defaults.
-fn workload(plan: &Plan) -> Result<String> {
-    let mut names: Vec<String> = Vec::new();
-    for used in plan.workloads() {
-        let known = workloads::find(&used.name)?;
-        let mut changed = used.parameters.clone();
-        for parameter in known.parameters() {
-            if changed.get(parameter.name) == Some(&parameter.default.value()) {
-                changed.remove(parameter.name);
-            }
+/// A workload with the parameters that are neither at their defaults nor known already.
+fn workload(used: &Workload, known: &Parameters) -> Result<String> {
+    let mut changed = changed(used)?;
+    changed.retain(|name, value| known.get(name) != Some(value));
+    Ok(match changed.is_empty() {
+        true => used.name.clone(),
+        false => format!("{} with {}", used.name, parameters(&changed)),
+    })
+}
+
+/// The parameters that are not at their defaults.
+fn changed(used: &Workload) -> Result<Parameters> {
+    let mut changed = used.parameters.clone();
+    for parameter in workloads::find(&used.name)?.parameters() {
+        if changed.get(parameter.name) == Some(&parameter.default.value()) {
+            changed.remove(parameter.name);
         }
-        let with = match changed.is_empty() {
-            true => String::new(),
-            false => format!(" with {}", parameters(&changed)),
-        };
-        names.push(format!("{}{with}", used.name));
     }
-    names.dedup();
-    Ok(names.join("; "))
+    Ok(changed)
 }
 
 fn parameters(parameters: &Parameters) -> String {
@@ -274,6 +293,27 @@ mod tests {
         ] {
             assert!(text.contains(part), "`{part}` is missing in:\n{text}");
         }
+    }
+
+    #[test]
+    fn what_contenders_and_workloads_share_is_said_once() {
+        let text = text(
+            "[contenders.a]\nserver = \"mariadb-10.11\"\nsettings = { innodb_purge_threads = 1, innodb_io_capacity = 500 }\n\
+             [contenders.b]\nlike = \"a\"\nsettings = { innodb_io_capacity = 900 }\n\
+             [workload]\ntable_size = 2_000\n[load]\nclients = 1\n[suite]\n\
+             [[suite.workload]]\nname = \"ranges\"\nworkload = \"oltp-read-only\"\nrange_size = 7\n\
+             [[suite.workload]]\nname = \"points\"\nworkload = \"oltp-point-select\"\n",
+        );
+        for part in [
+            "as `a` in 1 of 2 settings",
+            "innodb_io_capacity = 900",
+            "oltp-read-only with table_size = 2000\n",
+            "ranges: oltp-read-only with range_size = 7\n",
+            "points: oltp-point-select\n",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+        }
+        assert_eq!(text.matches("innodb_purge_threads").count(), 1, "{text}");
     }
 
     #[test]
