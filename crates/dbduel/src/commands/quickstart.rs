@@ -29,19 +29,35 @@ pub struct Arguments {
 pub enum Product {
     /// A rollback journal against a write-ahead log, in a minute and with nothing but dbduel.
     Sqlite,
-    /// With and without the doublewrite buffer, in five minutes: on the MariaDB or MySQL that is installed here, or on a
-    /// MariaDB 10.11 that is fetched (about 21 MB).
+    /// What a durable commit costs, in two minutes: on the MariaDB or MySQL that is installed here, or on a MariaDB that is
+    /// fetched.
     Mariadb,
+    /// What a durable commit costs, in two minutes: on the PostgreSQL that is installed here, or on one that is fetched.
+    Postgresql,
 }
 
 /// The experiment on SQLite.
 const OF_SQLITE: &str = include_str!("../../data/quickstart.toml");
-/// The experiment on MariaDB.
-const OF_MARIADB: &str = include_str!("../../data/quickstart-mariadb.toml");
-/// The server that it names, fetched where none is installed.
-const FETCHED: &str = "mariadb-10.11";
-/// The installed servers that can take its place: those that have its settings.
-const INSTALLED: [&str; 2] = ["installed:mariadbd", "installed:mysqld"];
+
+/// An experiment on servers.
+struct OnServers {
+    text: &'static str,
+    /// The server that it names, fetched where none is installed.
+    fetched: &'static str,
+    /// The installed servers that can take its place: those that have its settings.
+    installed: &'static [&'static str],
+}
+
+const OF_MARIADB: OnServers = OnServers {
+    text: include_str!("../../data/quickstart-mariadb.toml"),
+    fetched: "mariadb-10.11",
+    installed: &["installed:mariadbd", "installed:mysqld"],
+};
+const OF_POSTGRESQL: OnServers = OnServers {
+    text: include_str!("../../data/quickstart-postgresql.toml"),
+    fetched: "postgresql-17",
+    installed: &["installed:postgres"],
+};
 
 /// Runs a shipped experiment.
 ///
@@ -51,7 +67,8 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     let home = home::find(home)?;
     let text = match arguments.product {
         Product::Sqlite => OF_SQLITE.to_owned(),
-        Product::Mariadb => on_server_at_hand(&home)?,
+        Product::Mariadb => OF_MARIADB.on_server_at_hand(&home)?,
+        Product::Postgresql => OF_POSTGRESQL.on_server_at_hand(&home)?,
     };
     let path = Path::new("quickstart.toml");
     let (experiment, plan) = run::plan_of(path, &text, ScriptAccess::Confined)?;
@@ -64,26 +81,31 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     run::start(&home, &arguments.results, &file, &plan, &options)
 }
 
-/// The experiment on an installed server where there is one.
-fn on_server_at_hand(home: &Home) -> Result<String> {
-    for name in INSTALLED {
-        if let Ok(build) = install::install(&ServerName::parse(name)?, home, &Silent) {
-            console::status_line(&format!(
-                "using the server that is installed here: {}",
-                build.daemon.display()
-            ));
-            return Ok(OF_MARIADB.replace(FETCHED, name));
+impl OnServers {
+    /// The experiment on an installed server where there is one.
+    fn on_server_at_hand(&self, home: &Home) -> Result<String> {
+        for name in self.installed {
+            if let Ok(build) = install::install(&ServerName::parse(name)?, home, &Silent) {
+                console::status_line(&format!(
+                    "using the server that is installed here: {}",
+                    build.daemon.display()
+                ));
+                return Ok(self.text.replace(self.fetched, name));
+            }
         }
+        let is_here = install::installed(home)?
+            .iter()
+            .any(|server| server.id == self.fetched);
+        let what = match is_here {
+            true => "was fetched earlier and is used",
+            false => "is fetched and unpacked privately",
+        };
+        console::status_line(&format!(
+            "no such server is installed here; {} {what}",
+            self.fetched
+        ));
+        Ok(self.text.to_owned())
     }
-    let is_here = install::installed(home)?
-        .iter()
-        .any(|server| server.id == FETCHED);
-    console::status_line(if is_here {
-        "no MariaDB or MySQL is installed here; MariaDB 10.11 was fetched earlier and is used"
-    } else {
-        "no MariaDB or MySQL is installed here; MariaDB 10.11 (about 21 MB) is fetched and unpacked privately"
-    });
-    Ok(OF_MARIADB.to_owned())
 }
 
 #[cfg(test)]
@@ -91,17 +113,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_experiment_names_the_server_that_is_replaced() {
-        assert_eq!(OF_MARIADB.matches(FETCHED).count(), 1);
+    fn the_shipped_experiments_name_the_server_that_is_replaced() {
+        for one in [OF_MARIADB, OF_POSTGRESQL] {
+            assert_eq!(one.text.matches(one.fetched).count(), 1, "{}", one.fetched);
+        }
     }
 
     #[test]
     fn no_installed_server_without_the_settings_of_the_experiment_is_taken() {
-        for name in INSTALLED {
-            let text = OF_MARIADB.replace(FETCHED, name);
-            run::plan_of(Path::new("quickstart.toml"), &text, ScriptAccess::Confined)
-                .unwrap_or_else(|error| panic!("{name}: {error:#}"));
-            assert!(name.starts_with("installed:") && !name.ends_with("postgres"));
+        for one in [OF_MARIADB, OF_POSTGRESQL] {
+            for name in one.installed {
+                let text = one.text.replace(one.fetched, name);
+                run::plan_of(Path::new("quickstart.toml"), &text, ScriptAccess::Confined)
+                    .unwrap_or_else(|error| panic!("{name}: {error:#}"));
+                let is_postgresql = name.ends_with("postgres");
+                assert_eq!(
+                    is_postgresql,
+                    one.fetched.starts_with("postgresql"),
+                    "{name}"
+                );
+            }
         }
     }
 }

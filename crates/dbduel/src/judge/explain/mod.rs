@@ -206,13 +206,13 @@ impl Doing {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Doing::Running => "running in the server",
+            Doing::Running => "running in the database",
             Doing::Runnable => "waiting for a processor",
             Doing::DiskRead => "reading data",
             Doing::DiskWrite => "writing data",
             Doing::Commit => "waiting for the log",
             Doing::RowLock => "waiting for row locks",
-            Doing::OtherThread => "waiting inside the server",
+            Doing::OtherThread => "waiting inside the database",
             Doing::Client => "running in the client",
             Doing::ClientRunnable => "client waiting for a processor",
             Doing::Network => "between server and client",

@@ -65,7 +65,9 @@ impl RefusedSetting {
 /// The setting that the words of a server that ended are about: one that a line names, otherwise one whose value an
 /// error quotes, as in `Unknown collation: 'utf8mb4_x'`.
 pub fn refused(said: &str, settings: &[Setting], product: &str) -> Option<RefusedSetting> {
-    let complaints = || said.lines().filter(|line| !is_harmless(line));
+    // What a server writes about its own crash names settings that it does not complain of.
+    let before_a_crash = said.lines().take_while(|line| !is_crash(line));
+    let complaints = || before_a_crash.clone().filter(|line| !is_harmless(line));
     let by_name = complaints().find_map(|line| Some((line, named_in(line, settings)?)));
     let (line, setting) = by_name.or_else(|| {
         complaints()
@@ -86,6 +88,11 @@ pub fn notices(said: &str, settings: &[Setting]) -> Vec<Notice> {
             })
         })
         .collect()
+}
+
+/// The line with which MySQL and MariaDB begin to report a fatal signal.
+pub fn is_crash(line: &str) -> bool {
+    line.contains("got signal")
 }
 
 fn is_harmless(line: &str) -> bool {
@@ -175,6 +182,14 @@ mod tests {
             (refused.setting.name.as_str(), refused.said.as_str()),
             (setting.0, message)
         );
+    }
+
+    #[test]
+    fn a_crash_refuses_no_setting() {
+        let said = "261124 13:08:57 [ERROR] mysqld got signal 11 ;\nIt is possible that mysqld could use up to \n\
+            key_buffer_size + (read_buffer_size + sort_buffer_size)*max_threads = 192928 K  bytes of memory\n";
+        let settings = [Setting::new("sort_buffer_size", Some("256K"))];
+        assert_eq!(refused(said, &settings, "mariadb"), None);
     }
 
     #[test]

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn costs_that_the_latency_covers_have_no_sentence() {
-        // Connections run 8 % shorter there, which the latency has as running in the server.
+        // Connections run 8 % shorter there, which the latency has as running in the database.
         assert!(!highlighted(None).contains(&"connection-cpu".to_owned()));
     }
 
