@@ -28,6 +28,7 @@ mod suite {
     pub mod harness;
     pub mod hostile;
     pub mod house;
+    pub mod images;
     pub mod insert_benchmark;
     pub mod lab;
     pub mod load;

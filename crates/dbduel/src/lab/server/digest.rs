@@ -30,13 +30,20 @@ pub fn of_file(path: &Path) -> io::Result<Digests> {
             format!("could not read `{}`: {error}", path.display()),
         )
     };
-    let mut file = File::open(path).map_err(named)?;
+    File::open(path).and_then(of).map_err(named)
+}
+
+/// Reads to the end and computes both digests.
+///
+/// # Errors
+/// The reader's.
+pub fn of(mut reader: impl Read) -> io::Result<Digests> {
     let mut sha256 = Sha256::new();
     let mut blake3 = blake3::Hasher::new();
     let mut bytes = 0u64;
     let mut buffer = vec![0u8; 1 << 18];
     loop {
-        let n = file.read(&mut buffer).map_err(named)?;
+        let n = reader.read(&mut buffer)?;
         if n == 0 {
             break;
         }

@@ -141,7 +141,8 @@ fn bring(
     staging: &Path,
     progress: &dyn Progress,
 ) -> Result<Build> {
-    let expected_bytes = known.map(|known| u64::from(known.download_mb) << 20);
+    let expected_bytes = known.and_then(|known| known.download_mb);
+    let expected_bytes = expected_bytes.map(|megabytes| u64::from(megabytes) << 20);
     let fetched = (source.fetch)(
         locator,
         &FetchContext {
@@ -165,7 +166,7 @@ fn bring(
     }
     let mut parts = tree::find(&fetched.tree, fetched.daemon.as_deref())?;
     if !source.is_in_place {
-        make_executable(&parts.daemon)?;
+        make_executable(&parts.daemon, staging)?;
     }
     artifacts.extend(libraries::complete(&mut parts, home, staging, progress)?);
     let origin = Origin {
@@ -200,8 +201,15 @@ fn bring(
 }
 
 /// Archives made on other systems lose the permission to execute.
-fn make_executable(daemon: &Path) -> Result<()> {
+fn make_executable(daemon: &Path, tree: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
+    let inside = |path: PathBuf| Ok(path.starts_with(tree.canonicalize()?));
+    if !daemon.canonicalize().and_then(inside)? {
+        bail!(
+            "`{}` is a link to a program outside of what was fetched",
+            daemon.display()
+        );
+    }
     fs::set_permissions(daemon, fs::Permissions::from_mode(0o755))
         .with_context(|| format!("could not make `{}` executable", daemon.display()))
 }

@@ -60,9 +60,9 @@ pub enum NameError {
         "the server's address holds a password, which does not belong into a file that is kept in the record; write `tcp://user@host`"
     )]
     Password,
-    /// A user in the address of an archive, perhaps with a password. Not repeated here.
+    /// A user in the address of an archive or image, perhaps with a password. Not repeated here.
     #[error(
-        "the address of the archive says who logs in, which does not belong into a file that is kept in the record; put it into ~/.netrc"
+        "the address says who logs in, which does not belong into a file that is kept in the record; put it into ~/.netrc (an archive), or run `skopeo login HOST` (an image)"
     )]
     WebLogin,
 }
@@ -101,7 +101,7 @@ impl ServerName {
         }
         let (scheme, locator) = written.split_once(':').unwrap_or((written, ""));
         if let Some(source) = sources::by_scheme(scheme) {
-            if sources::names_user(locator) {
+            if sources::names_user(scheme, locator) {
                 return Err(NameError::WebLogin);
             }
             (source.check)(locator).map_err(malformed)?;
@@ -195,7 +195,7 @@ fn suggest(written: &str, scheme: &str) -> Option<String> {
     {
         return Some(scheme.to_owned());
     }
-    // Percona and other relatives are not in the catalogue; a plain version number most likely lacks its product.
+    // A plain version number most likely lacks its product.
     if written.starts_with(|c: char| c.is_ascii_digit()) {
         return CATALOGUE
             .iter()
@@ -247,7 +247,7 @@ mod tests {
     fn what_is_not_understood_says_why() {
         refused("tcp://host:99999", "not a port");
         refused("unix:mysqld.sock", "absolute");
-        refused("mysql-5.7", "did you mean `mysql-5.6.");
+        refused("mysql-5.8", "did you mean `mysql-5.7`");
         refused("mariadb-10.4", "did you mean `mariadb-10.5`");
         refused("instaled", "did you mean `installed`");
         refused("pth:/opt/mysql", "did you mean `path:");
@@ -260,9 +260,14 @@ mod tests {
         let error = ServerName::parse("tcp://u:secret@host").unwrap_err();
         assert_eq!(error, NameError::Password);
         assert!(!format!("{error} {error:?}").contains("secret"));
-        let error = ServerName::parse("url:https://u:secret@h/x.tar.gz").unwrap_err();
-        assert_eq!(error, NameError::WebLogin);
-        assert!(!format!("{error} {error:?}").contains("secret"));
+        for written in [
+            "url:https://u:secret@h/x.tar.gz",
+            "oci:u:secret@h.example/x:1",
+        ] {
+            let error = ServerName::parse(written).unwrap_err();
+            assert_eq!(error, NameError::WebLogin);
+            assert!(!format!("{error} {error:?}").contains("secret"));
+        }
     }
 
     #[test]

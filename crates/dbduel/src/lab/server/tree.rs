@@ -3,11 +3,12 @@
 //! Trees come in many shapes (a vendor's tarball, a distribution's packages, a trimmed jar); the parts are recognised
 //! by what they are, not by where a certain vendor puts them. Runs nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use dbduel_record::foreign;
 
 use super::machine::Machine;
 use super::products;
@@ -16,6 +17,8 @@ use super::products;
 const DEPTH_MAX: usize = 9;
 /// Folders looked into before giving up, so that `path:/` does not search a whole disk.
 const FOLDERS_MAX: usize = 20_000;
+/// A list of library folders has some lines.
+const LIST_BYTES_MAX: u64 = 1 << 16;
 
 /// The parts of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,9 +90,14 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     if !in_a_bin {
         library_path.push(basedir.clone());
     }
-    library_path.retain(|place| has_libraries(place));
-    library_path.dedup();
     let loader = find_loader(tree, machine);
+    if loader.is_some() {
+        // A tree with a C library of its own is the root of a system: its libraries lie where that system looks for them.
+        library_path.extend(root_libraries(tree));
+    }
+    library_path.retain(|place| has_libraries(place));
+    let mut seen = BTreeSet::new();
+    library_path.retain(|place| place.canonicalize().is_ok_and(|place| seen.insert(place)));
     Ok(Parts {
         machine,
         share: share.clone(),
@@ -99,6 +107,28 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
         library_path,
         loader,
     })
+}
+
+/// Where the loader of the system whose root is `tree` looks for libraries.
+fn root_libraries(tree: &Path) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib"]
+        .map(|place| tree.join(place))
+        .to_vec();
+    let lists = fs::read_dir(tree.join("etc/ld.so.conf.d"));
+    let mut lists: Vec<PathBuf> = lists
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "conf"))
+        .collect();
+    lists.sort();
+    for list in lists {
+        let text = foreign::read_text(&list, LIST_BYTES_MAX).unwrap_or_default();
+        let folders = text.lines().map(str::trim);
+        let folders = folders.filter_map(|line| line.strip_prefix('/'));
+        places.extend(folders.map(|folder| tree.join(folder)));
+    }
+    places
 }
 
 /// The dynamic loader that lies below `tree` for programs of `machine`, if there is one that is not the system's own.

@@ -1,5 +1,6 @@
 //! Where the parts of a server lie in a tree, by product.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where the parts of a product's servers lie, seen from the folder above that of the daemon.
@@ -22,9 +23,22 @@ pub struct Layout {
 pub static MYSQL: Layout = Layout {
     daemons: &["mariadbd", "mysqld"],
     shares: |base| {
-        ["share", "share/mysql", "share/mariadb"]
+        let mut places = ["share", "share/mysql", "share/mariadb"]
             .map(|place| base.join(place))
-            .to_vec()
+            .to_vec();
+        // Oracle has `share/mysql-8.4`, Percona `share/percona-server`.
+        let others = fs::read_dir(base.join("share"));
+        let others = others.into_iter().flatten();
+        let mut others: Vec<PathBuf> = others
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with("mysql-") || name.starts_with("percona-")
+            })
+            .collect();
+        others.sort();
+        places.extend(others);
+        places
     },
     share_mark: "charsets/Index.xml",
     share_holds: "character sets",

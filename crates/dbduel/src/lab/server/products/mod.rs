@@ -208,8 +208,12 @@ const COMMON_FACTS: &[FactQuery] = &[
 ];
 
 /// Every product. A new one is a file beside this and a line here. The first that recognises a server has it.
-pub const PRODUCTS: &[&dyn ServerProduct] =
-    &[&mariadb::MariaDb, &mysql::MySql, &postgresql::PostgreSql];
+pub const PRODUCTS: &[&dyn ServerProduct] = &[
+    &mariadb::MariaDb,
+    &mysql::MySql::Oracle,
+    &mysql::MySql::Percona,
+    &postgresql::PostgreSql,
+];
 
 pub fn by_name(name: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
@@ -319,7 +323,7 @@ mod tests {
         );
         check(
             "mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)",
-            None,
+            Some("percona"),
         );
         check("10.11.19-MariaDB-0+deb12u1 Debian 12", Some("mariadb"));
         check("postgres (PostgreSQL) 16.15", Some("postgresql"));

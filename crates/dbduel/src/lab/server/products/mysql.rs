@@ -1,4 +1,4 @@
-//! MySQL, from 5.5 on.
+//! MySQL, from 5.5 on, and Percona Server, which is run as the MySQL version that it is built on.
 
 use std::path::Path;
 
@@ -9,31 +9,39 @@ use super::{
     Build, COMMON_FACTS, FactQuery, Places, ReadBack, ServerProduct, Setting, Version, option_file,
 };
 
-pub struct MySql;
+/// Whose server it is.
+pub enum MySql {
+    Oracle,
+    Percona,
+}
 
 impl ServerProduct for MySql {
     fn name(&self) -> &'static str {
-        "mysql"
+        match self {
+            MySql::Oracle => "mysql",
+            MySql::Percona => "percona",
+        }
     }
 
     fn title(&self) -> &'static str {
-        "MySQL"
+        match self {
+            MySql::Oracle => "MySQL",
+            MySql::Percona => "Percona Server",
+        }
     }
 
     fn recognises(&self, version_text: &str) -> bool {
         // Some relatives say `mysqld` too, and version 9.6 of another product looks like one of MySQL.
         let text = version_text.to_ascii_lowercase();
-        let is_other = [
-            "mariadb",
-            "percona",
-            "tidb",
-            "vitess",
-            "drizzle",
-            "postgresql",
-        ]
-        .iter()
-        .any(|name| text.contains(name));
-        !is_other && (text.contains("mysql") || Version::parse(version_text).is_some())
+        if text.contains("percona") {
+            return matches!(self, MySql::Percona);
+        }
+        let is_other = ["mariadb", "tidb", "vitess", "drizzle", "postgresql"]
+            .iter()
+            .any(|name| text.contains(name));
+        matches!(self, MySql::Oracle)
+            && !is_other
+            && (text.contains("mysql") || Version::parse(version_text).is_some())
     }
 
     fn initialise(
@@ -171,12 +179,12 @@ mod tests {
     #[test]
     fn the_redo_log_of_5_5_is_made_with_the_data_directory() {
         assert!(
-            MySql
+            MySql::Oracle
                 .init_time_settings(Version::new(5, 5, 34))
                 .contains(&"innodb_log_file_size")
         );
         assert!(
-            !MySql
+            !MySql::Oracle
                 .init_time_settings(Version::new(5, 6, 14))
                 .contains(&"innodb_log_file_size")
         );
@@ -185,11 +193,11 @@ mod tests {
     #[test]
     fn settings_are_checked_by_what_each_version_has() {
         assert_eq!(
-            MySql.check_arguments(Version::new(5, 6, 24)),
+            MySql::Oracle.check_arguments(Version::new(5, 6, 24)),
             ["--verbose", "--help"]
         );
         assert_eq!(
-            MySql.check_arguments(Version::new(8, 0, 33)),
+            MySql::Oracle.check_arguments(Version::new(8, 0, 33)),
             ["--validate-config"]
         );
     }

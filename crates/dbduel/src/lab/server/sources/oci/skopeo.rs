@@ -1,0 +1,156 @@
+//! Pulls images of registries with `skopeo`. Manifests are asked for first, so that the size is known and what is fetched has the
+//! digests of one moment although a tag may move; layers that are here already are not fetched again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::super::super::command::{Finished, Tool, quote};
+use super::super::FetchContext;
+use super::Image;
+use super::manifest::{self, Manifest};
+use super::reference::RegistryReference;
+
+const REMEDY: &str = "install the package `skopeo`, it pulls images";
+const DEADLINE: Duration = Duration::from_secs(4 * 3600);
+/// How long a manifest is asked for.
+const MANIFEST_DEADLINE: Duration = Duration::from_secs(120);
+
+/// Fetches the manifest and the layers.
+///
+/// # Errors
+/// There is no `skopeo`, the registry cannot be reached or refuses, or it has no such image; the text quotes it and says what
+/// to do.
+pub fn pull(reference: &RegistryReference<'_>, context: &FetchContext<'_>) -> Result<Image> {
+    let name = reference.exact();
+    context.progress.stage(&format!("asking for {name}"));
+    let first = raw(reference, &name)?;
+    let manifest = manifest::resolve(first.as_bytes(), &|digest| {
+        raw(reference, &reference.at(digest)).map(String::into_bytes)
+    })?;
+    let layout = layout_of(reference, &manifest, context)?;
+    let blobs = layout.join("blobs/sha256");
+    if !manifest
+        .layers
+        .iter()
+        .all(|layer| layer.blob(&blobs).is_ok_and(|blob| blob.is_file()))
+    {
+        context.progress.stage(&format!("pulling {name}"));
+        let total = manifest.layers.iter().map(|layer| layer.size).sum();
+        let copied = skopeo()
+            .with(|command| {
+                command.args(["copy", "--quiet", "--retry-times", "2"]);
+                // The layers must keep their digests.
+                command.arg("--dest-oci-accept-uncompressed-layers");
+                if reference.is_loopback() {
+                    command.arg("--src-tls-verify=false");
+                }
+                command
+                    .arg(format!("docker://{}", reference.at(&manifest.digest)))
+                    .arg(format!("oci:{}:image", layout.display()));
+            })
+            .watching(&layout, Some(total), context.progress)
+            .run(DEADLINE)?;
+        explain(reference, &name, &copied).with_context(|| {
+            format!(
+                "could not pull `{name}`; layers that have arrived are kept in `{}` for the next try",
+                layout.display()
+            )
+        })?;
+    }
+    Ok(Image {
+        name: format!("{name} {}", manifest.digest),
+        manifest,
+        blobs,
+        leftovers: vec![layout],
+    })
+}
+
+/// A folder for the layers of one manifest.
+fn layout_of(
+    reference: &RegistryReference<'_>,
+    manifest: &Manifest,
+    context: &FetchContext<'_>,
+) -> Result<PathBuf> {
+    let key = blake3::hash(reference.at(&manifest.digest).as_bytes());
+    let folder = context
+        .home
+        .downloads()
+        .join("oci")
+        .join(&key.to_hex()[..16]);
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("could not create `{}`", folder.display()))?;
+    Ok(folder)
+}
+
+/// The bytes of a manifest or a list, which have the digest that they are asked for by.
+fn raw(reference: &RegistryReference<'_>, name: &str) -> Result<String> {
+    let inspected = skopeo()
+        .with(|command| {
+            command.args(["inspect", "--raw"]);
+            if reference.is_loopback() {
+                command.arg("--tls-verify=false");
+            }
+            command.arg(format!("docker://{name}"));
+        })
+        .run(MANIFEST_DEADLINE)?;
+    explain(reference, name, &inspected)
+        .with_context(|| format!("could not get the manifest of `{name}`"))?;
+    Ok(inspected.stdout)
+}
+
+/// `skopeo`, with the rules of this machine on whose images are trusted, where there are some.
+fn skopeo() -> Tool<'static> {
+    let own = std::env::var_os("HOME").map(PathBuf::from);
+    let own = own.map(|home| home.join(".config/containers/policy.json"));
+    let has_policy = Path::new("/etc/containers/policy.json").is_file()
+        || own.is_some_and(|policy| policy.is_file());
+    Tool::new("skopeo", REMEDY).with(|command| {
+        if !has_policy {
+            command.arg("--insecure-policy");
+        }
+    })
+}
+
+/// What went wrong and what to do, by what `skopeo` said.
+fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -> Result<()> {
+    if finished.status.success() {
+        return Ok(());
+    }
+    let said = &finished.stderr;
+    let host = reference.host;
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let advice = if says(&["manifest unknown", "name unknown", "not found"]) {
+        format!("the registry has no `{name}`; check its name and tag")
+    } else if says(&[
+        "unauthorized",
+        "authentication required",
+        "denied",
+        "401",
+        "403",
+    ]) {
+        format!(
+            "the registry wants a login, or there is no such image: run `skopeo login {host}` first, whose file is read"
+        )
+    } else if says(&["toomanyrequests", "429"]) {
+        format!(
+            "the registry refuses more pulls for a while: run `skopeo login {host}`, or try again later"
+        )
+    } else if says(&["did not match", "digest mismatch"]) {
+        "the registry sent other bytes than its manifest names; nothing of them was used. Try again, and if that repeats, push \
+         the image again"
+            .to_owned()
+    } else if says(&["certificate", "HTTP response to HTTPS"]) {
+        "only a registry on this machine may be asked without a valid certificate; give it one, or put the certificate of its \
+         authority into /etc/containers/certs.d"
+            .to_owned()
+    } else {
+        format!(
+            "is `{host}` reachable from here, and is a proxy needed (`HTTPS_PROXY`)? Where it is not, `skopeo copy \
+             docker://{name} oci:FOLDER:image` elsewhere makes a folder to bring here and name as `oci:/FOLDER`"
+        )
+    };
+    bail!("{advice} ({}){}", finished.status, quote(said))
+}
