@@ -24,11 +24,24 @@ sed 's#](docs/#](#g' README.md > "$book/src/index.md"
 sed 's#](docs/#](#g' ARCHITECTURE.md > "$book/src/architecture.md"
 cp GLOSSARY.md "$book/src/glossary.md"
 "$dbduel" generate reference "$book/src/reference"
+# The gallery, with the reports of its records as pages.
+mkdir "$book/src/gallery" "$book/records"
+cp gallery/*.md "$book/src/gallery/"
+mv "$book/src/gallery/README.md" "$book/src/gallery/index.md"
+for record in gallery/*.tar.xz; do
+    name=$(basename "$record" .tar.xz)
+    tar -xJf "$record" -C "$book/records"
+    "$dbduel" report "$book/records/$name" --format html --output "$book/src/gallery/$name-report.html"
+    printf '\n[The report](%s-report.html)\n' "$name" >> "$book/src/gallery/$name.md"
+done
 # What is a page of the site is linked there, other files of the repository where they can be read.
 find "$book/src" -name '*.md' -exec sed -i -E \
     -e 's#\]\((\.\./)*GLOSSARY\.md#](glossary.md#g' \
     -e 's#\]\((\.\./)*ARCHITECTURE\.md#](architecture.md#g' \
     -e 's#\]\((\.\./)*(experiments|crates|packaging|schemas|benches|suites)([/)])#](https://github.com/dbduel/dbduel/blob/main/\2\3#g' \
+    -e 's#\]\((\.\./)*docs/#](../#g' \
+    -e 's#\]\(([a-z-]*\.tar\.xz)\)#](https://github.com/dbduel/dbduel/blob/main/gallery/\1)#g' \
+    -e 's#\]\((\.\./)*gallery/README\.md#](gallery/index.md#g' \
     -e 's#\]\((\.\./)*((CONTRIBUTING|CHANGELOG|README\.zh-CN)\.md)#](https://github.com/dbduel/dbduel/blob/main/\2#g' \
     {} +
 
