@@ -76,12 +76,19 @@ impl Registry {
     }
 
     fn push(&self, layout: &Path, image: &str) {
+        self.push_as(layout, image, "oci");
+    }
+
+    /// Pushes with a manifest of OCI (`oci`) or of Docker (`v2s2`).
+    fn push_as(&self, layout: &Path, image: &str, format: &str) {
         let pushed = Command::new("skopeo")
             .args([
                 "--insecure-policy",
                 "copy",
                 "--quiet",
                 "--dest-tls-verify=false",
+                "--format",
+                format,
             ])
             .arg(format!("oci:{}:image", layout.display()))
             .arg(format!("docker://{}", self.name(image)))
@@ -381,9 +388,11 @@ fn images_that_cannot_be_had_or_trusted_are_refused() {
     let digests = layout(&good, &layers);
     let registry = Registry::start(dir.path().join("registry"));
     registry.push(&good, "files:1");
+    registry.push_as(&good, "files:docker", "v2s2");
     let oci = |image: &str| format!("oci:{}", registry.name(image));
 
     refused(&private, &oci("files:1"), &["there is no `mariadbd`"]);
+    refused(&private, &oci("files:docker"), &["there is no `mariadbd`"]);
     refused(
         &private,
         &oci("files:2"),

@@ -27,6 +27,8 @@ const ENTRIES_MAX: u64 = 4_000_000;
 /// Progress is reported each time that so much is written.
 const REPORTED_BYTES: u64 = 8 << 20;
 const DEADLINE: Duration = Duration::from_secs(1800);
+/// A rest of a block, and the two empty blocks that end an archive.
+const END_BYTES: u64 = 3 * 512;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -150,6 +152,10 @@ fn each(
         true => Box::new(MultiGzDecoder::new(file)),
         false => Box::new(file),
     };
+    // Some tools (`umoci insert`) leave out the end of the archive and of its last block, as Docker's own reader allows. That
+    // nothing else is missing, the digest of the layer shows.
+    let end = io::repeat(0).take(END_BYTES);
+    let reader: Box<dyn Read> = Box::new(reader.chain(end));
     let mut archive = Archive::new(reader);
     for (number, entry) in (0u64..).zip(archive.entries()?) {
         interrupt::check()?;
@@ -382,6 +388,10 @@ mod tests {
         tree.apply_bytes(&gzip).unwrap();
         assert_eq!(fs::read_to_string(tree.at("etc/x")).unwrap(), "text");
         assert!(tree.apply_bytes(&gzip[..gzip.len() / 2]).is_err());
+        // Without the rest of the block of the only file, as `umoci insert` leaves it.
+        let cut = Tree::new();
+        cut.apply_bytes(&bytes[..512 + "text".len()]).unwrap();
+        assert_eq!(fs::read_to_string(cut.at("etc/x")).unwrap(), "text");
         assert!(tree.apply_bytes(b"no archive at all").is_err());
         let zstd = Tool::new("zstd", "").with(|command| {
             command.args(["-q", "-f"]).arg(tree.0.path().join("plain"));

@@ -189,3 +189,86 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     foreign::read(path, MANIFEST_BYTES_MAX)
         .with_context(|| format!("could not read `{}`", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The layers of an image whose manifests are `documents`, the first one asked for by tag.
+    fn layers(documents: &[serde_json::Value]) -> Result<Vec<String>> {
+        let text = |number: usize| documents[number].to_string().into_bytes();
+        let read = |digest: &str| Ok(text(digest.parse().unwrap()));
+        let manifest = resolve(&text(0), &read)?;
+        assert_eq!(manifest.digest.len(), "sha256:".len() + 64);
+        Ok(manifest
+            .layers
+            .into_iter()
+            .map(|layer| layer.digest)
+            .collect())
+    }
+
+    fn list(images: &[(&str, &str, &str)]) -> serde_json::Value {
+        let images: Vec<_> = images
+            .iter()
+            .map(|(os, architecture, digest)| {
+                json!({ "digest": digest, "platform": { "os": os, "architecture": architecture } })
+            })
+            .collect();
+        json!({ "manifests": images })
+    }
+
+    #[test]
+    fn of_a_list_the_image_for_this_machine_is_taken() {
+        let ours = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        let image =
+            json!({ "layers": [{ "digest": "a", "size": 1 }, { "digest": "b", "size": 2 }] });
+        let other = json!({ "layers": [] });
+        assert_eq!(layers(std::slice::from_ref(&image)).unwrap(), ["a", "b"]);
+        // Builders add attestations as images of an unknown machine.
+        let listed = list(&[
+            ("unknown", "unknown", "2"),
+            ("linux", "s390x", "2"),
+            ("linux", ours, "1"),
+        ]);
+        assert_eq!(layers(&[listed, image, other]).unwrap(), ["a", "b"]);
+        let error = layers(&[list(&[("windows", "amd64", "0"), ("linux", "s390x", "0")])]);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("only windows/amd64, linux/s390x"), "{error}");
+    }
+
+    #[test]
+    fn lists_without_end_and_manifests_of_the_first_version_are_refused() {
+        let error = |document| layers(&[document]).unwrap_err().to_string();
+        let endless = json!({ "manifests": [{ "digest": "0" }] });
+        assert!(error(endless).contains("deep"));
+        assert!(error(json!({ "fsLayers": [] })).contains("first version"));
+        assert!(error(json!("text")).contains("could not understand"));
+    }
+
+    #[test]
+    fn only_digests_by_sha_256_are_names_of_files() {
+        let blob = |digest: &str| {
+            let descriptor = json!({ "digest": digest });
+            let descriptor: Descriptor = serde_json::from_value(descriptor).unwrap();
+            descriptor
+                .blob(Path::new("/blobs"))
+                .map_err(|error| error.to_string())
+        };
+        let hex = "0".repeat(64);
+        assert_eq!(
+            blob(&format!("sha256:{hex}")),
+            Ok(Path::new("/blobs").join(&hex))
+        );
+        assert!(
+            blob("sha256:../../etc/passwd")
+                .unwrap_err()
+                .contains("only digests by SHA-256")
+        );
+        assert!(blob(&format!("sha512:{hex}")).is_err());
+    }
+}

@@ -121,28 +121,29 @@ fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -
     }
     let said = &finished.stderr;
     let host = reference.host;
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let advice = if says(&["manifest unknown", "name unknown", "not found"]) {
+    let lower = said.to_lowercase();
+    // Words only: numbers of a protocol stand in digests and ports too.
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let advice = if says(&["did not match", "digest mismatch"]) {
+        "the registry sent other bytes than its manifest names; nothing of them was used. Try again, and if that repeats, push \
+         the image again"
+            .to_owned()
+    } else if says(&["manifest unknown", "name unknown", "not found"]) {
         format!("the registry has no `{name}`; check its name and tag")
     } else if says(&[
         "unauthorized",
         "authentication required",
         "denied",
-        "401",
-        "403",
+        "forbidden",
     ]) {
         format!(
             "the registry wants a login, or there is no such image: run `skopeo login {host}` first, whose file is read"
         )
-    } else if says(&["toomanyrequests", "429"]) {
+    } else if says(&["toomanyrequests", "too many requests"]) {
         format!(
             "the registry refuses more pulls for a while: run `skopeo login {host}`, or try again later"
         )
-    } else if says(&["did not match", "digest mismatch"]) {
-        "the registry sent other bytes than its manifest names; nothing of them was used. Try again, and if that repeats, push \
-         the image again"
-            .to_owned()
-    } else if says(&["certificate", "HTTP response to HTTPS"]) {
+    } else if says(&["certificate", "http response to https"]) {
         "only a registry on this machine may be asked without a valid certificate; give it one, or put the certificate of its \
          authority into /etc/containers/certs.d"
             .to_owned()
@@ -153,4 +154,61 @@ fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -
         )
     };
     bail!("{advice} ({}){}", finished.status, quote(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reference::Reference;
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    #[track_caller]
+    fn check(said: &str, expected: &str) {
+        let Ok(Reference::Registry(reference)) = Reference::parse("h.example:4010/x:1") else {
+            panic!("it is a reference");
+        };
+        let finished = Finished {
+            status: ExitStatus::from_raw(256),
+            stdout: String::new(),
+            stderr: said.to_owned(),
+        };
+        let error = explain(&reference, "h.example:4010/x:1", &finished)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected) && error.contains(said), "{error}");
+    }
+
+    #[test]
+    fn what_the_client_said_becomes_advice() {
+        let digests = "expected sha256:8bec401429, got sha256:403";
+        check(
+            &format!("Digest did not match, {digests}"),
+            "push the image again",
+        );
+        check(
+            "reading manifest 2 in h/x: manifest unknown",
+            "check its name and tag",
+        );
+        check(
+            "unauthorized: authentication required",
+            "skopeo login h.example:4010",
+        );
+        check(
+            "toomanyrequests: You have reached your pull rate limit",
+            "try again later",
+        );
+        check(
+            "x509: certificate signed by unknown authority",
+            "valid certificate",
+        );
+        check(
+            "http: server gave HTTP response to HTTPS client",
+            "valid certificate",
+        );
+        check(
+            "dial tcp 10.0.0.1:4010: connect: connection refused",
+            "reachable from here",
+        );
+    }
 }
