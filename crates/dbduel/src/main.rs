@@ -8,6 +8,7 @@ mod counts;
 mod exit;
 #[cfg(test)]
 mod faulty_files;
+mod fleet;
 mod home;
 mod interrupt;
 mod judge;
@@ -22,6 +23,7 @@ use dbduel_load::address::AddressError;
 use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
+use dbduel_nats::AddressError as NatsAddressError;
 use dbduel_record::store::RecordError;
 
 use commands::CommandLine;
@@ -66,4 +68,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<NameError>()
         || error.is::<InitError>()
         || error.is::<NotCuttable>()
+        || error.is::<NatsAddressError>()
 }

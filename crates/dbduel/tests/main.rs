@@ -25,6 +25,7 @@ mod suite {
     pub mod faults;
     pub mod fill;
     pub mod finished;
+    pub mod fleet;
     pub mod gallery;
     pub mod harness;
     pub mod hostile;

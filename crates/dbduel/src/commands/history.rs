@@ -79,7 +79,10 @@ pub fn history(arguments: &Arguments) -> Result<Exit> {
 }
 
 /// The record itself, or the records right below a directory of results.
-fn records_in(place: &Path) -> Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// When the directory cannot be read or holds none.
+pub(super) fn records_in(place: &Path) -> Result<Vec<PathBuf>> {
     if place.join(PLAN).is_file() {
         return Ok(vec![place.to_owned()]);
     }

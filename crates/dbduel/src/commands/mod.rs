@@ -1,5 +1,7 @@
 //! The command line: a file per verb, with its options and what it does.
 
+pub mod agent;
+pub mod archive;
 pub mod audit;
 pub mod check;
 mod connection;
@@ -8,12 +10,14 @@ pub mod datasets;
 pub mod drive;
 pub mod export;
 pub mod fail_if;
+pub mod fleet;
 pub mod generate;
 pub mod history;
 pub mod http;
 pub mod init;
 pub mod load;
 mod metrics;
+mod nats;
 pub mod quickstart;
 mod record_reports;
 pub mod report;
@@ -99,6 +103,14 @@ enum Verb {
     Datasets(datasets::Action),
     /// List workloads and their parameters.
     Workloads(workloads::Arguments),
+    /// Offer this machine to a fleet: say what it is, and with --work run its contests.
+    Agent(agent::Arguments),
+    /// Run contests on many machines: submit, status, agents, fetch.
+    #[command(subcommand)]
+    Fleet(fleet::Action),
+    /// Keep records in the object store of a nats-server: push, list, get.
+    #[command(subcommand)]
+    Archive(archive::Action),
     /// Generate shell completions and man pages.
     #[command(subcommand)]
     Generate(generate::Action),
@@ -133,6 +145,9 @@ impl CommandLine {
             Verb::Servers(action) => servers::servers(home, action),
             Verb::Datasets(action) => datasets::datasets(home, action),
             Verb::Workloads(arguments) => workloads::workloads(&arguments),
+            Verb::Agent(arguments) => agent::agent(home, &arguments),
+            Verb::Fleet(action) => fleet::fleet(&action),
+            Verb::Archive(action) => archive::archive(&action),
             Verb::Generate(action) => generate::generate(&action),
             Verb::Drive(arguments) => drive::drive(&arguments),
         }

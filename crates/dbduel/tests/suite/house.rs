@@ -78,6 +78,13 @@ fn workloads_scripts_and_filling_know_the_protocol_only_through_the_driver() {
 }
 
 #[test]
+fn the_async_runtime_of_nats_stays_in_its_crate() {
+    for folder in ["src", "../dbduel-load/src"] {
+        check_absent(folder, &["tokio", "async_nats"]);
+    }
+}
+
+#[test]
 fn the_build_digests_all_that_the_judge_and_the_report_import() {
     let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
     for folder in ["src/judge", "src/report"] {

@@ -39,12 +39,17 @@ fn reset_signals() -> std::io::Result<()> {
 }
 
 pub fn program() -> Command {
+    program_in(&home())
+}
+
+/// The program with a home of its own.
+pub fn program_in(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbduel"));
     // SAFETY: between fork and exec it calls sigaction alone, which is async-signal-safe.
     unsafe { command.pre_exec(reset_signals) };
     command
         .arg("--home")
-        .arg(home())
+        .arg(home)
         .env_remove("DBDUEL_HOME")
         .stdin(Stdio::null());
     command
@@ -99,9 +104,15 @@ pub fn check_refused(experiment: &str, old: &str, new: &str, place: &str, part: 
 
 /// Waits for the turn and fetches the servers; `None`, and the test counts as ignored, when that is not possible.
 pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()>> {
+    let turn = turn();
+    are_there(test, names).then_some(turn)
+}
+
+/// Waits for the turn to run contests.
+pub fn turn() -> MutexGuard<'static, ()> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     restart_clock();
-    are_there(test, names).then_some(turn)
+    turn
 }
 
 /// Fetches the servers; false, and the test counts as ignored, when that is not possible.

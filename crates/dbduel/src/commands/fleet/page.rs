@@ -1,0 +1,186 @@
+//! Status and agents of a fleet as text.
+
+use std::fmt::Write as _;
+
+use crate::counts;
+use crate::fleet::agent::AgentState;
+use crate::fleet::clock::ClockOffset;
+use crate::fleet::status::{CellFailure, FleetStatus};
+use crate::report::words;
+
+/// Failures that are shown with their reasons.
+const FAILURES_MAX: usize = 20;
+/// Lines of a reason.
+const REASON_LINES: usize = 3;
+
+/// Text in columns: the first is left-aligned, as are those of `left`; numbers are right-aligned.
+fn columns(rows: &[Vec<String>], left: &[usize]) -> String {
+    let count = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column == 0 || left.contains(&column) {
+                true => write!(line, "{cell:<width$}  "),
+                false => write!(line, "{cell:>width$}  "),
+            };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn row(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(|cell| (*cell).to_owned()).collect()
+}
+
+/// How a fleet stands.
+pub(super) fn status(status: &FleetStatus) -> String {
+    let mut text = format!(
+        "Fleet at {} (nats-server {}, protocol {})\n\n",
+        status.url, status.server, status.protocol
+    );
+    let mut rows = vec![row(&[
+        "campaign",
+        "cells",
+        "waiting",
+        "running",
+        "done",
+        "failed",
+        "done twice",
+    ])];
+    for campaign in &status.campaigns {
+        let counted = [
+            campaign.cells,
+            campaign.waiting,
+            campaign.running,
+            campaign.done,
+            campaign.failed,
+            campaign.repeated,
+        ];
+        let mut cells = vec![campaign.name.clone()];
+        cells.extend(counted.map(counts::of));
+        rows.push(cells);
+    }
+    match status.campaigns.is_empty() {
+        true => text.push_str("no cells; `dbduel fleet submit EXPERIMENT` adds some\n"),
+        false => text.push_str(&columns(&rows, &[])),
+    }
+    if let Some(left_s) = status.left_s {
+        let _ = writeln!(text, "\nabout {} left", words::duration(left_s));
+    }
+    if status.not_queued > 0 {
+        let _ = writeln!(
+            text,
+            "\n{} without a result not in the queue: a submission was interrupted; submit the same experiments again",
+            counts::things(status.not_queued, "cell")
+        );
+    }
+    text.push('\n');
+    let mut rows = vec![row(&["agent", "state", "for", "delivered", "cell"])];
+    rows.extend(status.agents.iter().map(working));
+    match status.agents.is_empty() {
+        true => {
+            text.push_str("no agent answers; start some with `dbduel agent --nats URL --work`\n");
+        }
+        false => text.push_str(&columns(&rows, &[1, 4])),
+    }
+    for agent in &status.agents {
+        if let Some(trouble) = &agent.trouble {
+            let _ = writeln!(text, "\n{}: {trouble}", agent.name);
+        }
+    }
+    failures(&mut text, &status.failures);
+    text
+}
+
+fn working(agent: &AgentState) -> Vec<String> {
+    let (state, passed, cell) = match &agent.cell {
+        Some(cell) => (
+            cell.phase.as_str(),
+            words::duration(cell.for_s),
+            format!("{} {}", cell.entry.short(), cell.entry.name()),
+        ),
+        None if agent.works => ("idle", String::new(), String::new()),
+        None => ("takes no cells", String::new(), String::new()),
+    };
+    vec![
+        agent.name.clone(),
+        state.to_owned(),
+        passed,
+        counts::of(agent.delivered),
+        cell,
+    ]
+}
+
+fn failures(text: &mut String, failures: &[CellFailure]) {
+    if failures.is_empty() {
+        return;
+    }
+    text.push_str("\nFailures\n");
+    for failure in failures.iter().take(FAILURES_MAX) {
+        let _ = writeln!(
+            text,
+            "{} {}, {} on {}",
+            failure.cell.short(),
+            failure.cell.name(),
+            if failure.is_final {
+                "failed"
+            } else {
+                "is tried again, failed"
+            },
+            failure.agent
+        );
+        // The end says why.
+        let lines: Vec<&str> = failure.why.lines().collect();
+        for line in &lines[lines.len().saturating_sub(REASON_LINES)..] {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    if failures.len() > FAILURES_MAX {
+        let _ = writeln!(
+            text,
+            "and {} more; --json has all",
+            failures.len() - FAILURES_MAX
+        );
+    }
+}
+
+/// The agents of a fleet.
+pub(super) fn agents(agents: &[AgentState], clocks: &[Option<ClockOffset>]) -> String {
+    if agents.is_empty() {
+        return "no agent answers; start some with `dbduel agent --nats URL`\n".to_owned();
+    }
+    let mut rows = vec![row(&[
+        "agent",
+        "dbduel",
+        "protocol",
+        "cpus",
+        "memory",
+        "kernel",
+        "clock",
+        "takes cells",
+    ])];
+    for (agent, clock) in agents.iter().zip(clocks) {
+        rows.push(vec![
+            agent.name.clone(),
+            agent.dbduel.clone(),
+            agent.protocol.to_string(),
+            agent.cpus.map(|cpus| cpus.to_string()).unwrap_or_default(),
+            agent.memory_bytes.map(words::bytes).unwrap_or_default(),
+            agent.kernel.clone().unwrap_or_default(),
+            clock.map(clock_text).unwrap_or_default(),
+            if agent.works { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    columns(&rows, &[1, 5, 7])
+}
+
+fn clock_text(clock: ClockOffset) -> String {
+    format!("{:+.0} ± {:.0} µs", clock.offset_us, clock.uncertainty_us)
+}

@@ -1,0 +1,131 @@
+//! What an agent says of itself, and how others ask.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, bail};
+use dbduel_nats::Nats;
+use dbduel_record::facts::Host;
+use serde::{Deserialize, Serialize};
+
+use super::cell::CellEntry;
+use super::{AGENTS, ANSWERS_WAIT, PROTOCOL, clock};
+use crate::judge::IDENTITY;
+
+/// An agent as it answers others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    pub name: String,
+    pub protocol: u32,
+    /// Version of dbduel, with the digest of its judge.
+    pub dbduel: String,
+    pub cpus: Option<u32>,
+    pub cpu_model: Option<String>,
+    pub memory_bytes: Option<u64>,
+    pub kernel: Option<String>,
+    /// Whether it takes cells.
+    pub works: bool,
+    /// The cell at hand.
+    pub cell: Option<CellAtHand>,
+    /// Cells that it delivered since it started.
+    pub delivered: u64,
+    /// What keeps it from its work.
+    pub trouble: Option<String>,
+}
+
+/// The cell that an agent works on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellAtHand {
+    pub entry: CellEntry,
+    /// `running` or `delivering`.
+    pub phase: String,
+    /// When the agent took it, milliseconds since 1970-01-01 UTC by the agent's clock.
+    pub since_ms: u64,
+    /// For how long, seconds.
+    pub for_s: f64,
+}
+
+/// The state of this process's agent, shared with the task that answers.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    state: Arc<Mutex<AgentState>>,
+}
+
+impl Agent {
+    /// Starts answering for the agent `name` of this machine.
+    ///
+    /// # Errors
+    /// When another agent has this name, or NATS refuses.
+    pub fn start(nats: &Nats, name: &str, host: &Host, works: bool) -> Result<Self> {
+        if let Some(other) = all(nats)?.into_iter().find(|other| other.name == name) {
+            bail!(
+                "an agent `{name}` is connected already (dbduel {}, kernel {}); give this one another name with `--name`",
+                other.dbduel,
+                other.kernel.as_deref().unwrap_or("unknown")
+            );
+        }
+        let agent = Agent {
+            state: Arc::new(Mutex::new(AgentState {
+                name: name.to_owned(),
+                protocol: PROTOCOL,
+                dbduel: IDENTITY.to_owned(),
+                cpus: host.cpus,
+                cpu_model: host.cpu_model.clone(),
+                memory_bytes: host.memory_bytes,
+                kernel: host.kernel.clone(),
+                works,
+                cell: None,
+                delivered: 0,
+                trouble: None,
+            })),
+        };
+        let answering = agent.clone();
+        nats.answer(AGENTS, move || {
+            let mut state = answering.state();
+            if let Some(cell) = &mut state.cell {
+                let passed = crate::lab::contest::now_ms().saturating_sub(cell.since_ms);
+                cell.for_s = passed as f64 / 1000.0;
+            }
+            serde_json::to_vec(&state).unwrap_or_default()
+        })?;
+        nats.answer(&clock::subject(name), clock::answer)?;
+        Ok(agent)
+    }
+
+    /// Changes what it says.
+    pub fn update(&self, change: impl FnOnce(&mut AgentState)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn state(&self) -> AgentState {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Every agent that answers, by name.
+///
+/// # Errors
+/// When they cannot be asked.
+pub fn all(nats: &Nats) -> Result<Vec<AgentState>> {
+    let answers = nats.ask_all(AGENTS, ANSWERS_WAIT)?;
+    let mut agents: Vec<AgentState> = answers
+        .iter()
+        .filter_map(|answer| serde_json::from_slice(answer).ok())
+        .collect();
+    agents.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(agents)
+}
+
+/// A name as it may stand in a subject of NATS: letters, digits, `-` and `_`.
+#[must_use]
+pub fn plain_name(name: &str) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
+        true => c,
+        false => '-',
+    };
+    name.trim().chars().map(plain).take(60).collect()
+}

@@ -1,0 +1,209 @@
+//! An archive of records: packed records in an object store under their digests, each with its line of the index.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use dbduel_nats::{Nats, Objects};
+use dbduel_record::Record;
+use serde::{Deserialize, Serialize};
+
+use super::cell::short;
+use super::pack;
+use crate::judge;
+use crate::lab::server::{clear_unfinished, unfinished};
+use crate::report::words;
+
+const STORE: &str = "dbduel-records";
+/// Fewest digits that name a record.
+const DIGITS_MIN: usize = 4;
+/// Longest text of an index line that is kept, characters: a store's entry is one message.
+const TEXT_MAX: usize = 2000;
+
+/// A line of the index.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IndexLine {
+    pub question: String,
+    /// Names and servers.
+    pub contenders: Vec<(String, String)>,
+    pub workload: String,
+    /// One sentence per contender that is not the baseline.
+    pub verdicts: Vec<String>,
+    /// The machine: processors, memory, kernel.
+    pub host: String,
+    /// When its plan was made, RFC 3339, UTC.
+    pub created: String,
+    /// Digest of the record's manifest, which its reports cite.
+    pub manifest: Option<String>,
+}
+
+/// A record in the archive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Archived {
+    /// Digest of the packed record, its name in the store.
+    pub digest: String,
+    /// Length of the packed record.
+    pub bytes: u64,
+    #[serde(flatten)]
+    pub index: IndexLine,
+}
+
+/// A record that is packed and not stored yet.
+#[derive(Debug)]
+pub struct Packed {
+    pub digest: String,
+    pub index: IndexLine,
+    file: PathBuf,
+}
+
+/// The archive of a nats-server.
+#[derive(Debug)]
+pub struct RecordArchive<'n> {
+    store: Objects<'n>,
+}
+
+impl Packed {
+    /// Packs a record into a file.
+    ///
+    /// # Errors
+    /// When it is no record, or cannot be read or packed.
+    pub fn of(record: &Path, file: &Path) -> Result<Self> {
+        let index = index_line(record)?;
+        Ok(Packed {
+            digest: pack::pack(record, file)?,
+            index,
+            file: file.to_owned(),
+        })
+    }
+}
+
+fn index_line(dir: &Path) -> Result<IndexLine> {
+    let record = Record::open(dir)?;
+    let (summary, _) = judge::summarise(&record);
+    let cut = |text: &str| text.chars().take(TEXT_MAX).collect::<String>();
+    let contenders = record.plan.contenders.iter();
+    let workloads: Vec<&str> = record
+        .plan
+        .workloads()
+        .map(|workload| workload.name.as_str())
+        .collect();
+    let host = &summary.host;
+    let mut machine = vec![format!(
+        "{} × {}",
+        host.cpus.unwrap_or_default(),
+        host.cpu_model.as_deref().unwrap_or("processor")
+    )];
+    machine.extend(host.memory_bytes.map(words::bytes));
+    machine.extend(host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
+    Ok(IndexLine {
+        question: cut(&summary.question),
+        contenders: contenders
+            .map(|one| (one.name.clone(), cut(&one.server)))
+            .collect(),
+        workload: cut(&words::joined(&workloads)),
+        verdicts: words::headlines(&summary)
+            .iter()
+            .map(|text| cut(text))
+            .collect(),
+        host: machine.join(", "),
+        created: summary.created.clone(),
+        manifest: summary.record_digest,
+    })
+}
+
+impl<'n> RecordArchive<'n> {
+    /// Opens the archive; the first program to do so makes it.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn open(nats: &'n Nats) -> Result<Self> {
+        Ok(RecordArchive {
+            store: nats.objects(STORE, "dbduel: packed records")?,
+        })
+    }
+
+    /// Stores a packed record; false when it is there already.
+    ///
+    /// # Errors
+    /// When the store is full or does not answer.
+    pub fn store(&self, packed: &Packed) -> Result<bool> {
+        let about = serde_json::to_string(&packed.index)?;
+        Ok(self.store.put(&packed.digest, &packed.file, &about)?)
+    }
+
+    /// The index.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn list(&self) -> Result<Vec<Archived>> {
+        let objects = self.store.list()?;
+        let line = |object: dbduel_nats::StoredObject| Archived {
+            index: serde_json::from_str(&object.about).unwrap_or_default(),
+            digest: object.name,
+            bytes: object.bytes,
+        };
+        Ok(objects.into_iter().map(line).collect())
+    }
+
+    /// The one record whose digest, or that of its manifest, begins so.
+    ///
+    /// # Errors
+    /// When there is none, or several.
+    pub fn named(&self, digits: &str) -> Result<Archived> {
+        ensure!(
+            digits.len() >= DIGITS_MIN,
+            "`{digits}` is too short for a digest; at least {DIGITS_MIN} digits name a record"
+        );
+        let is_meant = |one: &Archived| {
+            let manifest = one.index.manifest.as_ref();
+            one.digest.starts_with(digits) || manifest.is_some_and(|own| own.starts_with(digits))
+        };
+        let mut meant = self.list()?.into_iter().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(one), None) => Ok(one),
+            (None, _) => bail!(
+                "no record in the archive has a digest that begins with `{digits}`; `dbduel archive list` shows them"
+            ),
+            (Some(one), Some(other)) => bail!(
+                "`{digits}` begins the digests of several records, such as {} and {}; give more digits",
+                short(&one.digest),
+                short(&other.digest)
+            ),
+        }
+    }
+
+    /// Fetches a record into the folder `into/name`; false when that is there already.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or written, or its bytes are not those of its digest.
+    pub fn fetch(&self, digest: &str, into: &Path, name: &str) -> Result<bool> {
+        let place = into.join(name);
+        if place.exists() {
+            return Ok(false);
+        }
+        fs::create_dir_all(into)
+            .with_context(|| format!("could not create `{}`", into.display()))?;
+        clear_unfinished(into);
+        // Unpacked beside its place and renamed, so that a folder with the final name is whole.
+        let staging = unfinished(into, short(digest));
+        fs::create_dir(&staging)
+            .with_context(|| format!("could not create `{}`", staging.display()))?;
+        let fetched = self.fetch_through(digest, &staging, &place);
+        let _ = fs::remove_dir_all(&staging);
+        fetched
+            .with_context(|| format!("could not fetch the record {}", short(digest)))
+            .map(|()| true)
+    }
+
+    fn fetch_through(&self, digest: &str, staging: &Path, place: &Path) -> Result<()> {
+        let (packed, record) = (staging.join("record.tar.gz"), staging.join("record"));
+        self.store.get(digest, &packed)?;
+        let found = pack::digest_of(&packed)?;
+        ensure!(
+            found == digest,
+            "its bytes have the digest {found}, so the store was changed"
+        );
+        pack::unpack(&packed, &record)?;
+        Ok(fs::rename(&record, place)?)
+    }
+}

@@ -1,0 +1,206 @@
+//! A cell: one contest of a fleet, known by the digest of its plan, and what came of it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_record::{Plan, manifest};
+use serde::{Deserialize, Serialize};
+
+use super::permitted;
+use crate::lab::expand::{Surroundings, expand};
+use crate::lab::experiment::document::Troubles;
+use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::host;
+
+/// Characters of a digest that people see.
+const SHOWN_DIGITS: usize = 10;
+/// Characters of a digest.
+const DIGEST_DIGITS: usize = 64;
+/// Longest name of an experiment in a cell.
+const NAME_CHARACTERS_MAX: usize = 160;
+/// Processors that a plan is made for where its digest is taken, so that the digest is the same on all machines.
+const PLANNED_CPUS: u32 = 2;
+/// As many processors as an experiment may name.
+const PROCESSORS: u32 = 4096;
+
+/// What is kept about a cell from its submission on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellEntry {
+    /// Digest of its plan; see [`digest`].
+    pub digest: String,
+    /// Cells of one campaign are counted together, and the same plan is another cell in another campaign.
+    pub campaign: String,
+    /// Name of the experiment's file without its ending.
+    pub experiment: String,
+    /// What tells it from the other cells of the experiment; empty when it is the only one.
+    pub label: String,
+    /// When it was submitted, milliseconds since 1970-01-01 UTC.
+    pub submitted_ms: u64,
+}
+
+impl CellEntry {
+    /// How people call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.label.as_str() {
+            "" => self.experiment.clone(),
+            label => format!("{} ({label})", self.experiment),
+        }
+    }
+
+    /// The beginning of its digest.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        short(&self.digest)
+    }
+}
+
+/// The beginning of a digest, for people.
+#[must_use]
+pub fn short(digest: &str) -> &str {
+    digest.get(..SHOWN_DIGITS).unwrap_or(digest)
+}
+
+/// A cell as it waits in the queue: an experiment without `[sweep]`, with its seed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    #[serde(flatten)]
+    pub entry: CellEntry,
+    /// The text of its experiment file.
+    pub text: String,
+    /// Version of dbduel that submitted it.
+    pub dbduel: String,
+}
+
+impl Cell {
+    /// Reads a cell from the queue.
+    ///
+    /// # Errors
+    /// When it is not understood, or its names do not fit into the names of files and of entries.
+    pub fn read(payload: &[u8]) -> Result<Self> {
+        let cell: Cell = serde_json::from_slice(payload)?;
+        let CellEntry {
+            digest, experiment, ..
+        } = &cell.entry;
+        let is_digest =
+            digest.len() == DIGEST_DIGITS && digest.bytes().all(|digit| digit.is_ascii_hexdigit());
+        ensure!(is_digest, "`{digest}` is no digest");
+        let is_name = !experiment.starts_with('.')
+            && (1..=NAME_CHARACTERS_MAX).contains(&experiment.len())
+            && experiment
+                .bytes()
+                .all(|c| c.is_ascii_alphanumeric() || b"._-%~".contains(&c));
+        ensure!(is_name, "`{experiment}` is no name of an experiment");
+        Ok(cell)
+    }
+}
+
+/// What came of a cell; the first result counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// The agent that delivered it.
+    pub agent: String,
+    /// When it was over, milliseconds since 1970-01-01 UTC.
+    pub ended_ms: u64,
+    /// From the moment when the agent took it, seconds.
+    pub took_s: f64,
+    pub outcome: CellOutcome,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellOutcome {
+    /// With a record in the archive, under this digest, and its verdicts as sentences.
+    Record {
+        digest: String,
+        verdicts: Vec<String>,
+    },
+    /// Without one, for this reason.
+    Failed { why: String },
+}
+
+/// An attempt that failed, and how many did before; kept for each cell until it has a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    pub count: u32,
+    pub last: CellResult,
+}
+
+/// Keys of the fleet's entries.
+pub mod key {
+    pub const CELL: &str = "cell.";
+    pub const RESULT: &str = "result.";
+    pub const FAILURE: &str = "failure.";
+    /// Results of cells that had one already.
+    pub const REPEATED: &str = "repeated.";
+
+    /// The key of a cell's entry of one kind.
+    #[must_use]
+    pub fn of(kind: &str, digest: &str) -> String {
+        format!("{kind}{digest}")
+    }
+}
+
+/// The digest of a plan that is the same on every machine: made for a fixed number of processors, without the time and
+/// the version of its maker. Comments and the order of an experiment's text do not matter to it.
+///
+/// # Errors
+/// When the plan cannot be written as JSON.
+pub fn digest(campaign: &str, plan: &Plan) -> Result<String> {
+    let anywhere = Plan {
+        created: String::new(),
+        dbduel: String::new(),
+        ..plan.clone()
+    };
+    let text = serde_json::to_string(&(campaign, &anywhere)).context("could not write the plan")?;
+    Ok(manifest::digest(text.as_bytes()))
+}
+
+/// The plan of an experiment as it is on no machine in particular.
+///
+/// # Errors
+/// All that is wrong with the experiment, and all that agents refuse, with line and column.
+pub fn plan_anywhere(file: &ExperimentFile<'_>) -> Result<Plan, Troubles> {
+    permitted::check(file)?;
+    expand(file, &anywhere())
+}
+
+/// What the plans of cells are made with where they are submitted.
+#[must_use]
+pub fn anywhere() -> Surroundings {
+    Surroundings {
+        created: String::new(),
+        fresh_seed: 0,
+        cpus: PLANNED_CPUS,
+        processors: (0..PROCESSORS).collect(),
+        runs_here: false,
+        scripts: ScriptAccess::Confined,
+    }
+}
+
+/// The plan of a cell on this machine, from the text of its experiment, which is going to be at `path`.
+///
+/// # Errors
+/// As [`plan_anywhere`], and when this machine cannot run it.
+pub fn plan_here(path: &Path, text: &str) -> Result<Plan> {
+    let experiment = Experiment::parse(path, text)?;
+    let file = ExperimentFile {
+        path,
+        text,
+        experiment: &experiment,
+    };
+    permitted::check(&file)?;
+    ensure!(
+        experiment.sweep.is_empty(),
+        "a cell has no [sweep]; submit the experiment with `dbduel fleet submit`, which makes a cell of every combination"
+    );
+    let here = Surroundings {
+        cpus: host::cpus(),
+        processors: host::processors(),
+        runs_here: true,
+        ..anywhere()
+    };
+    Ok(expand(&file, &here)?)
+}

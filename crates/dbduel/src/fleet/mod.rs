@@ -1,0 +1,96 @@
+//! Contests on other machines: a work queue of cells, agents that take them, an archive of their records, all on NATS.
+//!
+//! A contest itself knows nothing of this: an agent runs `dbduel run` as a child and delivers the record.
+
+pub mod agent;
+pub mod archive;
+pub mod cell;
+mod child;
+pub mod clock;
+pub mod pack;
+mod permitted;
+pub mod status;
+pub mod submit;
+pub mod work;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dbduel_nats::{Entries, Nats, Queue};
+use serde::{Deserialize, Serialize};
+
+/// What agents and those who submit must agree on: names on NATS, forms of cells and results.
+pub const PROTOCOL: u32 = 1;
+
+/// Subject on which every agent says who it is and what it does.
+pub const AGENTS: &str = "dbduel.agents";
+/// Time for the answers of agents.
+pub const ANSWERS_WAIT: Duration = Duration::from_secs(1);
+
+const QUEUE: &str = "dbduel-cells";
+const CELLS: &str = "dbduel.cells";
+const ENTRIES: &str = "dbduel-fleet";
+/// A worker that renews no lease for so long has lost its cell.
+const LEASE: Duration = Duration::from_secs(20);
+/// Key of the entry that says which protocol the fleet has.
+const PROTOCOL_KEY: &str = "protocol";
+
+/// What a fleet is made of: the first program that used it wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FleetVersion {
+    protocol: u32,
+    dbduel: String,
+}
+
+/// A fleet of another protocol.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the fleet at {url} has protocol {} of dbduel {}, and this is dbduel {} with protocol {PROTOCOL}; use one version on all \
+     machines, or another nats-server",
+    fleet.protocol,
+    fleet.dbduel,
+    env!("CARGO_PKG_VERSION")
+)]
+pub struct OtherProtocol {
+    url: String,
+    fleet: FleetVersion,
+}
+
+/// The parts of a fleet on a connection.
+#[derive(Debug)]
+pub struct Fleet<'n> {
+    pub nats: &'n Nats,
+    /// Cells that wait or are being run.
+    pub queue: Queue<'n>,
+    /// What was submitted and what came of it.
+    pub entries: Entries<'n>,
+}
+
+impl<'n> Fleet<'n> {
+    /// Opens the fleet of a nats-server; the first program to do so makes it.
+    ///
+    /// # Errors
+    /// [`OtherProtocol`], or when the server refuses something.
+    pub fn open(nats: &'n Nats) -> Result<Self> {
+        let entries = nats.entries(ENTRIES, "dbduel: cells of a fleet and their results")?;
+        let own = FleetVersion {
+            protocol: PROTOCOL,
+            dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        if !entries.create(PROTOCOL_KEY, serde_json::to_vec(&own)?)? {
+            let found = entries.get(PROTOCOL_KEY)?.unwrap_or_default();
+            let fleet: FleetVersion = serde_json::from_slice(&found).with_context(|| {
+                format!("the entry `{PROTOCOL_KEY}` of the fleet is not understood")
+            })?;
+            if fleet.protocol != PROTOCOL {
+                let url = nats.url().to_owned();
+                return Err(OtherProtocol { url, fleet }.into());
+            }
+        }
+        Ok(Fleet {
+            nats,
+            queue: nats.queue(QUEUE, CELLS, LEASE)?,
+            entries,
+        })
+    }
+}

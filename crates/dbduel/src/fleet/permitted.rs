@@ -1,0 +1,199 @@
+//! What an experiment may ask of an agent: nothing that names a file, a program, a library or another machine.
+//!
+//! Checked where an experiment is submitted, for its author, and by every agent, which trusts nobody's check but its own.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::lab::experiment::document::{Report, Troubles};
+use crate::lab::experiment::{
+    Contender, ExperimentFile, Workload, WrittenParameter, normalised_name,
+};
+use crate::lab::server::{Meaning, ServerName};
+use dbduel_load::workloads::{completion, script};
+
+/// Settings with these words in their names may name programs, or hold statements that are run as an administrator.
+const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];
+/// Characters of a text in `[workload]` beside letters and digits: what names and options of tables need, and nothing with
+/// which a statement or a path could be written.
+const TEXT_CHARACTERS: &str = " _-=.,:%()+";
+
+/// Refuses an experiment that an agent would not run.
+///
+/// # Errors
+/// Everything that agents refuse in it, with line and column.
+pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
+    let report = Report::new(file.path, file.text);
+    for contender in &file.experiment.contenders {
+        check_contender(&report, contender);
+    }
+    check_workload(&report, &file.experiment.workload);
+    for one in file
+        .experiment
+        .suite
+        .iter()
+        .flat_map(|suite| &suite.workloads)
+    {
+        check_workload(&report, &one.workload);
+    }
+    for factor in &file.experiment.sweep {
+        if ["server_cores", "server_io"].contains(&factor.name.value.as_str()) {
+            let message = format!(
+                "`{}` means processors or a device of one machine, and cells of a fleet run on several; submit an \
+                 experiment for each level",
+                factor.name.value
+            );
+            report.add(&factor.name.span, message);
+        }
+    }
+    report.finish(())
+}
+
+fn check_contender(report: &Report<'_>, contender: &Contender) {
+    if let Some(server) = &contender.server
+        && let Ok(name) = ServerName::parse(&server.value)
+    {
+        let is_permitted = match &name.meaning {
+            Meaning::Provided { source, known, .. } => {
+                known.is_some() || source.scheme == "installed"
+            }
+            Meaning::InProcess => true,
+            Meaning::Running(_) => false,
+        };
+        if !is_permitted {
+            let message = format!(
+                "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{}` would have them run a \
+                 program, or write to a database, of the author's choice",
+                server.value
+            );
+            report.add(&server.span, message);
+        }
+    }
+    if let Some(file) = &contender.password_file {
+        report.add(&file.span, "agents read no files that an experiment names");
+    }
+    for setting in &contender.settings {
+        let name = normalised_name(&setting.name.value);
+        if let Some(word) = REFUSED_WORDS
+            .iter()
+            .find(|word| name.split(['_', '.']).any(|part| part == **word))
+        {
+            let message = format!(
+                "agents refuse settings with `{word}` in their names: they may name a program or hold statements"
+            );
+            report.add(&setting.name.span, message);
+        }
+        if setting.value.value.contains(['/', '\\', '\n', '\r', '\0']) {
+            let message =
+                "agents refuse settings that may be paths; a server has its files in its sandbox";
+            report.add(&setting.value.span, message);
+        }
+    }
+    check_parameters(report, &contender.tables);
+}
+
+fn check_workload(report: &Report<'_>, workload: &Workload) {
+    if workload.name.value == script::NAME {
+        let message = "agents run no scripts, which may do all that a program may; use a workload of `dbduel workloads`";
+        report.add(&workload.name.span, message);
+        return;
+    }
+    check_parameters(report, &workload.parameters);
+}
+
+fn check_parameters(report: &Report<'_>, parameters: &[WrittenParameter]) {
+    for (name, value) in parameters {
+        if name.value == completion::CONFIG {
+            report.add(&name.span, "agents read no files that an experiment names");
+        } else if let Value::String(text) = &value.value {
+            check_text(report, &value.span, text);
+        }
+    }
+}
+
+fn check_text(report: &Report<'_>, span: &Range<usize>, text: &str) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || TEXT_CHARACTERS.contains(c);
+    if let Some(other) = text.chars().find(|c| !is_plain(*c)) {
+        let message = format!(
+            "agents take texts of letters, digits and `{TEXT_CHARACTERS}` here, found {other:?}: it might be part of a path \
+             or of a statement"
+        );
+        report.add(span, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::lab::experiment::Experiment;
+
+    const PLAIN: &str = "[contenders.a]\nserver = \"mariadb-10.11\"\nsettings = { innodb_log_file_size = \"1G\", \
+                         plugin_load_add = \"ha_rocksdb\" }\n[contenders.b]\nserver = \"sqlite\"\n[workload]\n\
+                         name = \"oltp-read-write\"\ntables = 2\n";
+
+    fn refusals(text: &str) -> String {
+        let experiment = Experiment::parse(Path::new("duel.toml"), text).unwrap();
+        let file = ExperimentFile {
+            path: Path::new("duel.toml"),
+            text,
+            experiment: &experiment,
+        };
+        check(&file).map_or_else(|troubles| troubles.to_string(), |()| String::new())
+    }
+
+    #[track_caller]
+    fn refused(old: &str, new: &str, place: &str, part: &str) {
+        assert!(PLAIN.contains(old), "{old}");
+        let said = refusals(&PLAIN.replacen(old, new, 1));
+        assert!(said.starts_with(&format!("duel.toml:{place}: ")), "{said}");
+        assert!(said.contains(part), "{said}");
+    }
+
+    #[test]
+    fn servers_of_the_catalogue_and_their_settings_are_run() {
+        assert_eq!(refusals(PLAIN), "");
+    }
+
+    #[test]
+    fn programs_and_databases_of_the_author_s_choice_are_not() {
+        for server in [
+            "path:/opt/mysql",
+            "archive:/tmp/mysql.tar.gz",
+            "url:https://example.org/mysql.tar.gz",
+            "npm:something",
+            "oci:docker.io/library/mysql:8.4",
+            "tcp://root@db1",
+            "unix:/run/mysqld/mysqld.sock",
+            "sqlite:/var/lib/x.db",
+        ] {
+            if ServerName::parse(server).is_ok() {
+                refused("mariadb-10.11", server, "2:10", "agents run servers");
+            }
+        }
+    }
+
+    #[test]
+    fn files_programs_statements_and_scripts_are_not() {
+        refused("\"1G\"", "\"/etc/x\"", "3:37", "may be paths");
+        refused(
+            "innodb_log_file_size",
+            "archive_command",
+            "3:14",
+            "`command`",
+        );
+        refused("innodb_log_file_size", "wsrep_notify_cmd", "3:14", "`cmd`");
+        refused("innodb_log_file_size", "init-connect", "3:14", "`init`");
+        refused(
+            "name = \"oltp-read-write\"",
+            "script = \"x.lua\"",
+            "7:10",
+            "no scripts",
+        );
+        refused("tables = 2", "x = \"a; DROP TABLE t\"", "8:5", "';'");
+        refused("tables = 2", "config = \"x\"", "8:1", "no files");
+        refused("tables = 2", "x = \"a'b\"", "8:5", "part of a path");
+    }
+}

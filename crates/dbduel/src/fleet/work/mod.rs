@@ -1,0 +1,305 @@
+//! The work of an agent: one cell at a time from the queue, run, delivered, acknowledged last.
+
+mod deliver;
+mod place;
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use dbduel_nats::{Delivery, NatsError};
+use dbduel_record::whole::write_whole;
+
+use self::place::{FILE_MODE, Finished, read_finished, record_of, remove, results_of, wait_for};
+use super::Fleet;
+use super::agent::{Agent, CellAtHand};
+use super::archive::RecordArchive;
+use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
+use super::child::{self, ChildEnd};
+use crate::console;
+use crate::interrupt::{self, Urgency};
+use crate::lab::contest::now_ms;
+use crate::lab::server::Home;
+
+/// One wait for a cell.
+const TAKE_WAIT: Duration = Duration::from_secs(2);
+/// Pause before a call to NATS is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// Attempts of a cell that may fail.
+const FAILURES_MAX: u32 = 3;
+/// How often a cell is given to a worker: those that are killed report nothing.
+const DELIVERIES_MAX: u64 = 10;
+/// Pause before a cell that failed is tried again.
+const FAILED_PAUSE: Duration = Duration::from_secs(5);
+/// Exit codes of `dbduel run` that leave a complete record: decided, undecided, void.
+const RECORD_CODES: [i32; 3] = [0, 3, 4];
+
+/// The worker of an agent.
+pub struct Worker<'w> {
+    fleet: &'w Fleet<'w>,
+    archive: RecordArchive<'w>,
+    agent: &'w Agent,
+    home: &'w Home,
+    /// One folder per cell at hand or not delivered.
+    folder: PathBuf,
+    lock: File,
+}
+
+impl<'w> Worker<'w> {
+    /// Prepares the place of a worker in the home: one worker per home.
+    ///
+    /// # Errors
+    /// When another worker or its contest still uses it after three minutes, or it cannot be written.
+    pub fn new(fleet: &'w Fleet<'w>, agent: &'w Agent, home: &'w Home) -> Result<Self> {
+        let folder = home.root().join("fleet");
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("could not create `{}`", folder.display()))?;
+        let path = folder.join("lock");
+        let lock = File::create(&path)
+            .with_context(|| format!("could not create `{}`", path.display()))?;
+        wait_for(&lock, home)?;
+        Ok(Worker {
+            archive: RecordArchive::open(fleet.nats)?,
+            fleet,
+            agent,
+            home,
+            folder,
+            lock,
+        })
+    }
+
+    /// Works until the user stops it, or with `until_empty` until the queue has nothing left.
+    ///
+    /// # Errors
+    /// When a record cannot be delivered for an hour, or the home cannot be written.
+    pub fn work(&self, until_empty: bool) -> Result<()> {
+        self.deliver_leftovers()?;
+        while interrupt::urgency() == Urgency::None {
+            match self.fleet.queue.take(TAKE_WAIT) {
+                Ok(Some(delivery)) => self.run_cell(delivery)?,
+                Ok(None) if until_empty && self.is_queue_empty() => return Ok(()),
+                Ok(None) => self.trouble(None),
+                Err(error) => {
+                    self.trouble(Some(error.to_string()));
+                    std::thread::sleep(RETRY_PAUSE);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_queue_empty(&self) -> bool {
+        self.fleet
+            .queue
+            .counts()
+            .is_ok_and(|counts| counts.messages == 0)
+    }
+
+    /// Shows what keeps it from its work, once.
+    fn trouble(&self, why: Option<String>) {
+        if self.agent.state().trouble != why {
+            match &why {
+                Some(why) => console::status_line(why),
+                None => console::status_line("working again"),
+            }
+            self.agent.update(|state| state.trouble = why);
+        }
+    }
+
+    /// Delivers what an earlier agent in this home had finished, and removes what it had not.
+    fn deliver_leftovers(&self) -> Result<()> {
+        let entries = fs::read_dir(&self.folder)
+            .with_context(|| format!("could not list `{}`", self.folder.display()))?;
+        for entry in entries {
+            let place = entry?.path();
+            if !place.is_dir() {
+                continue;
+            }
+            if let Some(finished) = read_finished(&place)? {
+                console::status_line(&format!(
+                    "{} was finished and not delivered; delivering it",
+                    finished.entry.name()
+                ));
+                self.deliver(&place, &finished, None)?;
+            } else {
+                remove(&place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_cell(&self, delivery: Delivery<'_>) -> Result<()> {
+        let began = Instant::now();
+        let cell = match Cell::read(delivery.payload()) {
+            Ok(cell) => cell,
+            Err(error) => {
+                // It has no digest under which anything could be kept.
+                console::status_line(&format!("removed a cell that is not understood: {error:#}"));
+                acknowledged(delivery.done());
+                return Ok(());
+            }
+        };
+        let name = cell.entry.name();
+        match self.result_of(&cell.entry) {
+            Ok(None) => {}
+            Ok(Some(result)) => {
+                console::status_line(&format!("{name} was done by {}", result.agent));
+                acknowledged(delivery.done());
+                return Ok(());
+            }
+            Err(error) => {
+                console::status_line(&format!("{error:#}"));
+                acknowledged(delivery.release(FAILED_PAUSE));
+                return Ok(());
+            }
+        }
+        if delivery.attempt() > DELIVERIES_MAX {
+            let why = format!(
+                "it was given to workers {DELIVERIES_MAX} times, and none reported a result"
+            );
+            console::status_line(&format!("{name} failed: {why}"));
+            let value = serde_json::to_vec(&self.failed(began, why))?;
+            let result_key = key::of(key::RESULT, &cell.entry.digest);
+            match self.fleet.entries.create(&result_key, value) {
+                Ok(_) => acknowledged(delivery.done()),
+                Err(error) => acknowledged(Err(error)),
+            }
+            return Ok(());
+        }
+        console::status_line(&format!("{name} ({})", cell.entry.short()));
+        self.at_hand(Some((&cell.entry, "running")));
+        let outcome = self.conduct(&cell, delivery, began);
+        self.at_hand(None);
+        outcome
+    }
+
+    /// Shows the cell at hand, and since when.
+    fn at_hand(&self, cell: Option<(&CellEntry, &str)>) {
+        self.agent.update(|state| {
+            let since_ms = state
+                .cell
+                .as_ref()
+                .map_or_else(now_ms, |cell| cell.since_ms);
+            state.cell = cell.map(|(entry, phase)| CellAtHand {
+                entry: entry.clone(),
+                phase: phase.to_owned(),
+                since_ms,
+                for_s: 0.0,
+            });
+        });
+    }
+
+    /// Runs a cell and delivers what came of it.
+    fn conduct(&self, cell: &Cell, delivery: Delivery<'_>, began: Instant) -> Result<()> {
+        let place = self.folder.join(&cell.entry.digest);
+        let experiment = place.join(format!("{}.toml", cell.entry.experiment));
+        let plan = match cell::plan_here(&experiment, &cell.text) {
+            Ok(plan) => plan,
+            // Another attempt would end alike, at least here; what agents refuse all of them refuse.
+            Err(error) => return self.fail(delivery, &cell.entry, began, format!("{error:#}")),
+        };
+        remove(&place)?;
+        fs::create_dir(&place)
+            .with_context(|| format!("could not create `{}`", place.display()))?;
+        write_whole(&experiment, cell.text.as_bytes(), FILE_MODE)
+            .with_context(|| format!("could not write `{}`", experiment.display()))?;
+        let (results, output) = (results_of(&place), place.join("output.txt"));
+        let ended = child::run(&child::Run {
+            home: self.home.root(),
+            experiment: &experiment,
+            results: &results,
+            output: &output,
+            lock: &self.lock,
+            limit: child::limit(&plan),
+        })?;
+        let why = match ended {
+            ChildEnd::Interrupted => {
+                console::status_line(&format!("gave {} back", cell.entry.name()));
+                acknowledged(delivery.release(Duration::ZERO));
+                return remove(&place);
+            }
+            ChildEnd::Code(code) if RECORD_CODES.contains(&code) && record_of(&place).is_ok() => {
+                let finished = Finished {
+                    entry: cell.entry.clone(),
+                    took_s: began.elapsed().as_secs_f64(),
+                    ended_ms: now_ms(),
+                };
+                finished.write(&place)?;
+                self.at_hand(Some((&cell.entry, "delivering")));
+                return self.deliver(&place, &finished, Some(delivery));
+            }
+            ChildEnd::Code(code) => format!(
+                "`dbduel run` ended with exit code {code}: {}",
+                child::end_of_output(&output)
+            ),
+            ChildEnd::Failed(why) => format!("{why}: {}", child::end_of_output(&output)),
+        };
+        remove(&place)?;
+        self.fail(delivery, &cell.entry, began, why)
+    }
+
+    /// Notes a failed attempt; the cell is tried again, here or elsewhere, until it failed too often.
+    fn fail(
+        &self,
+        delivery: Delivery<'_>,
+        entry: &CellEntry,
+        began: Instant,
+        why: String,
+    ) -> Result<()> {
+        console::status_line(&format!("{} failed: {why}", entry.name()));
+        let noted = || -> Result<bool> {
+            let failure_key = key::of(key::FAILURE, &entry.digest);
+            let before = self.fleet.entries.get(&failure_key)?;
+            let before = before.and_then(|before| serde_json::from_slice::<Failure>(&before).ok());
+            let failure = Failure {
+                count: before.map_or(0, |before| before.count) + 1,
+                last: self.failed(began, why),
+            };
+            let value = serde_json::to_vec(&failure)?;
+            self.fleet.entries.put(&failure_key, value)?;
+            if failure.count >= FAILURES_MAX {
+                let value = serde_json::to_vec(&failure.last)?;
+                let result_key = key::of(key::RESULT, &entry.digest);
+                self.fleet.entries.create(&result_key, value)?;
+            }
+            Ok(failure.count >= FAILURES_MAX)
+        };
+        acknowledged(match noted() {
+            Ok(true) => delivery.done(),
+            Ok(false) => delivery.release(FAILED_PAUSE),
+            Err(error) => {
+                console::status_line(&format!("{error:#}"));
+                delivery.release(FAILED_PAUSE)
+            }
+        });
+        Ok(())
+    }
+
+    fn failed(&self, began: Instant, why: String) -> CellResult {
+        CellResult {
+            agent: self.agent.state().name,
+            ended_ms: now_ms(),
+            took_s: began.elapsed().as_secs_f64(),
+            outcome: CellOutcome::Failed { why },
+        }
+    }
+
+    fn result_of(&self, entry: &CellEntry) -> Result<Option<CellResult>> {
+        let found = self
+            .fleet
+            .entries
+            .get(&key::of(key::RESULT, &entry.digest))?;
+        Ok(found
+            .map(|found| serde_json::from_slice(&found))
+            .transpose()?)
+    }
+}
+
+/// Shows what NATS refused. An agent stays: a cell that is not acknowledged comes back when its lease ends, to whoever finds
+/// its result or does it again.
+fn acknowledged(answer: Result<(), NatsError>) {
+    if let Err(error) = answer {
+        console::status_line(&error.to_string());
+    }
+}

@@ -1,0 +1,155 @@
+//! Killed workers, a killed nats-server, a full object store: no cell is lost or counted twice.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use dbduel_record::Record;
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::{Fleet, PATIENCE, SHORT, phase_of};
+use crate::suite::lab::{program, signal, turn, verify};
+
+/// Processes whose command line names a folder.
+fn processes_of(folder: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let named = entries.filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(folder)
+    });
+    named.count()
+}
+
+#[test]
+fn a_killed_worker_and_a_killed_nats_server_cost_no_cell() {
+    let Some(mut fleet) = Fleet::start(SHORT) else {
+        return;
+    };
+    let _turn = turn();
+    assert!(fleet.submit(6).contains("6 queued"));
+    for name in ["w1", "w2", "w3"] {
+        fleet.start_agent(name, &["--work"]);
+    }
+    fleet.wait_until("w2 at work", |status| {
+        phase_of(status, "w2") == Some("running")
+    });
+    signal(&fleet.agent("w2").child, Signal::SIGKILL);
+    fleet.nats.kill_and_restart();
+
+    let status = fleet.wait_until_done(6);
+    assert_eq!(status["campaigns"][0]["failed"], 0, "{status:#}");
+    assert_eq!(status["not_queued"], 0, "{status:#}");
+    // The contest of the killed worker was ended by the system.
+    let home = fleet.home_of("w2").display().to_string();
+    let deadline = Instant::now() + PATIENCE;
+    while processes_of(&home) > 0 {
+        assert!(Instant::now() < deadline, "a contest stayed behind");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    let said = fleet.submit(6);
+    assert!(
+        said.contains("0 queued") && said.contains("6 done already"),
+        "{said}"
+    );
+    let results = fleet.folder.path().join("fetched");
+    let words = ["fleet", "fetch", "--results", results.to_str().unwrap()];
+    assert!(fleet.done(&words).contains("6 records fetched"));
+    assert!(fleet.done(&words).contains("0 records fetched"));
+    let mut seeds = BTreeSet::new();
+    for entry in std::fs::read_dir(&results).unwrap() {
+        let record = entry.unwrap().path();
+        assert_eq!(verify(&record).0, Some(0), "{}", record.display());
+        seeds.insert(Record::open(&record).unwrap().plan.seed);
+    }
+    assert_eq!(seeds.len(), 6);
+    let history = program().arg("history").arg(&results).output().unwrap();
+    let history = String::from_utf8_lossy(&history.stdout).into_owned();
+    assert!(history.contains("6 runs"), "{history}");
+    check_archive(&fleet);
+
+    for name in ["w1", "w3"] {
+        let (code, said) = fleet.stop(name);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+/// Records of a fleet are in the archive, and each is there once.
+fn check_archive(fleet: &Fleet) {
+    let all = fleet.json(&["archive", "list"]);
+    let first = &all[0];
+    let digest = first["digest"].as_str().unwrap();
+    assert_eq!(first["question"], "What does a write-ahead log save?");
+    assert_eq!(first["contenders"][1], json!(["write-ahead-log", "sqlite"]));
+    assert_eq!(first["workload"], "oltp-update-non-index");
+    assert_eq!(first["verdicts"].as_array().unwrap().len(), 1);
+    let results = fleet.folder.path().join("from-archive");
+    let results = results.to_str().unwrap();
+    let said = fleet.done(&["archive", "get", &digest[..12], "--results", results]);
+    assert!(said.contains("fetched"), "{said}");
+    let said = fleet.done(&["archive", "push", results]);
+    assert!(
+        said.starts_with(&digest[..10]) && said.contains("there already"),
+        "{said}"
+    );
+    let again = fleet.json(&["archive", "list"]);
+    assert_eq!(
+        again.as_array().unwrap().len(),
+        all.as_array().unwrap().len()
+    );
+    let none = fleet.json(&["archive", "list", "--find", "no such text"]);
+    assert_eq!(none, json!([]));
+}
+
+/// The object store of records with room for so many bytes.
+fn store_of(bytes: u32) -> String {
+    let config = json!({
+        "name": "OBJ_dbduel-records",
+        "subjects": ["$O.dbduel-records.C.>", "$O.dbduel-records.M.>"],
+        "retention": "limits", "storage": "file", "discard": "new", "num_replicas": 1,
+        "max_bytes": bytes, "max_consumers": -1, "max_msgs": -1, "max_age": 0,
+        "allow_rollup_hdrs": true, "allow_direct": true,
+    });
+    config.to_string()
+}
+
+#[test]
+fn a_record_that_does_not_fit_is_kept_until_there_is_room() {
+    let Some(mut fleet) = Fleet::start(SHORT) else {
+        return;
+    };
+    let turn = turn();
+    let made = fleet.nats.request(
+        "$JS.API.STREAM.CREATE.OBJ_dbduel-records",
+        &store_of(10_000),
+    );
+    assert!(made["error"].is_null(), "{made}");
+    fleet.submit(1);
+    fleet.start_agent("w1", &["--work"]);
+    let status = fleet.wait_until("full", |status| {
+        let trouble = status["agents"][0]["trouble"].as_str();
+        trouble.is_some_and(|trouble| trouble.contains("is full"))
+    });
+    drop(turn);
+    assert_eq!(phase_of(&status, "w1"), Some("delivering"));
+    assert_eq!(status["campaigns"][0]["running"], 1, "{status:#}");
+    let (code, said) = fleet.stop("w1");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("is run and not delivered"), "{said}");
+
+    let made = fleet.nats.request(
+        "$JS.API.STREAM.UPDATE.OBJ_dbduel-records",
+        &store_of(10_000_000),
+    );
+    assert!(made["error"].is_null(), "{made}");
+    fleet.start_agent("w1", &["--work", "--until-empty"]);
+    fleet.wait_until_done(1);
+    let log = fleet.log_of("w1");
+    let agent = fleet.agent("w1");
+    assert_eq!(agent.child.wait().unwrap().code(), Some(0));
+    // The lease of the cell ended meanwhile; it came back and was not run again.
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.contains("was done by w1"), "{said}");
+    let status = fleet.wait_until_done(1);
+    assert_eq!(status["campaigns"][0]["repeated"], 0, "{status:#}");
+}

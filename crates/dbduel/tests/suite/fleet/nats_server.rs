@@ -1,0 +1,119 @@
+//! A private nats-server, and requests to its JetStream that no verb of the program makes.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::suite::harness::skip;
+
+/// It answers within this time after its start.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct NatsServer {
+    store: TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl NatsServer {
+    /// Starts one on a free port of the loopback interface; `None` when it is not installed.
+    pub fn start() -> Option<Self> {
+        let store = tempfile::tempdir().unwrap();
+        let Some(child) = spawn(&store, "-1") else {
+            skip("nats-server is not installed");
+            return None;
+        };
+        let mut server = NatsServer {
+            port: 0,
+            store,
+            child,
+        };
+        server.port = server.chosen_port();
+        server.wait();
+        Some(server)
+    }
+
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills it and starts it again on the same files.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = spawn(&self.store, &self.port.to_string()).unwrap();
+        self.wait();
+    }
+
+    /// The free port that it found, from the file in which it says so.
+    fn chosen_port(&self) -> u16 {
+        let file = format!("nats-server_{}.ports", self.child.id());
+        let deadline = Instant::now() + START_PATIENCE;
+        loop {
+            let text = std::fs::read(self.store.path().join(&file)).unwrap_or_default();
+            let ports: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if let Some(port) = ports["nats"][0].as_str() {
+                return port.rsplit(':').next().unwrap().parse().unwrap();
+            }
+            assert!(Instant::now() < deadline, "nats-server names no port");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn wait(&self) {
+        let deadline = Instant::now() + START_PATIENCE;
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(Instant::now() < deadline, "nats-server does not answer");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Publishes a message and gives the reply that JetStream sends.
+    pub fn request(&self, subject: &str, message: &str) -> Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(START_PATIENCE)).unwrap();
+        write!(
+            stream,
+            "CONNECT {{\"verbose\":false}}\r\nSUB reply 1\r\nPUB {subject} reply {}\r\n{message}\r\n",
+            message.len()
+        )
+        .unwrap();
+        let mut replies = BufReader::new(stream);
+        loop {
+            let mut line = String::new();
+            replies.read_line(&mut line).unwrap();
+            let Some(described) = line.strip_prefix("MSG ") else {
+                assert!(!line.is_empty() && !line.starts_with("-ERR"), "{line}");
+                continue;
+            };
+            let length = described.trim().rsplit(' ').next().unwrap();
+            let mut reply = vec![0; length.parse().unwrap()];
+            replies.read_exact(&mut reply).unwrap();
+            return serde_json::from_slice(&reply).unwrap();
+        }
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(store: &TempDir, port: &str) -> Option<Child> {
+    Command::new("nats-server")
+        .args(["-js", "-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
+        .arg(store.path())
+        .arg("-sd")
+        .arg(store.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}

@@ -1,0 +1,130 @@
+//! What a fleet refuses: experiments that ask too much, other versions, names that are taken, unprotected machines.
+
+use serde_json::json;
+
+use super::{Fleet, SHORT};
+use crate::suite::lab::{Lab, program, turn};
+
+#[test]
+fn what_agents_refuse_is_refused_at_its_place_before_anything_is_submitted() {
+    for (old, new, place, part) in [
+        (
+            "\"sqlite\"",
+            "\"path:/opt/mysql\"",
+            "7:10",
+            "agents run servers of",
+        ),
+        (
+            "\"off\"",
+            "\"off\", a_b = \"/etc/x\"",
+            "8:66",
+            "may be paths",
+        ),
+        ("table_size = 500", "config = \"x\"", "14:1", "no files"),
+    ] {
+        let lab = Lab::new(&SHORT.replacen(old, new, 1));
+        let output = program()
+            .args(["fleet", "submit", "--nats", "nats://127.0.0.1:1"])
+            .arg(lab.experiment())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn other_machines_need_tls_and_credentials_and_an_absent_server_is_named() {
+    let said = |url: &str, code: i32| {
+        let output = program()
+            .args(["fleet", "status", "--nats", url])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        said
+    };
+    assert!(said("nats://192.0.2.1:4222", 2).contains("needs `tls://` and `--creds FILE`"));
+    assert!(said("nats://127.0.0.1:1", 1).contains("is nats-server running there"));
+}
+
+#[test]
+fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
+    let Some(mut fleet) = Fleet::start(SHORT) else {
+        return;
+    };
+    fleet.start_agent("watcher", &[]);
+    fleet.wait_until("there", |status| status["agents"][0]["name"] == "watcher");
+    let agents = fleet.json(&["fleet", "agents"]);
+    let agent = &agents[0]["agent"];
+    assert_eq!(
+        (&agent["name"], &agent["works"]),
+        (&json!("watcher"), &json!(false))
+    );
+    assert_eq!(agent["protocol"], 1);
+    assert!(
+        agent["cpus"].as_u64().unwrap() > 0 && agent["kernel"].is_string(),
+        "{agent}"
+    );
+    // It is the same clock.
+    let clock = &agents[0]["clock"];
+    let number = |name: &str| clock[name].as_f64().unwrap();
+    assert!(
+        number("offset_us").abs() <= number("uncertainty_us"),
+        "{clock}"
+    );
+    let page = fleet.done(&["fleet", "agents"]);
+    assert!(page.contains("watcher") && page.contains('±'), "{page}");
+
+    let second = fleet.run(&["agent", "--name", "watcher"]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("is connected already"), "{said}");
+
+    let other = json!({ "protocol": 2, "dbduel": "9.8.7" }).to_string();
+    fleet.nats.request("$KV.dbduel-fleet.protocol", &other);
+    for words in [&["agent", "--name", "x"][..], &["fleet", "status"]] {
+        let refused = fleet.run(words);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        let both = format!(
+            "protocol 2 of dbduel 9.8.7, and this is dbduel {}",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert!(said.contains(&both), "{said}");
+    }
+    let (code, said) = fleet.stop("watcher");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn an_agent_checks_what_it_is_given_by_itself() {
+    let Some(mut fleet) = Fleet::start(SHORT) else {
+        return;
+    };
+    let _turn = turn();
+    fleet.submit(1);
+    // As one who may publish and does not use `dbduel fleet submit`.
+    let digest = "0".repeat(64);
+    let text = SHORT.replacen("\"sqlite\"", "\"path:/opt/mysql\"", 1);
+    let entry = json!({
+        "digest": digest, "campaign": "default", "experiment": "evil", "label": "", "submitted_ms": 0,
+    });
+    let mut cell = entry.clone();
+    cell["text"] = json!(text);
+    cell["dbduel"] = json!("0");
+    let key = format!("$KV.dbduel-fleet.cell.{digest}");
+    fleet.nats.request(&key, &entry.to_string());
+    let subject = format!("dbduel.cells.{digest}");
+    let queued = fleet.nats.request(&subject, &cell.to_string());
+    assert!(queued["error"].is_null(), "{queued}");
+    fleet.start_agent("w1", &["--work"]);
+    let status = fleet.wait_until("a failure", |status| status["failures"][0]["agent"] == "w1");
+    let why = status["failures"][0]["why"].as_str().unwrap();
+    assert!(why.contains("agents run servers of"), "{why}");
+    assert_eq!(status["failures"][0]["cell"]["experiment"], "evil");
+    fleet.wait_until_done(1);
+    assert_eq!(fleet.stop("w1").0, Some(0));
+}
