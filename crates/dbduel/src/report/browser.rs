@@ -1,4 +1,4 @@
-//! The page in a real browser: what its script adds, how fast a day opens, and that names stay text.
+//! The page in a real browser: what its script adds, how fast a day opens, that names stay text and that words can be read.
 //!
 //! Runs where `chromium` is installed, and says so loudly where it is not.
 
@@ -30,6 +30,8 @@ mod tests {
         result.restored = label();
         chart.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
         result.keyboard = document.getElementById("tip").textContent;
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { result.copied = text; } } });
+        document.querySelector("button.copy").click();
         const button = document.querySelector("[data-series='1']");
         button.click();
         result.off = getComputedStyle(chart.querySelector(".mark.c1")).visibility;
@@ -76,6 +78,54 @@ mod tests {
         }
         document.title = "RESULT " + JSON.stringify(result);
     });</script></body>"#;
+
+    /// Leaves in the title words whose contrast with what lies behind them is below that of the Web Content Accessibility Guidelines 2.1
+    /// (1.4.3, level AA: 4.5, of large type 3).
+    const CONTRAST: &str = r#"<script>addEventListener("load", () => {
+        const parts = (colour) => (colour.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+        const over = (top, below) => {
+            const [r, g, b, a = 1] = top;
+            return [r, g, b].map((value, index) => value * a + below[index] * (1 - a));
+        };
+        const behind = (element) => {
+            const layers = [];
+            for (let above = element; above; above = above.parentElement) layers.push(parts(getComputedStyle(above).backgroundColor));
+            return layers.reduceRight((below, layer) => over(layer, below), [255, 255, 255]);
+        };
+        const luminance = (colour) => {
+            const linear = colour.map((value) => (value / 255 <= .04045 ? value / 255 / 12.92 : ((value / 255 + .055) / 1.055) ** 2.4));
+            return .2126 * linear[0] + .7152 * linear[1] + .0722 * linear[2];
+        };
+        const faint = [];
+        let words = 0;
+        for (const element of document.querySelectorAll("body *")) {
+            const isText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+            if (!isText || !element.getClientRects().length || element.closest("script, style, title")) continue;
+            const style = getComputedStyle(element), ground = behind(element.closest("svg")?.parentElement ?? element);
+            const ink = over(parts(element.closest("svg") ? style.fill : style.color), ground);
+            const [low, high] = [luminance(ink), luminance(ground)].sort((a, b) => a - b);
+            const ratio = (high + .05) / (low + .05), size = parseFloat(style.fontSize);
+            words += 1;
+            if (ratio < (size >= 24 || (size >= 18.6 && style.fontWeight >= 700) ? 3 : 4.5)) {
+                faint.push(`${element.tagName} ${element.className.baseVal ?? element.className}: ${element.textContent.trim().slice(0, 30)}: ${ratio.toFixed(2)}`);
+            }
+        }
+        document.title = "RESULT " + JSON.stringify({ words, faint });
+    });</script></body>"#;
+
+    /// How paper and screens show a page: which of the rules for media apply.
+    const LIGHT: &[(&str, &str)] = &[(DARK_RULE, "@media not all")];
+    const DARK: &[(&str, &str)] = &[(DARK_RULE, "@media all")];
+    /// Printed where screens are dark, so that both rules apply and those of paper must win.
+    const PAPER: &[(&str, &str)] = &[(DARK_RULE, "@media all"), ("@media print", "@media all")];
+    const DARK_RULE: &str = "@media (prefers-color-scheme: dark)";
+
+    fn shown_as(page: &str, rules: &[(&str, &str)]) -> String {
+        rules.iter().fold(page.to_owned(), |page, (rule, applied)| {
+            assert!(page.contains(rule), "{rule}");
+            page.replace(rule, applied)
+        })
+    }
 
     /// What a reader found; `None` without a browser.
     fn visit(html: &str) -> Option<serde_json::Value> {
@@ -162,6 +212,13 @@ mod tests {
         assert_eq!(found["other"], "visible", "{found}");
         assert_eq!(found["inText"], "visible", "{found}");
         assert_eq!(found["pressed"], "false", "{found}");
+        let copied = found["copied"].as_str().unwrap();
+        assert!(
+            copied.contains("faster than")
+                && copied.contains("Was it fair?")
+                && copied.contains("caveat"),
+            "{found}"
+        );
         assert_eq!(found["wide"], true, "nothing sticks out: {found}");
         assert_eq!(found["unnamed"], 0, "a chart without words: {found}");
         assert_eq!(found["unreachable"], 0, "not for the keyboard: {found}");
@@ -174,9 +231,11 @@ mod tests {
         let mut scenario = Scenario::duel().observed(Observation::doublewrite());
         scenario.sides[1].name = "no-doublewrite-and-a-long-name".to_owned();
         let page = page(&scenario.record());
-        let page = page.replace('&', "&amp;").replace('"', "&quot;");
-        let frames: Vec<String> = [400, 720, 1280, 1920]
-            .map(|width| {
+        let paper = shown_as(&page, PAPER);
+        // The last is the width of A4 between margins of a centimetre.
+        let frames: Vec<String> = [(400, &page), (720, &page), (1280, &page), (1920, &page), (718, &paper)]
+            .map(|(width, page)| {
+                let page = page.replace('&', "&amp;").replace('"', "&quot;");
                 format!(
                     "<iframe data-width=\"{width}\" style=\"width: {width}px; height: 900px\" srcdoc=\"{page}\"></iframe>"
                 )
@@ -194,7 +253,22 @@ mod tests {
                 "{width}: {frame}"
             );
         }
-        assert_eq!(found.as_object().unwrap().len(), 4);
+        assert_eq!(found.as_object().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn words_stand_out_on_light_and_dark_screens_and_on_paper() {
+        let scenario = Scenario::duel().observed(Observation::doublewrite());
+        let page = page(&scenario.record());
+        for (name, rules) in [("light", LIGHT), ("dark", DARK), ("paper", PAPER)] {
+            let page = shown_as(&page, rules);
+            let (start, end) = page.rsplit_once("</body>").unwrap();
+            let Some(found) = browse(&format!("{start}{CONTRAST}{end}")) else {
+                return;
+            };
+            assert!(found["words"].as_u64().unwrap() > 300, "{name}: {found}");
+            assert_eq!(found["faint"], serde_json::json!([]), "{name}");
+        }
     }
 
     #[test]

@@ -3,6 +3,19 @@
 (() => {
   for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
 
+  // A verdict's sentence for other texts, with how far it goes.
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(button.dataset.copy);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(button.parentElement.querySelector("span"));
+        button.textContent = "Selected";
+      }
+    });
+  }
+
   // Values: titles of shapes, shown at once instead of after the browser's pause.
   const tip = document.getElementById("tip");
   let lit = null;
