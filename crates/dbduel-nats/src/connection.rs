@@ -18,6 +18,8 @@ use crate::{NatsError, failed};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// One request to JetStream.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// After two of these without an answer the connection is given up and made again.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest pause between two attempts to connect again.
 const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
 
@@ -146,6 +148,7 @@ impl Nats {
             .name(name)
             .connection_timeout(CONNECT_TIMEOUT)
             .request_timeout(Some(REQUEST_TIMEOUT))
+            .ping_interval(PING_INTERVAL)
             .reconnect_delay_callback(|attempts| {
                 let pause = Duration::from_millis(50 << attempts.min(6));
                 pause.min(RECONNECT_PAUSE_MAX)

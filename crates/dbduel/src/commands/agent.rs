@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use super::nats::NatsArguments;
-use crate::console;
+use super::run::clear_leftovers;
+use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::fleet::Fleet;
 use crate::fleet::agent::{Agent, plain_name};
@@ -63,7 +64,12 @@ pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         }
     ));
     if arguments.work {
-        Worker::new(&fleet, &agent, &home)?.work(arguments.until_empty)?;
+        let worker = Worker::new(&fleet, &agent, &home)?;
+        // A contest that was killed together with its agent may have left servers.
+        let console = Console::new();
+        clear_leftovers(&home, &console);
+        console.finish();
+        worker.work(arguments.until_empty)?;
     } else {
         while interrupt::urgency() == Urgency::None {
             std::thread::sleep(POLL);

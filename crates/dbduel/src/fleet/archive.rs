@@ -177,6 +177,12 @@ impl<'n> RecordArchive<'n> {
     /// # Errors
     /// When it cannot be fetched or written, or its bytes are not those of its digest.
     pub fn fetch(&self, digest: &str, into: &Path, name: &str) -> Result<bool> {
+        // Parts of the name come from the nats-server.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-%~".contains(c);
+        ensure!(
+            !name.starts_with('.') && name.chars().all(is_plain),
+            "`{name}` is no name of a record"
+        );
         let place = into.join(name);
         if place.exists() {
             return Ok(false);

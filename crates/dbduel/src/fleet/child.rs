@@ -14,8 +14,8 @@ use nix::unistd::Pid;
 
 use crate::interrupt::{self, Urgency};
 
-/// Between two looks at the child.
-const POLL: Duration = Duration::from_millis(50);
+/// Between two looks at the child, which is being measured.
+const POLL: Duration = Duration::from_millis(200);
 /// A child that was asked to end gets this time, twice, and is killed then.
 const END_PATIENCE: Duration = Duration::from_secs(90);
 /// What a contest may take beyond its plan: fetching servers, reports.

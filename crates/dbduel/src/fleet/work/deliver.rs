@@ -16,7 +16,7 @@ use crate::interrupt::{self, Urgency};
 /// A record that cannot be delivered is kept for the next start of the agent after this time.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(3600);
 /// Pause before a delivery is tried again.
-const DELIVERY_PAUSE: Duration = Duration::from_secs(10);
+const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
     /// Stores the record of a cell, then its result, then acknowledges. Tried again for an hour; a record that could not be

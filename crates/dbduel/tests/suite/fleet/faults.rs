@@ -7,7 +7,9 @@ use dbduel_record::Record;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
+use super::network::Network;
 use super::{Fleet, PATIENCE, SHORT, phase_of};
+use crate::suite::harness::skip_always;
 use crate::suite::lab::{program, signal, turn, verify};
 
 /// Processes whose command line names a folder.
@@ -101,6 +103,48 @@ fn check_archive(fleet: &Fleet) {
     assert_eq!(none, json!([]));
 }
 
+#[test]
+fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
+    let network = match Network::new() {
+        Ok(network) => network,
+        Err(why) => return skip_always(&why),
+    };
+    let Some(mut fleet) = Fleet::start_in(SHORT, network) else {
+        return;
+    };
+    let turn = turn();
+    fleet.submit(1);
+    fleet.start_agent_at("127.0.0.2", "w1", &["--work"]);
+    fleet.wait_until("w1 at work", |status| {
+        phase_of(status, "w1") == Some("running")
+    });
+    fleet.network.as_ref().unwrap().cut("127.0.0.2");
+    fleet.start_agent("w2", &["--work"]);
+    let status = fleet.wait_until_done(1);
+    drop(turn);
+    assert_eq!(status["agents"][0]["name"], "w2", "{status:#}");
+    let deadline = Instant::now() + PATIENCE;
+    while !fleet.said_by("w1").contains("could not deliver duel") {
+        assert!(Instant::now() < deadline, "{}", fleet.said_by("w1"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    fleet.network.as_ref().unwrap().heal();
+    let status = fleet.wait_until("done twice", |status| {
+        status["campaigns"][0]["repeated"] == 1
+    });
+    assert_eq!(status["campaigns"][0]["done"], 1, "{status:#}");
+    for name in ["w1", "w2"] {
+        let (code, said) = fleet.stop(name);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let said = fleet.said_by("w1");
+    assert!(
+        said.contains("was done by w2 meanwhile; that result counts"),
+        "{said}"
+    );
+    assert!(fleet.done(&["fleet", "fetch"]).contains("1 record fetched"));
+}
+
 /// The object store of records with room for so many bytes.
 fn store_of(bytes: u32) -> String {
     let config = json!({
@@ -144,11 +188,10 @@ fn a_record_that_does_not_fit_is_kept_until_there_is_room() {
     assert!(made["error"].is_null(), "{made}");
     fleet.start_agent("w1", &["--work", "--until-empty"]);
     fleet.wait_until_done(1);
-    let log = fleet.log_of("w1");
     let agent = fleet.agent("w1");
     assert_eq!(agent.child.wait().unwrap().code(), Some(0));
     // The lease of the cell ended meanwhile; it came back and was not run again.
-    let said = std::fs::read_to_string(log).unwrap();
+    let said = fleet.said_by("w1");
     assert!(said.contains("was done by w1"), "{said}");
     let status = fleet.wait_until_done(1);
     assert_eq!(status["campaigns"][0]["repeated"], 0, "{status:#}");

@@ -2,10 +2,11 @@
 
 mod faults;
 mod nats_server;
+mod network;
 mod refusals;
 
 use std::path::PathBuf;
-use std::process::{Child, Output};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use self::nats_server::NatsServer;
+use self::network::Network;
 use super::lab::{program_in, signal};
 
 /// How long anything may take that a test waits for.
@@ -46,6 +48,8 @@ struct Fleet {
     folder: TempDir,
     nats: NatsServer,
     agents: Vec<Agent>,
+    /// Where all of it runs, when that is not the network of this machine.
+    network: Option<Network>,
 }
 
 struct Agent {
@@ -56,14 +60,37 @@ struct Agent {
 impl Fleet {
     /// Starts nats-server; `None`, and the test counts as ignored, when there is none on this machine.
     fn start(experiment: &str) -> Option<Self> {
-        let nats = NatsServer::start()?;
+        Some(Self::of(experiment, NatsServer::start()?, None))
+    }
+
+    /// As [`Fleet::start`], in a network of its own.
+    fn start_in(experiment: &str, network: Network) -> Option<Self> {
+        let nats = NatsServer::start_in(Some(&network))?;
+        Some(Self::of(experiment, nats, Some(network)))
+    }
+
+    fn of(experiment: &str, nats: NatsServer, network: Option<Network>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("duel.toml"), experiment).unwrap();
-        Some(Fleet {
+        Fleet {
             folder,
             nats,
             agents: Vec::new(),
-        })
+            network,
+        }
+    }
+
+    /// The program in the home of an agent.
+    fn program(&self, name: &str) -> Command {
+        let home = self.home_of(name);
+        match &self.network {
+            None => program_in(&home),
+            Some(network) => {
+                let mut command = network.command(env!("CARGO_BIN_EXE_dbduel"));
+                command.arg("--home").arg(home);
+                command
+            }
+        }
     }
 
     fn experiment(&self) -> PathBuf {
@@ -76,7 +103,7 @@ impl Fleet {
 
     /// Runs a verb to its end.
     fn run(&self, words: &[&str]) -> Output {
-        let mut command = program_in(&self.home_of("caller"));
+        let mut command = self.program("caller");
         command
             .args(words)
             .args(["--nats", &self.nats.url()])
@@ -113,10 +140,16 @@ impl Fleet {
 
     /// Starts an agent in a home of its own.
     fn start_agent(&mut self, name: &str, words: &[&str]) {
+        self.start_agent_at("127.0.0.1", name, words);
+    }
+
+    /// As [`Fleet::start_agent`], by another address of nats-server.
+    fn start_agent_at(&mut self, address: &str, name: &str, words: &[&str]) {
         let log = std::fs::File::create(self.log_of(name)).unwrap();
-        let mut command = program_in(&self.home_of(name));
+        let mut command = self.program(name);
         command
-            .args(["agent", "--name", name, "--nats", &self.nats.url()])
+            .args(["agent", "--name", name, "--nats"])
+            .arg(self.nats.url_at(address))
             .args(words)
             .stdout(log.try_clone().unwrap())
             .stderr(log);
@@ -124,6 +157,10 @@ impl Fleet {
             name: name.to_owned(),
             child: command.spawn().unwrap(),
         });
+    }
+
+    fn said_by(&self, agent: &str) -> String {
+        std::fs::read_to_string(self.log_of(agent)).unwrap()
     }
 
     fn log_of(&self, agent: &str) -> PathBuf {
@@ -138,7 +175,6 @@ impl Fleet {
     /// Asks an agent to end, and gives its exit code and what it said.
     #[track_caller]
     fn stop(&mut self, name: &str) -> (Option<i32>, String) {
-        let log = self.log_of(name);
         let agent = self.agent(name);
         signal(&agent.child, Signal::SIGTERM);
         let deadline = Instant::now() + PATIENCE;
@@ -147,7 +183,7 @@ impl Fleet {
             std::thread::sleep(Duration::from_millis(20));
         }
         let code = agent.child.wait().unwrap().code();
-        (code, std::fs::read_to_string(log).unwrap())
+        (code, self.said_by(name))
     }
 
     /// Waits until the status says what is expected.
@@ -164,7 +200,7 @@ impl Fleet {
                 let logs: Vec<String> = self
                     .agents
                     .iter()
-                    .map(|agent| std::fs::read_to_string(self.log_of(&agent.name)).unwrap())
+                    .map(|agent| self.said_by(&agent.name))
                     .collect();
                 panic!("not {what}:\n{status:#}\n{}", logs.join("\n"));
             }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::network::Network;
 use crate::suite::harness::skip;
 
 /// It answers within this time after its start.
@@ -22,8 +23,17 @@ pub struct NatsServer {
 impl NatsServer {
     /// Starts one on a free port of the loopback interface; `None` when it is not installed.
     pub fn start() -> Option<Self> {
+        Self::start_in(None)
+    }
+
+    /// As [`NatsServer::start`], on all addresses of a network of its own.
+    pub fn start_in(network: Option<&Network>) -> Option<Self> {
         let store = tempfile::tempdir().unwrap();
-        let Some(child) = spawn(&store, "-1") else {
+        let (command, address) = match network {
+            None => (Command::new("nats-server"), "127.0.0.1"),
+            Some(network) => (network.command("nats-server"), "0.0.0.0"),
+        };
+        let Some(child) = spawn(command, &store, address, "-1") else {
             skip("nats-server is not installed");
             return None;
         };
@@ -33,19 +43,24 @@ impl NatsServer {
             child,
         };
         server.port = server.chosen_port();
-        server.wait();
         Some(server)
     }
 
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        self.url_at("127.0.0.1")
+    }
+
+    pub fn url_at(&self, address: &str) -> String {
+        format!("nats://{address}:{}", self.port)
     }
 
     /// Kills it and starts it again on the same files.
     pub fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(&self.store, &self.port.to_string()).unwrap();
+        let port = self.port.to_string();
+        let command = Command::new("nats-server");
+        self.child = spawn(command, &self.store, "127.0.0.1", &port).unwrap();
         self.wait();
     }
 
@@ -105,9 +120,9 @@ impl Drop for NatsServer {
     }
 }
 
-fn spawn(store: &TempDir, port: &str) -> Option<Child> {
-    Command::new("nats-server")
-        .args(["-js", "-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
+fn spawn(mut command: Command, store: &TempDir, address: &str, port: &str) -> Option<Child> {
+    command
+        .args(["-js", "-a", address, "-p", port, "--ports_file_dir"])
         .arg(store.path())
         .arg("-sd")
         .arg(store.path())

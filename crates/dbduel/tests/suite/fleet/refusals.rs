@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Fleet, SHORT};
+use super::{Fleet, SHORT, phase_of};
 use crate::suite::lab::{Lab, program, turn};
 
 #[test]
@@ -100,12 +100,22 @@ fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
 }
 
 #[test]
-fn an_agent_checks_what_it_is_given_by_itself() {
+fn an_agent_that_ends_gives_its_cell_back_and_checks_by_itself_what_it_is_given() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
     };
     let _turn = turn();
     fleet.submit(1);
+    fleet.start_agent("w1", &["--work"]);
+    fleet.wait_until("w1 at work", |status| {
+        phase_of(status, "w1") == Some("running")
+    });
+    let (code, said) = fleet.stop("w1");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("gave duel back"), "{said}");
+    let status = fleet.json(&["fleet", "status"]);
+    assert_eq!(status["campaigns"][0]["waiting"], 1, "{status:#}");
+
     // As one who may publish and does not use `dbduel fleet submit`.
     let digest = "0".repeat(64);
     let text = SHORT.replacen("\"sqlite\"", "\"path:/opt/mysql\"", 1);
@@ -117,6 +127,7 @@ fn an_agent_checks_what_it_is_given_by_itself() {
     cell["dbduel"] = json!("0");
     let key = format!("$KV.dbduel-fleet.cell.{digest}");
     fleet.nats.request(&key, &entry.to_string());
+    assert_eq!(fleet.json(&["fleet", "status"])["not_queued"], 1);
     let subject = format!("dbduel.cells.{digest}");
     let queued = fleet.nats.request(&subject, &cell.to_string());
     assert!(queued["error"].is_null(), "{queued}");
