@@ -11,6 +11,7 @@ use dbduel_record::seed::named_seed;
 use super::Contest;
 use super::injector::SlowdownInjector;
 use super::warm_up::{rate, workload_at};
+use crate::judge::summary::Comparison;
 use crate::judge::{LevelDecision, Verdict};
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
@@ -18,6 +19,8 @@ use crate::report::words;
 
 /// Share of a turn in which the load process may have stalled; with more of it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
+/// The progress line stays a line: with more comparisons it has only their number.
+const NAMED_MAX: usize = 2;
 
 /// Suspension of the machine that is distinguishable from the time between reading two clocks.
 const SUSPENDED_MIN: Duration = Duration::from_millis(100);
@@ -183,21 +186,28 @@ fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
 
 /// What is known of the level so far, for the progress line.
 fn standing(decision: &LevelDecision) -> String {
-    let known = decision.comparisons.iter().filter_map(|comparison| {
-        let (low, high) = comparison.ratio.interval()?;
-        let value = comparison.ratio.value()?;
-        Some(format!(
-            ", {} ×{value:.3} [{low:.3}, {high:.3}]",
-            comparison.contender
-        ))
-    });
-    let decided = decision.effects.iter();
-    let decided = decided
-        .filter(|effect| effect.verdict != Verdict::Undecided)
-        .count();
-    let effects = match decision.effects.len() {
-        0 => String::new(),
-        all => format!(", {decided} of {all} factors decided"),
+    let comparisons = &decision.comparisons;
+    let mut text = match comparisons.len() {
+        0..=NAMED_MAX => comparisons.iter().filter_map(compared).collect(),
+        _ => decided("comparisons", comparisons.iter().map(|one| one.verdict)),
     };
-    known.chain([effects]).collect()
+    if !decision.effects.is_empty() {
+        let effects = decision.effects.iter().map(|effect| effect.verdict);
+        text.push_str(&decided("factors", effects));
+    }
+    text
+}
+
+fn compared(comparison: &Comparison) -> Option<String> {
+    let (low, high) = comparison.ratio.interval()?;
+    let value = comparison.ratio.value()?;
+    let name = &comparison.contender;
+    Some(format!(", {name} ×{value:.3} [{low:.3}, {high:.3}]"))
+}
+
+/// How many of several verdicts there are.
+fn decided(what: &str, verdicts: impl ExactSizeIterator<Item = Verdict>) -> String {
+    let all = verdicts.len();
+    let decided = verdicts.filter(|verdict| *verdict != Verdict::Undecided);
+    format!(", {} of {all} {what} decided", decided.count())
 }
