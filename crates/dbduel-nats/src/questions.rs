@@ -33,13 +33,13 @@ impl Nats {
     ) -> Result<(), NatsError> {
         let action = format!("listen on `{subject}`");
         let mut questions = self.call(&action, self.client.subscribe(subject.to_owned()))?;
-        // So that whoever asks next is heard.
+        // Questions that are asked from now on arrive.
         self.call(&action, self.client.flush())?;
         let client = self.client.clone();
         self.spawn(async move {
             while let Some(question) = questions.next().await {
                 if let Some(reply) = question.reply {
-                    // Whoever asks waits for a bounded time and asks again.
+                    // An answer that is lost ends a bounded wait and nothing else.
                     let _ = client.publish(reply, answer().into()).await;
                 }
             }

@@ -1,6 +1,6 @@
 //! What an experiment may ask of an agent: nothing that names a file, a program, a library or another machine.
 //!
-//! Checked where an experiment is submitted, for its author, and by every agent, which trusts nobody's check but its own.
+//! Checked where an experiment is submitted, for its author, and again by every agent, which relies on its own check.
 
 use std::ops::Range;
 

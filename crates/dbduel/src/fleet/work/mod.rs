@@ -296,8 +296,8 @@ impl<'w> Worker<'w> {
     }
 }
 
-/// Shows what NATS refused. An agent stays: a cell that is not acknowledged comes back when its lease ends, to whoever finds
-/// its result or does it again.
+/// Shows what NATS refused. An agent stays: a cell that is not acknowledged comes back when its lease ends, to an agent
+/// that finds its result or does it again.
 fn acknowledged(answer: Result<(), NatsError>) {
     if let Err(error) = answer {
         console::status_line(&error.to_string());
