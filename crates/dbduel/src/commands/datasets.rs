@@ -9,7 +9,8 @@ use clap::Subcommand;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::dataset::Snapshots;
+use crate::lab::experiment::quantity::size;
+use crate::lab::snapshots::Snapshots;
 
 /// What `dbduel datasets` does.
 #[derive(Debug, Subcommand)]
@@ -25,6 +26,12 @@ pub enum Action {
         /// Identifiers as `datasets list` shows them, or `all`.
         #[arg(required = true)]
         ids: Vec<String>,
+    },
+    /// Remove snapshots that were used longest ago, until the others fit.
+    Prune {
+        /// What the others may take, such as "10 GiB".
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        keep: u64,
     },
 }
 
@@ -62,6 +69,14 @@ pub fn datasets(home: Option<PathBuf>, verb: Action) -> Result<Exit> {
             for id in chosen {
                 let bytes = snapshots.remove(&id)?;
                 writeln!(text, "removed {id} ({} MiB)", bytes >> 20)?;
+            }
+        }
+        Action::Prune { keep } => {
+            for (id, bytes) in snapshots.prune(keep)? {
+                writeln!(text, "removed {id} ({} MiB)", bytes >> 20)?;
+            }
+            if text.is_empty() {
+                writeln!(text, "nothing to remove: all snapshots fit")?;
             }
         }
     }

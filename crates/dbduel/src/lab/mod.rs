@@ -19,3 +19,4 @@ pub mod login;
 pub mod observe;
 pub mod pgpass;
 pub mod server;
+pub mod snapshots;

@@ -15,12 +15,13 @@ use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
-use crate::lab::dataset::{self, Snapshots};
+use crate::lab::dataset;
 use crate::lab::server::{DATABASE, DatabaseFile, database_file_id};
+use crate::lab::snapshots::{self, Snapshots};
 
 /// What loading the file of a contender depends on, as a name.
 pub fn key(contender: &Contender, plan: &Plan) -> String {
-    dataset::key(&database_file_id(), sqlite_version(), contender, plan)
+    snapshots::key(&database_file_id(), sqlite_version(), contender, plan)
 }
 
 /// Makes the contender's folder, and looks whether the workload can run on SQLite.

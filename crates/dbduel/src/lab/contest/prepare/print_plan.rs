@@ -10,8 +10,9 @@ use dbduel_record::plan::Contender;
 
 use super::{Candidate, in_process, is_dataset_known, sandboxed};
 use crate::lab::contest::ContestConfig;
-use crate::lab::dataset::{self, Snapshots};
+use crate::lab::dataset;
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
+use crate::lab::snapshots::Snapshots;
 
 /// Looks at all contenders; what a snapshot or a running server has is not loaded.
 ///

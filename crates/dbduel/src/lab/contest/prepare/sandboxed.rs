@@ -15,11 +15,12 @@ use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, Sandboxed, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
-use crate::lab::dataset::{self, Description, Snapshots};
+use crate::lab::dataset;
 use crate::lab::server::{
     self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName,
     ServerProduct, StartError,
 };
+use crate::lab::snapshots::{self, Description, Snapshots};
 
 /// Room for connections that every server gets; some cap their thread cache by it.
 const MAX_CONNECTIONS_MIN: u32 = 151;
@@ -80,7 +81,7 @@ pub fn create(
 /// What loading the data of a contender depends on, as a name.
 pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
     let build = sandbox.build();
-    dataset::key(&build.id, &build.daemon_digests.sha256, contender, plan)
+    snapshots::key(&build.id, &build.daemon_digests.sha256, contender, plan)
 }
 
 /// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it in this version.
