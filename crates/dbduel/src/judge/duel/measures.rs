@@ -156,30 +156,49 @@ const UNSEEN_ALPHA: f64 = 0.05;
 /// A tick this much shorter than planned is a rest.
 const FULL_TICK: f64 = 0.99;
 
-/// The stalls in one contender's slices; `None` when the record has no ticks of them.
-fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>, tick_s: f64) -> Option<Stalls> {
-    let count = count_ticks(rows, evidence, FULL_TICK * tick_s)?;
-    let rate = unseen_rate_bound(count.active, UNSEEN_ALPHA).ok()?;
-    Some(Stalls {
-        count: count.stalls,
-        lost_s: count.lost * tick_s,
-        active_ticks: count.active,
-        unseen_if_rarer_than_s: tick_s / rate,
-    })
-}
+/// Mean number of transactions in the intervals that are looked at for stalls. With fewer, half of the median is often had by
+/// chance: of Poisson counts with this mean 3 % are below it.
+const STALL_MEAN_MIN: f64 = 10.0;
 
-fn count_ticks(rows: &[&SliceRow], evidence: &Evidence<'_>, shortest_s: f64) -> Option<StallCount> {
+/// Intervals of a slice that one of them can be below the median of.
+const STALL_INTERVALS_MIN: usize = 3;
+
+/// The stalls in one contender's slices; `None` when the record has no ticks of them, or transactions take so long that a slice has too few
+/// for a stall to be told from chance.
+fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>, tick_s: f64) -> Option<Stalls> {
     let slices: Vec<Vec<f64>> = rows
         .iter()
         .map(|row| {
-            let ticks = evidence
-                .ticks(slice_of(row))
-                .iter()
-                .filter(|tick| tick.length_s >= shortest_s);
-            ticks.map(|tick| tick.ok as f64 / tick.length_s).collect()
+            let ticks = evidence.ticks(slice_of(row)).iter();
+            let full = ticks.filter(|tick| tick.length_s >= FULL_TICK * tick_s);
+            full.map(|tick| tick.ok as f64 / tick.length_s * tick_s)
+                .collect()
         })
         .collect();
-    count_stalls(&slices).ok().filter(|count| count.active > 0)
+    let ticks: usize = slices.iter().map(Vec::len).sum();
+    let mean = slices.iter().flatten().sum::<f64>() / ticks.max(1) as f64;
+    // Of a contender that committed nothing at all, each slice is a stall.
+    let together = match mean > 0.0 {
+        true => (STALL_MEAN_MIN / mean).ceil().max(1.0) as usize,
+        false => 1,
+    };
+    let merged: Vec<Vec<f64>> = slices
+        .iter()
+        .map(|slice| slice.chunks_exact(together))
+        .filter(|intervals| together == 1 || intervals.len() >= STALL_INTERVALS_MIN)
+        .map(|intervals| intervals.map(|ticks| ticks.iter().sum()).collect())
+        .collect();
+    let count = count_stalls(&merged)
+        .ok()
+        .filter(|count| count.active > 0)?;
+    let interval_s = together as f64 * tick_s;
+    let rate = unseen_rate_bound(count.active, UNSEEN_ALPHA).ok()?;
+    Some(Stalls {
+        count: count.stalls,
+        lost_s: count.lost * interval_s,
+        active_ticks: count.active * together as u64,
+        unseen_if_rarer_than_s: interval_s / rate,
+    })
 }
 
 impl Stalls {

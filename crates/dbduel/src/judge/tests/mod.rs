@@ -295,6 +295,19 @@ fn stalls_on_one_side_are_counted_and_told() {
 }
 
 #[test]
+fn slow_transactions_are_no_stalls() {
+    let mut record = Scenario::duel().record();
+    for (number, tick) in record.ticks.iter_mut().enumerate() {
+        tick.ok = [0, 2, 1][number % 3];
+    }
+    let (summary, _) = summarise(&record);
+    for measures in &summary.duels[0].contenders {
+        let count = measures.stalls.map_or(0, |stalls| stalls.count);
+        assert_eq!(count, 0, "{:?}", measures.stalls);
+    }
+}
+
+#[test]
 fn a_record_on_disk_says_what_the_record_in_memory_says() {
     let scenario = Scenario {
         blocks: 2,
