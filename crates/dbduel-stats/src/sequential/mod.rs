@@ -28,7 +28,7 @@ mod verdict;
 pub use decision::{Decider, decide};
 pub use flip_spend::{Rejection, Side};
 pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, DEFAULT_RESERVE, SequentialPlan};
-pub use share::{Share, share_of_whole};
+pub use share::{Share, WholeShare, share_of_whole};
 pub use unit::Unit;
 pub use unit_length::{UNIT_FIRST_S, unit_length_s};
 pub use verdict::{Decision, Interval, Method, Verdict};

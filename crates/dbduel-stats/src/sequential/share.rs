@@ -20,16 +20,13 @@ const DOUBLINGS: i32 = 10;
 /// zero" was not rejected (the inversion of Fieller 1954, with the sequential test in place of Student's). `part` and `whole`
 /// are differences of the same units.
 ///
-/// `None` while the whole itself may be zero, of which everything and nothing is a share, or when every share has been
-/// rejected, because it changed during the run.
-///
 /// # Errors
 /// A unit that cannot be computed with, units of different number, or a plan that could never decide.
 pub fn share_of_whole(
     part: &[Unit],
     whole: &[Unit],
     plan: &SequentialPlan,
-) -> Result<Option<Share>, StatsError> {
+) -> Result<WholeShare, StatsError> {
     plan.check()?;
     check_all(part)?;
     check_all(whole)?;
@@ -55,22 +52,36 @@ pub fn share_of_whole(
     }
     .accepts(1.0);
     if is_whole_open {
-        return Ok(None);
+        return Ok(WholeShare::OfNothing);
     }
     let value = mean_effect(part) / mean_effect(whole);
     let inside = [value, 1.0, 0.0]
         .into_iter()
         .find(|share| inversion.accepts(*share));
-    Ok(inside.map(|inside| {
-        let interval = Interval {
-            low: inversion.end(inside, -1.0),
-            high: inversion.end(inside, 1.0),
-        };
-        Share {
-            value: interval.nearest(value),
-            interval,
+    Ok(match inside {
+        None => WholeShare::NotConstant,
+        Some(inside) => {
+            let interval = Interval {
+                low: inversion.end(inside, -1.0),
+                high: inversion.end(inside, 1.0),
+            };
+            WholeShare::Estimated(Share {
+                value: interval.nearest(value),
+                interval,
+            })
         }
-    }))
+    })
+}
+
+/// What the units say of a share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WholeShare {
+    /// The shares that no look has excluded.
+    Estimated(Share),
+    /// The whole itself may be zero, of which everything and nothing is a share.
+    OfNothing,
+    /// Every share has been rejected: it changed during the run.
+    NotConstant,
 }
 
 /// A share with its interval, valid at every look at once.
@@ -142,13 +153,20 @@ mod tests {
         [part, whole]
     }
 
+    fn estimated(part: &[Unit], whole: &[Unit], plan: &SequentialPlan) -> Share {
+        match share_of_whole(part, whole, plan) {
+            Ok(WholeShare::Estimated(share)) => share,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn the_interval_holds_the_true_share_and_narrows() {
         let mut held = 0;
         for seed in 0..60 {
             let [part, whole] = units(seed, 0.9, 0.5, 30);
             let plan = SequentialPlan::new(30.0, 0.05, 0.0, seed);
-            let share = share_of_whole(&part, &whole, &plan).unwrap().unwrap();
+            let share = estimated(&part, &whole, &plan);
             let Interval { low, high } = share.interval;
             assert!(
                 low < share.value && share.value < high && high - low < 0.6,
@@ -164,15 +182,27 @@ mod tests {
     fn of_nothing_there_is_no_share() {
         let [part, whole] = units(3, 0.5, 0.0, 30);
         let plan = SequentialPlan::new(30.0, 0.05, 0.0, 1);
-        assert_eq!(share_of_whole(&part, &whole, &plan), Ok(None));
+        let share = share_of_whole(&part, &whole, &plan);
+        assert_eq!(share, Ok(WholeShare::OfNothing));
         assert!(share_of_whole(&part[1..], &whole, &plan).is_err());
+    }
+
+    #[test]
+    fn a_share_that_changes_during_the_run_is_no_share() {
+        let [mut part, whole] = units(3, 1.0, 0.5, 40);
+        for unit in &mut part[20..] {
+            unit.difference = -unit.difference;
+        }
+        let plan = SequentialPlan::new(40.0, 0.05, 0.0, 1);
+        let share = share_of_whole(&part, &whole, &plan);
+        assert_eq!(share, Ok(WholeShare::NotConstant));
     }
 
     #[test]
     fn a_part_that_is_the_whole_has_the_share_of_one() {
         let [_, whole] = units(3, 1.0, 0.5, 30);
         let plan = SequentialPlan::new(30.0, 0.05, 0.0, 1);
-        let share = share_of_whole(&whole, &whole, &plan).unwrap().unwrap();
+        let share = estimated(&whole, &whole, &plan);
         assert_eq!(share.value, 1.0);
         assert!(
             (share.interval.low - 1.0).abs() < 0.002 && (share.interval.high - 1.0).abs() < 0.002

@@ -3,7 +3,7 @@
 use dbduel_stats::StatsError;
 use dbduel_stats::attribution::{FactorialDesign, contrast};
 use dbduel_stats::random::RandomStream;
-use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, share_of_whole};
+use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, WholeShare, share_of_whole};
 use dbduel_stats::simulate::{Contender, Design, Machine, NASTY, Noise, QUIET, TYPICAL};
 
 pub const MACHINES: [(&str, Noise); 3] = [("quiet", QUIET), ("typical", TYPICAL), ("nasty", NASTY)];
@@ -140,10 +140,13 @@ impl Contest {
         let units = |weights: &[f64]| Unit::of_weight_one(&self.differences(weights));
         let plan = SequentialPlan::new(self.blocks.len() as f64, ALPHA, 0.0, seed);
         let share = share_of_whole(&units(&part), &units(&whole), &plan)?;
-        Ok(share.map(|share| {
-            let (low, high) = (share.interval.low, share.interval.high);
-            (low <= truth && truth <= high, high - low)
-        }))
+        Ok(match share {
+            WholeShare::Estimated(share) => {
+                let (low, high) = (share.interval.low, share.interval.high);
+                Some((low <= truth && truth <= high, high - low))
+            }
+            WholeShare::OfNothing | WholeShare::NotConstant => None,
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 use dbduel_record::Plan;
 use dbduel_record::design::Design;
 use dbduel_stats::attribution::FactorialDesign;
-use dbduel_stats::sequential::{Unit, share_of_whole};
+use dbduel_stats::sequential::{Unit, WholeShare, share_of_whole};
 
 use super::decide::{Conclusion, Question, no_block};
 use super::log_ratios::throughput;
@@ -18,6 +18,7 @@ use crate::judge::summary::{
     Attribution, Change, Comparison, FactorEffect, Figure, How, Interaction, InteractionTerm,
     Verdict,
 };
+use crate::percent;
 
 /// Statements about the sum of the effects: its share of the whole, and what it leaves.
 const CLOSURE_STATEMENTS: f64 = 2.0;
@@ -163,7 +164,7 @@ impl<'a> Divided<'a> {
         let share = units(&part).and_then(|part| share_of_whole(&part, &units(&whole)?, &plan));
         let n = self.blocks.len();
         match share {
-            Ok(Some(share))
+            Ok(WholeShare::Estimated(share))
                 if share.interval.low.is_finite() && share.interval.high.is_finite() =>
             {
                 Figure::Estimated {
@@ -175,14 +176,21 @@ impl<'a> Divided<'a> {
                     how: How::ShareOfWhole,
                 }
             }
-            Ok(Some(share)) => Figure::Bare {
+            Ok(WholeShare::Estimated(share)) => Figure::Bare {
                 value: share.value,
                 n,
                 how: How::ShareOfWhole,
                 why: "the whole difference is too uncertain to bound a share of it".to_owned(),
             },
-            Ok(None) => Figure::NotMeasured {
-                why: "the whole difference may be zero, so nothing is a share of it".to_owned(),
+            // The verdict on the difference itself has the error probability of one statement.
+            Ok(WholeShare::OfNothing) => Figure::NotMeasured {
+                why: format!(
+                    "at the confidence of {} that it needs the whole difference may be zero",
+                    percent::of(1.0 - part.alpha)
+                ),
+            },
+            Ok(WholeShare::NotConstant) => Figure::NotMeasured {
+                why: "no one share fits all blocks; it changed during the run".to_owned(),
             },
             Err(error) => Figure::NotMeasured {
                 why: error.to_string(),
@@ -275,7 +283,7 @@ pub(in crate::judge) fn attribution(
 #[cfg(test)]
 mod tests {
     use crate::judge::summarise;
-    use crate::judge::summary::{Change, Verdict};
+    use crate::judge::summary::{Change, Figure, Verdict};
     use crate::judge::synthetic::Scenario;
 
     #[test]
@@ -307,6 +315,54 @@ mod tests {
                 .iter()
                 .all(|one| one.change != Change::Higher)
         );
+    }
+
+    #[test]
+    fn the_reason_for_no_share_is_the_true_one() {
+        let why = |record: &dbduel_record::Record| {
+            let (summary, _) = summarise(record);
+            let attribution = summary.duels[0].attribution.clone().unwrap();
+            match attribution.listed_share {
+                Figure::NotMeasured { why } => (why, summary.duels[0].comparisons[0].verdict),
+                other => panic!("{other:?}"),
+            }
+        };
+        let alike = Scenario::designed().record();
+        let mut record = alike.clone();
+        for row in &mut record.slices {
+            row.ok = 1000 + u64::from(row.block * 31 + row.position * 17) % 7;
+        }
+        let (of_nothing, verdict) = why(&record);
+        assert!(of_nothing.contains("97.5 %") && of_nothing.contains("may be zero"));
+        assert!(!matches!(verdict, Verdict::Faster | Verdict::Slower));
+
+        // The two contenders keep their difference, the listed factors lose theirs half way.
+        let mut record = alike;
+        let design = record.plan.design.clone().unwrap();
+        let ends =
+            [record.plan.baseline, design.target].map(|at| record.plan.contenders[at].name.clone());
+        let half = record.plan.blocks.len() as u32 / 2;
+        for row in record
+            .slices
+            .iter_mut()
+            .filter(|row| !ends.contains(&row.contender))
+        {
+            let run = record
+                .plan
+                .contenders
+                .iter()
+                .position(|one| one.name == row.contender)
+                .unwrap();
+            let changed = design.runs[run]
+                .iter()
+                .filter(|is_second| **is_second)
+                .count() as i32;
+            let effect = if row.block < half { 1.5_f64 } else { 1.0 / 1.5 };
+            row.ok = (1000.0 * effect.powi(changed)) as u64;
+        }
+        let (changed, verdict) = why(&record);
+        assert!(changed.contains("changed during the run"), "{changed}");
+        assert_eq!(verdict, Verdict::Faster);
     }
 
     #[test]
